@@ -100,12 +100,13 @@ def _s3_lines(
     one_pass = request_counts.of_inspected_file(load.file_bytes) * load.files_per_hour
     of_either_engine = request_counts.of_manifest(outputs) * manifests + one_pass + request_counts.OF_HEARTBEATS
     builds, triggers = builds_per_hour(_events(load)), HOUR_SECONDS / shape.trigger_interval_seconds
-    for who, basis, requests in (
+    sets: tuple[tuple[str, Basis, Requests], ...] = (
         ("compactor", "counted", of_either_engine),
         _of_engine(load, shape, manifests, outputs),
         ("stream", "assumed", request_counts.OF_TRIGGER * triggers),
         ("functions", "assumed", _OF_A_BUILD * builds + (_OF_A_SEAL + _OF_A_CHECK) * 60),
-    ):
+    )
+    for who, basis, requests in sets:
         yield from _s3(who, basis, requests, prices)
 
 

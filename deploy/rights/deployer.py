@@ -114,8 +114,8 @@ def deployer_statements(types: Iterable[str], *, key: str, boundary: str) -> Ite
         key: The parameter KmsKey.
         boundary: The parameter PermissionsBoundary.
     """
-    for sid, (actions, resources) in OWN.items():
-        yield _statement(sid, actions, resources)
+    for sid, (own, resources) in OWN.items():
+        yield _statement(sid, own, resources)
     wanted = sorted({each for each in types if key == "new" or not each.startswith("AWS::KMS::")})
     anywhere: set[str] = set()
     for kind in wanted:

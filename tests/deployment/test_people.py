@@ -31,6 +31,7 @@ FLAWED = b'{"id": "3"}\nno json\n'
 
 ACTIONS_OF_PEOPLE = {
     **ACTIONS,
+    "copy_object": ("s3:GetObject", "s3:PutObject"),
     "describe_table": ("dynamodb:DescribeTable",),
     "describe_time_to_live": ("dynamodb:DescribeTimeToLive",),
     "get_topic_attributes": ("sns:GetTopicAttributes",),
@@ -99,6 +100,8 @@ class Iam:
 def arns(service: str, action: str, given: dict[str, Any]) -> list[str]:
     """The resources of a call, as the policies here name them."""
     if service == "s3":
+        if "CopySource" in given and action == "s3:GetObject":
+            given = given["CopySource"]
         keys = [each["Key"] for each in given["Delete"]["Objects"]] if "Delete" in given else [given.get("Key", "")]
         place = "arn:aws:s3:::" + given["Bucket"]
         return [place] if action == "s3:ListBucket" else [f"{place}/{key}" for key in keys]
