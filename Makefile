@@ -8,6 +8,7 @@ SEED ?=
 ENGINE ?= spark
 PYTEST_ARGS ?=
 ENV ?= dev
+ACCOUNT ?=
 BIN := .venv/bin
 VENV := .venv/.python
 USER := .venv/.user
@@ -16,6 +17,8 @@ NATIVE := .venv/.native
 S3A_JARS := .venv/.s3a-jars
 RELEASE_BIN := .tools/release/bin
 RELEASE_TOOLS := .tools/release/.installed
+CHECKOV_BIN := .tools/checkov/bin
+CHECKOV := .tools/checkov/.installed
 PIP_INSTALL := install --quiet --disable-pip-version-check
 # Tests start many processes; without cached bytecode each would compile every module.
 unexport PYTHONDONTWRITEBYTECODE
@@ -24,10 +27,10 @@ CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 HOUSE := tests/unit/house
-RELEASE_STEPS := lint test-full test-faults test-large test-hostile test-guards soak
+RELEASE_STEPS := lint checkov test-full test-faults test-large test-hostile test-guards soak
 
 .DEFAULT_GOAL := help
-.PHONY: glue-environment help install dev demo test test-all test-full test-large test-faults test-hostile test-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies glue-environment help install dev demo test test-all test-full test-large test-faults test-hostile test-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -144,6 +147,12 @@ package: $(DEVELOPER) ## Build the zip of the functions, the zip and the wheel o
 glue-environment: $(DEVELOPER) ## Download the wheels of the Glue job's environment into dist; needs neither Linux nor Python 3.13
 	@$(BIN)/python -m deploy.job_wheels
 
+policies: $(DEVELOPER) ## Write what deploying takes, and the policy of a key, as IAM policies into dist (ENV=dev ACCOUNT=123456789012)
+	@$(BIN)/python -m deploy.policies $(ENV) --account $(ACCOUNT)
+
+checkov: $(CHECKOV) ## Check the templates by checkov, except for what deploy/checkov.toml accepts
+	@$(CHECKOV_BIN)/python -m tools.checkov
+
 deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1)
 	@$(BIN)/python -m deploy $(ENV)
 
@@ -181,6 +190,12 @@ $(RELEASE_TOOLS): locks/release.txt
 	@$(PYTHON) -m venv .tools/release
 	@echo "Installing the tools of a release into .tools ..."
 	@$(RELEASE_BIN)/pip $(PIP_INSTALL) --require-hashes --requirement locks/release.txt
+	@touch $@
+
+$(CHECKOV): locks/checkov.txt
+	@$(PYTHON) -m venv .tools/checkov
+	@echo "Installing checkov into .tools ..."
+	@$(CHECKOV_BIN)/pip $(PIP_INSTALL) --require-hashes --requirement locks/checkov.txt
 	@touch $@
 
 # versitygw needs Go. Without it, fault tests say so and run against moto where possible.

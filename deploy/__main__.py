@@ -22,6 +22,7 @@ from compactor.wiring.app import App
 from deploy import ROOT
 from deploy.artefacts import MODULES, Artefact, artefact_key, artefacts
 from deploy.locks import job_modules
+from deploy.parameters_file import read_parameters
 from deploy.preflight import Preflight, faults_of, result_lines
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
@@ -59,7 +60,7 @@ def deploy(
     settings_file = root / "config" / f"{environment}.toml"
     settings = load_settings(settings_file, {})
     session = _session(new_session, settings.aws.region)
-    given = _given(root / "deploy" / "parameters" / f"{environment}.json")
+    given, tags = read_parameters(root / "deploy" / "parameters" / f"{environment}.json")
     files = artefacts(settings.metrics.environment, settings_file, given.get("GlueVersion", ""), root / "dist")
     template = load_template()
     parameters = stack_parameters(
@@ -69,7 +70,7 @@ def deploy(
     bucket = parameters["ArtefactBucketName"]
     missing = [each for each in files if not _is_uploaded(s3, bucket, each.key)]
     click.echo("\n".join(_plan_lines(session, parameters, files, missing)))
-    stack = Stack(session.client("cloudformation"), parameters["JobName"])
+    stack = Stack(session.client("cloudformation"), parameters["JobName"], tags=tags)
     _check(session, parameters, files, is_new=not stack.exists())
     schema = App(settings).registry.latest() if stack.exists() else EMPTY_SCHEMA
     document = with_columns(template, schema, settings.schema.metadata_columns)
@@ -124,17 +125,6 @@ def _session(new_session: Callable[..., Any], region: str) -> Any:
     if not session.region_name:
         raise SettingsError(['aws.region: "" -> expected a region, here or in AWS_REGION'])
     return session
-
-
-def _given(path: Path) -> dict[str, str]:
-    """The parameters of an environment that its settings do not contain."""
-    try:
-        given = json.loads(path.read_text())
-    except (OSError, ValueError) as exc:
-        raise SettingsError([f"{path}: {exc} -> expected the parameters as an object of strings"]) from exc
-    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
-        raise SettingsError([f"{path}: expected an object of strings"])
-    return given
 
 
 def _artefact_parameters(files: Sequence[Artefact], given: Mapping[str, str]) -> dict[str, str]:

@@ -21,11 +21,15 @@ class DeploymentError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A stack, which may not exist yet, with a boto3 client of CloudFormation and the `WaiterConfig` of its waiters."""
+    """A stack, which may not exist yet, with a boto3 client of CloudFormation and the `WaiterConfig` of its waiters.
+
+    CloudFormation gives its tags to every resource that takes tags.
+    """
 
     client: Any
     name: str
     poll: Mapping[str, int] = field(default_factory=_POLL.copy)
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     def exists(self) -> bool:
         """Whether the stack can be updated. A stack whose first change set was never executed has to be created."""
@@ -49,7 +53,7 @@ class Stack:
             TemplateURL=template_url,
             Parameters=[{"ParameterKey": name, "ParameterValue": value} for name, value in parameters.items()],
             Capabilities=["CAPABILITY_NAMED_IAM"],
-            Tags=[{"Key": "application", "Value": "compactor"}],
+            Tags=[{"Key": key, "Value": value} for key, value in {"application": "compactor", **self.tags}.items()],
         )
         try:
             self._wait("change_set_create_complete", ChangeSetName=change_set)

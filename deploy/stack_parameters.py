@@ -107,6 +107,12 @@ def _contradictions(values: Mapping[str, str], settings: Settings) -> list[str]:
             "parameter JobTimeoutMinutes: 0 with control.maintenance_window, for Glue restarts no run with a timeout": (
                 float(values["JobTimeoutMinutes"]) == 0 or not settings.control.maintenance_window
             ),
+            "parameter InputBucketIsNew: no with InputAccount, for the stack creates buckets in its own account only": (
+                not values["InputAccount"] or values["InputBucketIsNew"] == "no"
+            ),
+            "parameter InputKeyArn: empty with InputBucketIsNew yes, for KmsKey encrypts a bucket of the stack": (
+                not values["InputKeyArn"] or values["InputBucketIsNew"] == "no"
+            ),
             f"parameter BuilderWindowSeconds: less than builder.max_wait_seconds ({max_wait:g})": (
                 float(values["BuilderWindowSeconds"]) < max_wait
             ),

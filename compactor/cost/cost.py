@@ -1,44 +1,34 @@
 """Estimates the cost of a load at list prices, item by item. No I/O."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from compactor.cost import request_counts
-from compactor.cost.prices import HOUR_SECONDS, PRICES, TERABYTE, HourlyCost, JobSize, Price
+from compactor.cost.deployment import Deployment, builds_per_hour, extra_lines, kept_lines, nat_line
+from compactor.cost.lines import Basis, CostLine, Load
+from compactor.cost.price_list import Price
+from compactor.cost.prices import HOUR_SECONDS, PRICES, TERABYTE, HourlyCost, JobSize
 from compactor.cost.request_counts import Requests
 from compactor.engines.engine import EngineName
 from compactor.ledger.sizing import planned_files
 from compactor.telemetry.metrics import CATALOGUE
 
-REFERENCE_RATIO = 0.24  # Parquet bytes per input byte of the events that the benchmark uses
-NOT_COUNTED = "storage, logs, requests of producers and readers, KMS, failed attempts, free tiers and discounts"
+__all__ = ["Basis", "CostLine", "Estimate", "Load", "Shape", "estimate"]
 
-Basis = Literal["given", "counted", "assumed"]
-"""Where a quantity comes from: options, the code (tests hold the two together), or judgement without a measurement."""
+REFERENCE_RATIO = 0.24  # Parquet bytes per input byte of the events that the benchmark uses
+NOT_COUNTED = "state and logs kept, requests of producers and readers, failed attempts, free tiers and discounts"
 
 # Assumed, not measured. The sealer and the control plane run every minute; the builder runs once per batch of events.
+# Glue's own metrics are off, and cost nothing.
 FUNCTION_GB = 1.0  # of the largest function
 ALARMS = 14
-_FILES_PER_BUILD = 500
-_BUILD_SECONDS, _SEAL_SECONDS, _CONTROL_SECONDS = 3.0, 2.0, 2.0
+_BUILD_SECONDS, _SEAL_SECONDS, _CONTROL_SECONDS = 1.0, 2.0, 2.0
+_EVENT_SECONDS = 0.004  # of a build for each event
 # S3 requests of a call. Each function reads the settings and the summaries of 64 commits.
 _OF_A_BUILD, _OF_A_SEAL, _OF_A_CHECK = Requests(gets=67, puts=5), Requests(gets=70, puts=10), Requests(gets=69, puts=3)
 _REPEATED_SHARE = 0.01  # of the events, sent twice by S3
 _IDLE_POLLS_PER_HOUR = 5 * 3600 / 20  # of the queue by Lambda's five pollers, 20 s each
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """The input."""
-
-    files_per_hour: float  # files per hour, as given
-    file_bytes: int  # the stored size of a file
-
-    @property
-    def bytes_per_hour(self) -> float:
-        return self.files_per_hour * self.file_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +49,6 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class CostLine(HourlyCost):
-    """One item of an estimate."""
-
-    service: str
-    item: str
-    basis: Basis
-    quantity: float  # the quantity in units of the price, per hour, or per month where the price is monthly
-    price: Price
-
-    @property
-    def dollars_per_hour(self) -> float:
-        return self.price.dollars_per_hour(self.quantity)
-
-
-@dataclass(frozen=True, slots=True)
 class Estimate(HourlyCost):
     """The cost of a load."""
 
@@ -83,6 +58,8 @@ class Estimate(HourlyCost):
     manifests_per_hour: float  # manifests that the load makes in an hour
     outputs_per_manifest: int  # Parquet files of each manifest
     lines: tuple[CostLine, ...]  # the items
+    kept: tuple[CostLine, ...]  # what is kept, once it is as old as it gets; not in the totals
+    nat: CostLine  # what a NAT gateway would add; not in the totals
 
     @property
     def dollars_per_hour(self) -> float:
@@ -93,34 +70,62 @@ class Estimate(HourlyCost):
         return self.dollars_per_hour / (self.load.bytes_per_hour / TERABYTE)
 
 
-def estimate(load: Load, job: JobSize, shape: Shape) -> Estimate:
+def estimate(
+    load: Load,
+    job: JobSize,
+    shape: Shape,
+    deployment: Deployment = Deployment(),  # noqa: B008 - it is frozen
+    prices: Mapping[str, Price] = PRICES,
+) -> Estimate:
     """Estimate the cost of a steady load, which is not empty, with the job up around the clock and assumed enough."""
     manifests = shape.manifests_per_hour(load)
     outputs = planned_files(round(load.bytes_per_hour / manifests), shape.ratio, shape.target_file_bytes)
-    builds, triggers = load.files_per_hour / _FILES_PER_BUILD, HOUR_SECONDS / shape.trigger_interval_seconds
-    events, calls = load.files_per_hour * (1 + _REPEATED_SHARE), builds + 2 * 60
-    call_seconds = builds * _BUILD_SECONDS + 60 * (_SEAL_SECONDS + _CONTROL_SECONDS)
+    lines = (
+        CostLine("Glue", "DPU-hours", "given", job.dpu, job.price_in(prices)),
+        *(s3 := [*_s3_lines(load, shape, manifests, outputs, prices)]),
+        *_service_lines(load, shape, prices),
+        *extra_lines(_events(load), sum(line.quantity for line in s3), deployment, prices),
+    )
+    kept = tuple(kept_lines(load, shape.ratio, deployment, prices))
+    return Estimate(load, job, shape, manifests, outputs, lines, kept, nat_line(load, shape.ratio, prices))
+
+
+def _events(load: Load) -> float:
+    return load.files_per_hour * (1 + _REPEATED_SHARE)
+
+
+def _s3_lines(
+    load: Load, shape: Shape, manifests: float, outputs: int, prices: Mapping[str, Price]
+) -> Iterator[CostLine]:
     one_pass = request_counts.of_inspected_file(load.file_bytes) * load.files_per_hour
     of_either_engine = request_counts.of_manifest(outputs) * manifests + one_pass + request_counts.OF_HEARTBEATS
-    lines = (
-        CostLine("Glue", "DPU-hours", "given", job.dpu, job.price),
-        *_s3("compactor", "counted", of_either_engine),
-        *_s3(*_of_engine(load, shape, manifests, outputs)),
-        *_s3("stream", "assumed", request_counts.OF_TRIGGER * triggers),
-        *_s3("functions", "assumed", _OF_A_BUILD * builds + (_OF_A_SEAL + _OF_A_CHECK) * 60),
-        # S3 sends events one by one; Lambda receives and deletes them in tens.
-        CostLine("SQS", "requests", "assumed", events * 1.2 + _IDLE_POLLS_PER_HOUR, PRICES["sqs"]),
-        CostLine("DynamoDB", "claims written", "assumed", events, PRICES["dynamodb_write"]),
-        CostLine("DynamoDB", "claims read", "assumed", events - load.files_per_hour, PRICES["dynamodb_read"]),
-        CostLine("Lambda", "GB-seconds", "assumed", call_seconds * FUNCTION_GB, PRICES["lambda_gb_second"]),
-        CostLine("Lambda", "calls", "assumed", calls, PRICES["lambda_call"]),
-        # With one set of dimensions, each metric of the catalogue is one metric on the bill.
-        CostLine("CloudWatch", "metrics", "counted", len(CATALOGUE), PRICES["cloudwatch_metric"]),
-        CostLine("CloudWatch", "alarms", "assumed", ALARMS, PRICES["cloudwatch_alarm"]),
-        CostLine("CloudWatch", "dashboards", "assumed", 1, PRICES["cloudwatch_dashboard"]),
-        CostLine("CloudWatch", "PutMetricData", "assumed", triggers + calls, PRICES["cloudwatch_request"]),
+    builds, triggers = builds_per_hour(_events(load)), HOUR_SECONDS / shape.trigger_interval_seconds
+    sets: tuple[tuple[str, Basis, Requests], ...] = (
+        ("compactor", "counted", of_either_engine),
+        _of_engine(load, shape, manifests, outputs),
+        ("stream", "assumed", request_counts.OF_TRIGGER * triggers),
+        ("functions", "assumed", _OF_A_BUILD * builds + (_OF_A_SEAL + _OF_A_CHECK) * 60),
     )
-    return Estimate(load, job, shape, manifests, outputs, lines)
+    for who, basis, requests in sets:
+        yield from _s3(who, basis, requests, prices)
+
+
+def _service_lines(load: Load, shape: Shape, prices: Mapping[str, Price]) -> Iterator[CostLine]:
+    events, triggers = _events(load), HOUR_SECONDS / shape.trigger_interval_seconds
+    builds = builds_per_hour(events)
+    calls = builds + 2 * 60
+    seconds = builds * _BUILD_SECONDS + events * _EVENT_SECONDS + 60 * (_SEAL_SECONDS + _CONTROL_SECONDS)
+    # S3 sends events one by one; Lambda receives and deletes them in tens.
+    yield CostLine("SQS", "requests", "assumed", events * 1.2 + _IDLE_POLLS_PER_HOUR, prices["sqs"])
+    yield CostLine("DynamoDB", "claims written", "assumed", events, prices["dynamodb_write"])
+    yield CostLine("DynamoDB", "claims read", "assumed", events - load.files_per_hour, prices["dynamodb_read"])
+    yield CostLine("Lambda", "GB-seconds", "assumed", seconds * FUNCTION_GB, prices["lambda_gb_second"])
+    yield CostLine("Lambda", "calls", "assumed", calls, prices["lambda_call"])
+    # With one set of dimensions, each metric of the catalogue is one metric on the bill.
+    yield CostLine("CloudWatch", "metrics", "counted", len(CATALOGUE), prices["cloudwatch_metric"])
+    yield CostLine("CloudWatch", "alarms", "assumed", ALARMS, prices["cloudwatch_alarm"])
+    yield CostLine("CloudWatch", "dashboards", "assumed", 1, prices["cloudwatch_dashboard"])
+    yield CostLine("CloudWatch", "PutMetricData", "assumed", triggers + calls, prices["cloudwatch_request"])
 
 
 def _of_engine(load: Load, shape: Shape, manifests: float, outputs: int) -> tuple[str, Basis, Requests]:
@@ -131,7 +136,7 @@ def _of_engine(load: Load, shape: Shape, manifests: float, outputs: int) -> tupl
     return "Spark", "assumed", request_counts.of_conversion(manifests, outputs * manifests, load.files_per_hour)
 
 
-def _s3(who: str, basis: Basis, requests: Requests) -> Iterator[CostLine]:
+def _s3(who: str, basis: Basis, requests: Requests, prices: Mapping[str, Price]) -> Iterator[CostLine]:
     if requests.gets:  # the native engine sends none of its own
-        yield CostLine("S3", f"GET, {who}", basis, requests.gets, PRICES["s3_get"])
-    yield CostLine("S3", f"PUT, {who}", basis, requests.puts, PRICES["s3_put"])
+        yield CostLine("S3", f"GET, {who}", basis, requests.gets, prices["s3_get"])
+    yield CostLine("S3", f"PUT, {who}", basis, requests.puts, prices["s3_put"])

@@ -1,51 +1,20 @@
-"""List prices of AWS in US dollars for us-east-1, each with its source and date. Check before quoting."""
+"""What a Glue job costs by its workers, at list prices."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-AS_OF = "2026-11-20"
+from compactor.cost.price_list import FIRST_REGION, HOURS_A_MONTH, Price, prices_of
+from compactor.cost.price_table import AS_OF
+
+__all__ = ["AS_OF", "HOURS_A_MONTH", "PRICES", "HourlyCost", "JobSize", "Price"]
+
 HOUR_SECONDS = 3600.0
-HOURS_A_MONTH = 730
 TERABYTE = 1e12
+GIB = 1024**3  # what AWS bills as a GB
 
-_LIST = "public list price, as third parties quote it"
-_UNSEEN = "third parties; AWS's page was not seen"
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """One price."""
-
-    dollars: float  # the price of `per` units
-    per: int  # the number of units that the price is for
-    unit: str  # what is counted
-    source: str = _LIST  # where the figure comes from
-    as_of: str = AS_OF  # the date it was looked up
-    is_monthly: bool = False  # whether a unit is paid for a month
-
-    def dollars_per_hour(self, quantity: float) -> float:
-        """Dollars per hour for this many units: those of an hour, or those of a month where the price is monthly."""
-        return quantity * self.dollars / self.per / (HOURS_A_MONTH if self.is_monthly else 1)
-
-
-PRICES = {
-    "glue_dpu_hour": Price(0.44, 1, "DPU-hour of Glue 2.0 to 5.1"),
-    "glue_memory_dpu_hour": Price(0.52, 1, "memory-optimised DPU-hour of Glue 2.0 to 5.1"),
-    "glue_6_dpu_hour": Price(0.308, 1, "DPU-hour of Glue 6.0", _UNSEEN),
-    "glue_6_memory_dpu_hour": Price(0.364, 1, "memory-optimised DPU-hour of Glue 6.0", _UNSEEN),
-    "s3_put": Price(0.005, 1000, "PUT, COPY, POST or LIST request, S3 Standard"),
-    "s3_get": Price(0.0004, 1000, "GET or HEAD request, S3 Standard; DELETE is free"),
-    "sqs": Price(0.40, 1_000_000, "request to a standard queue"),
-    "lambda_gb_second": Price(0.0000166667, 1, "GB-second of Lambda on x86"),
-    "lambda_call": Price(0.20, 1_000_000, "call of a function"),
-    "dynamodb_write": Price(0.625, 1_000_000, "write of up to 1 KB, on demand"),
-    "dynamodb_read": Price(0.125, 1_000_000, "consistent read of up to 4 KB, on demand"),
-    "cloudwatch_metric": Price(0.30, 1, "metric, of the first 10,000", is_monthly=True),
-    "cloudwatch_request": Price(0.01, 1000, "PutMetricData request"),
-    "cloudwatch_alarm": Price(0.10, 1, "alarm", is_monthly=True),
-    "cloudwatch_dashboard": Price(3.00, 1, "dashboard", is_monthly=True),
-}
-"""All prices that an estimate may use. Free tiers and discounts are left out."""
+PRICES = prices_of(FIRST_REGION)
+"""The prices where no region is known. Free tiers and discounts are left out."""
 
 DPU_PER_WORKER = {
     "G.025X": 0.25,
@@ -89,8 +58,12 @@ class JobSize(HourlyCost):
 
     @property
     def price(self) -> Price:
+        return self.price_in(PRICES)
+
+    def price_in(self, prices: Mapping[str, Price]) -> Price:
+        """The price of a DPU-hour among those of a region."""
         version = "glue_6" if self.glue_version == "6.0" else "glue"
-        return PRICES[f"{version}_memory_dpu_hour" if self.worker_type.startswith("R.") else f"{version}_dpu_hour"]
+        return prices[f"{version}_memory_dpu_hour" if self.worker_type.startswith("R.") else f"{version}_dpu_hour"]
 
     @property
     def dollars_per_hour(self) -> float:
@@ -111,4 +84,7 @@ class JobSize(HourlyCost):
 
 
 CLASSIC = JobSize("G.2X", 10, "6.0")
-"""What a job is compared with, on its own version of Glue, and what an option stands for that is not given."""
+"""What a job is compared with, on its own version of Glue."""
+
+SHIPPED = JobSize("G.1X", 3, "6.0")
+"""The job of `deploy/parameters/prod.json`, and what an option stands for that is not given."""

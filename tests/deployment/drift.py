@@ -10,6 +10,7 @@ from compactor.core.layout import Layout
 from compactor.ndjson.rejects import REJECTS_SCHEMA
 from compactor.settings.settings import SECTIONS
 from compactor.telemetry.metrics import CATALOGUE
+from deploy.rights.key_use import key_actions
 from tests.deployment.permissions import ACTIONS, ANYWHERE, BEYOND_CALLS, ENTRIES, allowed, calls, statements
 from tests.deployment.resolving import ROOT, Document
 
@@ -112,6 +113,7 @@ def permission_faults(found: Mapping[str, Document], code: Code) -> Iterator[str
     for name, made in code.calls.items():
         yield from (f"{name}: the actions of {call} are not known" for call in sorted(made - ACTIONS.keys()))
         needed = {action for call in made & ACTIONS.keys() for action in ACTIONS[call]} | BEYOND_CALLS[name].keys()
+        needed |= set(key_actions(needed)) if "DataKey" in found else set()
         granted = allowed(roles[name])
         yield from (f"{name}: {action} is needed and not allowed" for action in sorted(needed - granted))
         yield from (f"{name}: {action} is allowed and not needed" for action in sorted(granted - needed))

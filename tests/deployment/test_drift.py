@@ -68,7 +68,7 @@ def reword(path: str, old: str, new: str) -> Callable[[Document], None]:
 def statement(role: str, sid: str, key: str, value: Any) -> Callable[[Document], None]:
     def change(document: Document) -> None:
         [policy] = document["Resources"][role]["Properties"]["Policies"]
-        [found] = [each for each in policy["PolicyDocument"]["Statement"] if each["Sid"] == sid]
+        [found] = [each for each in policy["PolicyDocument"]["Statement"] if each.get("Sid") == sid]
         found[key] = value
 
     return change

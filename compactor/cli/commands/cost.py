@@ -1,5 +1,7 @@
 """`compactor cost`: the cost of a load at list prices, and of the latest commits."""
 
+from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, get_args
 
@@ -7,20 +9,29 @@ import click
 
 from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.cost_screen import show_estimate, show_needs
+from compactor.cli.ui.cost_screen import Shown, show_estimate, show_needs
 from compactor.cli.ui.output import picked, print_json, shallow
-from compactor.core.errors import CompactorError, RecordUnreadable
+from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable
 from compactor.core.records import read_record
-from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Load, Shape, estimate
-from compactor.cost.measured_cost import MEASURED_DOLLARS, measured_cost
-from compactor.cost.prices import CLASSIC, DOLLARS, DPU_PER_WORKER, GLUE_VERSIONS, PRICES, JobSize
+from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Shape, estimate
+from compactor.cost.deployment import Deployment
+from compactor.cost.lines import Load
+from compactor.cost.measured_cost import MEASURED_DOLLARS, MeasuredCost, measured_cost
+from compactor.cost.price_list import FIRST_REGION, prices_of
+from compactor.cost.price_table import REGIONS
+from compactor.cost.prices import DOLLARS, DPU_PER_WORKER, GLUE_VERSIONS, HOUR_SECONDS, SHIPPED, JobSize
 from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, worker_need
 from compactor.engines.engine import EngineName
 from compactor.ledger.sizing import learned_ratio
+from compactor.ops.report.period import Period
+from compactor.ops.report.reader import ReportReader
 from compactor.settings.sections import Builder, Convert, Output, Stream
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import engine_of
+
+GLUE_LEAST_SECONDS = 60.0
+"""What Glue bills at least for a run."""
 
 LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below the folder that it ran in
 
@@ -29,9 +40,18 @@ LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below 
 @destination_argument
 @click.option("--files-per-hour", type=click.FloatRange(0, min_open=True), default=200_000, help="Input files an hour.")
 @click.option("--file-bytes", type=click.IntRange(min=1), default=3_670_016, help="Size of a file.")
-@click.option("--worker-type", type=click.Choice(DPU_PER_WORKER), default=CLASSIC.worker_type, help="Glue worker type.")
-@click.option("--workers", type=click.IntRange(min=2), default=CLASSIC.workers, help="All workers; one is the driver.")
-@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default=CLASSIC.glue_version, help="Glue version.")
+@click.option("--from-ledger", is_flag=True, help="Take the load from the ledger, and show what it cost.")
+@click.option(
+    "--days", type=click.FloatRange(0, 3650, min_open=True), default=7, help="--from-ledger: the last N days."
+)
+@click.option("--worker-type", type=click.Choice(DPU_PER_WORKER), default=SHIPPED.worker_type, help="Glue worker type.")
+@click.option("--workers", type=click.IntRange(min=2), default=SHIPPED.workers, help="All workers; one is the driver.")
+@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default=SHIPPED.glue_version, help="Glue version.")
+@click.option("--region", help=f"Take prices of this region; default: aws.region of the settings, else {FIRST_REGION}.")
+@click.option("--input-days", type=click.FloatRange(0), default=30, help="Days for which input is kept.")
+@click.option("--output-days", type=click.FloatRange(0), default=365, help="Days for which output is kept.")
+@click.option("--customer-key", is_flag=True, help="Add a key of yours, as KmsKey of the deployment.")
+@click.option("--event-bridge", is_flag=True, help="Add events by EventBridge, as of a bucket that exists already.")
 @click.option(
     "--engine",
     type=click.Choice(get_args(EngineName)),
@@ -49,38 +69,95 @@ def cost(
     *,
     files_per_hour: float,
     file_bytes: int,
+    from_ledger: bool,
+    days: float,
     engine: EngineName | None,
     bench: Path | None,
     as_json: bool,
-    **workers: Any,
+    **options: Any,
 ) -> None:
     """Estimate the cost of a load; with settings, also show that of the latest commits.
 
-    Prices are list prices of us-east-1: check them before quoting. The named workers are taken to be enough. With the
-    result of a benchmark, the command shows how many workers of each type the load needs at that speed.
+    Prices are list prices: check them before quoting. The named workers are taken to be enough. With the result of a
+    benchmark, the command shows how many workers of each type the load needs at that speed.
+
+    --from-ledger reads all that was compacted in the last days, and prices it: the workers around the clock, and the
+    other services as an estimate for this load.
     """
     result = _bench_result(bench or LAST_BENCH) if bench or LAST_BENCH.is_file() else None
-    job = JobSize(**workers)
+    job = JobSize(options["worker_type"], options["workers"], options["glue_version"])
+    if from_ledger and not invocation.has_settings:
+        raise click.UsageError("--from-ledger needs settings: expected --config, DST or COMPACTOR_CONFIG")
     app = App(invocation.settings()) if invocation.has_settings else None
+    region = options["region"] or (app.settings.aws.region if app else "") or FIRST_REGION
+    prices = prices_of(region)
+    hourly = job.price_in(prices).dollars_per_hour(job.dpu)
     recent = app.ledger.recent() if app else []
+    past = past_cost(app, days, hourly) if app and from_ledger else None
+    load = past_load(past) if past else Load(files_per_hour, file_bytes)
     shape = shape_of(app.settings if app else None, engine, learned_ratio(recent))
-    found = estimate(Load(files_per_hour, file_bytes), job, shape)
-    measured = measured_cost(recent, job.dollars_per_hour)
+    found = estimate(load, job, shape, _deployment(app, options), prices)
+    measured = past or measured_cost(recent, hourly)
+    in_all = found.dollars_per_hour * past.elapsed_seconds / HOUR_SECONDS if past else None
     if not as_json:
-        show_estimate(found, measured)
+        show_estimate(found, measured, Shown(region, region in REGIONS, in_all))
         show_needs(result, found)
         return
     print_json(
         {
             **shallow(found, *DOLLARS, "dollars_per_terabyte"),
+            "region": region,
+            "has_prices_of_region": region in REGIONS,
             "job": shallow(job, "dpu"),
-            "lines": [shallow(line, *DOLLARS) for line in found.lines],
+            **{name: [shallow(line, *DOLLARS) for line in getattr(found, name)] for name in ("lines", "kept")},
+            "nat": shallow(found.nat, *DOLLARS),
             "compared": shallow(job.compared, *DOLLARS),
             "measured": measured and shallow(measured, "elapsed_seconds", *MEASURED_DOLLARS),
+            "dollars_of_ledger": in_all,
             "not_counted": NOT_COUNTED.split(", "),
-            "prices": PRICES,
+            "prices": prices,
             "needed": result and _needed(result, found.load),
         }
+    )
+
+
+def past_cost(app: App, days: float, dollars_per_hour: float) -> MeasuredCost:
+    """What was compacted in the last days, all of it, on workers of this price around the clock.
+
+    Raises:
+        OperatorError: Nothing was.
+    """
+    now = app.clock.now()
+    period = Period(now - timedelta(days=days), now)
+    reader = ReportReader(app.state, app.registry, app.redrive_log)
+    found = reader.read(period, target_file_bytes=app.settings.output.target_file_bytes, with_samples=False).totals
+    if not found.input_bytes:
+        raise OperatorError(f"{app.layout.state}: nothing was compacted in the last {days:g} days -> expected --days N")
+    return MeasuredCost(
+        commits=found.manifests,
+        since=period.since,
+        until=period.until,
+        input_files=found.input_files,
+        input_bytes=found.input_bytes,
+        at_work_seconds=max(found.at_work_seconds, GLUE_LEAST_SECONDS),
+        dollars_per_hour=dollars_per_hour,
+    )
+
+
+def past_load(past: MeasuredCost) -> Load:
+    """The mean load of a period with input."""
+    hours = past.elapsed_seconds / HOUR_SECONDS
+    return Load(past.input_files / hours, max(1, past.input_bytes // past.input_files))
+
+
+def _deployment(app: App | None, options: Mapping[str, Any]) -> Deployment:
+    builder = app.settings.builder if app else Builder()
+    return Deployment(
+        input_days=options["input_days"],
+        output_days=options["output_days"],
+        claim_days=builder.claim_ttl_days,
+        has_key=options["customer_key"],
+        uses_event_bridge=options["event_bridge"],
     )
 
 

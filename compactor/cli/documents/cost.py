@@ -3,8 +3,8 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Date, Document, Time
-from compactor.cost import cost, prices
-from compactor.cost.cost import CostLine
+from compactor.cost import cost, price_list
+from compactor.cost.lines import CostLine
 from compactor.cost.measured_cost import MEASURED_DOLLARS, MeasuredCost
 from compactor.cost.prices import DOLLARS, JobSize
 from compactor.cost.worker_needs import WorkerNeed
@@ -18,7 +18,7 @@ class PricedJob(Document, of=JobSize, shown=DOLLARS):
     """Workers of a Glue job, with their price."""
 
 
-class Price(Document, of=prices.Price):
+class Price(Document, of=price_list.Price):
     """A list price."""
 
     as_of: Date = Field(description="Day on which it was looked up.")
@@ -65,11 +65,17 @@ class Estimate(Document, of=cost.Estimate, shown=[*DOLLARS, "dollars_per_terabyt
     """What a load costs, at list prices."""
 
     job: SizedJob = Field(description="The workers.")
+    region: str = Field(description="Region whose prices were asked for.")
+    has_prices_of_region: bool = Field(description="Whether they are on file; if not, those of us-east-1 count.")
     lines: list[Item] = Field(description="The items.")
+    kept: list[Item] = Field(description="What is kept, once it is as old as it gets; not in the totals.")
+    nat: Item = Field(description="What a NAT gateway would add; not in the totals.")
     compared: PricedJob = Field(description="A common job to compare with.")
     measured: Measured | None = Field(
-        description="What the latest commits would cost on these workers; null without settings or commits."
+        description="What the latest commits, or with --from-ledger all of the period, would cost on these workers; "
+        "null without settings or commits."
     )
+    dollars_of_ledger: float | None = Field(description="Cost of the period, all services; null without --from-ledger.")
     not_counted: list[str] = Field(description="What the estimate leaves out, in words.")
     prices: dict[str, Price] = Field(description="The table of prices, by name.")
     needed: Needed | None = Field(description="Workers that the load needs; null without a benchmark.")

@@ -1,16 +1,20 @@
 """Shows an estimate, what the latest commits cost, and how many workers a load needs."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from compactor.cli.ui.output import Field, print_fields, print_table
 from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import count, dollars, duration, rate, size
-from compactor.cost.cost import NOT_COUNTED, CostLine, Estimate
+from compactor.core.safe_text import visible
+from compactor.cost.cost import NOT_COUNTED, Estimate
+from compactor.cost.lines import CostLine
 from compactor.cost.measured_cost import MeasuredCost
+from compactor.cost.price_list import FIRST_REGION
 from compactor.cost.prices import AS_OF, DPU_PER_WORKER, HourlyCost, JobSize
 from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, WorkerNeed, worker_need
 
-_PER = {1: "", 1000: " / k", 1_000_000: " / M"}
+_PER = {1: "", 1000: " / k", 10_000: " / 10 k", 1_000_000: " / M"}
 _ITEMS: dict[str, Callable[[CostLine], str]] = {
     "service": "{0.service}".format,
     "item": "{0.item}".format,
@@ -31,8 +35,22 @@ _NEEDS: dict[str, Callable[[WorkerNeed], str]] = {
 }
 
 
-def show_estimate(found: Estimate, measured: MeasuredCost | None) -> None:
-    """Print an estimate, next to a common job, and what the latest commits cost."""
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the screen says besides an estimate and what was measured."""
+
+    region: str  # whose prices were asked for
+    has_prices: bool  # whether they are on file
+    dollars_of_ledger: float | None = None  # of the period that the ledger was read for
+
+    @property
+    def is_of_ledger(self) -> bool:
+        """Whether the load is that of a period."""
+        return self.dollars_of_ledger is not None
+
+
+def show_estimate(found: Estimate, measured: MeasuredCost | None, shown: Shown) -> None:
+    """Print an estimate, next to a common job, and what the latest commits, or those of a period, cost."""
     load, job, shape = found.load, found.job, found.shape
     made = f"{found.manifests_per_hour:,.0f} manifests an hour, {count(found.outputs_per_manifest, 'file')} each"
     hourly = f"{size(load.bytes_per_hour)} an hour, {rate(load.bytes_per_hour, 3600)}"
@@ -46,31 +64,47 @@ def show_estimate(found: Estimate, measured: MeasuredCost | None) -> None:
     echo()
     print_table(_ITEMS, found.lines, names=3)
     echo()
+    of_work = _measured_fields(measured, job, "commit" if shown.is_of_ledger else "latest commit") if measured else []
+    print_fields([*_total_fields(found, shown), *of_work, *_note_fields(shown)])
+
+
+def _total_fields(found: Estimate, shown: Shown) -> list[Field]:
+    job = found.job
     compared = f"{job.compared} around the clock, workers alone: {_dollars(job.compared)}"
-    fields = [
+    kept = dollars(sum(line.dollars_per_month for line in found.kept))
+    items = [f"{line.item} {dollars(line.dollars_per_month)}" for line in found.kept]
+    of_ledger = shown.dollars_of_ledger
+    return [
         ("total", f"{_dollars(found)}, {dollars(found.dollars_per_terabyte)} a terabyte of input"),
+        *([("was", f"{dollars(of_ledger)} for the period, all services")] if of_ledger is not None else []),
+        ("kept", [f"{kept} a month more, once it is as old as it gets: {items[0]},", f"{', '.join(items[1:])}"]),
         ("compared", [f"{compared};", f"these workers cost {job.share_of_compared:.2f} of that"]),
-        *(_measured_fields(measured, job) if measured else []),
+        ("VPC", [f"a NAT gateway would add {_dollars(found.nat)};", "a gateway endpoint for S3 is free"]),
+    ]
+
+
+def _note_fields(shown: Shown) -> list[Field]:
+    where = shown.region if shown.has_prices else f"{FIRST_REGION}, for there are none of {visible(shown.region)},"
+    return [
         ("requests", "GET stands for GET and HEAD; PUT for PUT, POST, COPY and LIST"),
         ("quantities", "given: by the options; counted: from the code; assumed: not measured"),
-        ("prices", f"list prices of us-east-1 as of {AS_OF}, that of Glue 6.0 from third parties: check them"),
+        ("prices", f"list prices of {where} as of {AS_OF}, from third parties: check them"),
         ("not counted", NOT_COUNTED),
     ]
-    print_fields(fields)
 
 
 def _dollars(cost: HourlyCost) -> str:
     return f"{dollars(cost.dollars_per_hour)} an hour, {dollars(cost.dollars_per_month)} a month"
 
 
-def _measured_fields(found: MeasuredCost, job: JobSize) -> list[Field]:
+def _measured_fields(found: MeasuredCost, job: JobSize, what_of: str) -> list[Field]:
     span = f"{found.since:%Y-%m-%d %H:%M:%S} to {found.until:%m-%d %H:%M:%S} UTC"
     what = f"{count(found.input_files, 'file')}, {size(found.input_bytes)}"
     at_work = _spent(found, found.at_work_seconds, found.dollars_at_work)
     elapsed = _spent(found, found.elapsed_seconds, found.dollars_elapsed)
     speed = rate(found.input_bytes, found.at_work_seconds)
     return [
-        ("measured", [f"{count(found.commits, 'latest commit')}, {span}: {what},", f"{speed} while at work"]),
+        ("measured", [f"{count(found.commits, what_of)}, {span}: {what},", f"{speed} while at work"]),
         ("their cost", f"if {job} made them: {at_work} at work; {elapsed} with pauses"),
     ]
 

@@ -1,6 +1,7 @@
 """Promises of `compactor cost`: an estimate without any settings, and with them what the latest runs cost."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +78,11 @@ def test_as_text() -> None:
     assert result.exit_code == 0
     for words in (
         "200,000 files an hour",
-        "20 DPU",
+        "3 DPU",
         "$6.16 an hour, $4,496.80 a month",
         "check them",
         "not counted",
-        "these workers cost 1.00 of that",
+        "these workers cost 0.15 of that",
     ):
         assert words in result.stdout
     assert "\nmeasured " not in result.stdout
@@ -128,11 +129,56 @@ def test_what_runs_cost(config: Path, tmp_path: Path) -> None:
     found = document(config=config)["measured"]
     assert (found["commits"], found["input_files"], found["input_bytes"]) == (2, 4, 4 * len(GOOD))
     assert (found["at_work_seconds"], found["elapsed_seconds"]) == (120, 360)
-    assert found["dollars_at_work"] == pytest.approx(6.16 / 30)
-    assert found["dollars_per_terabyte_elapsed"] == pytest.approx(6.16 / 10 / (4 * len(GOOD) / 1e12))
+    assert found["dollars_at_work"] == pytest.approx(0.924 / 30)
+    assert found["dollars_per_terabyte_elapsed"] == pytest.approx(0.924 / 10 / (4 * len(GOOD) / 1e12))
     shown = call("--glue-version", "5.1", config=config).stdout
     assert "2 latest commits, 2026-01-02 12:00:00 to 01-02 12:06:00 UTC: 4 files" in shown
-    assert "if 10 x G.2X, Glue 5.1 made them: $0.29" in shown
+    assert "if 3 x G.1X, Glue 5.1 made them: $0.04" in shown
+
+
+def test_prices_by_region(config: Path) -> None:
+    """The settings' region counts, or the option; the screen says where there are no prices."""
+    plain = document(config=config)
+    assert (plain["region"], plain["has_prices_of_region"]) == ("us-east-1", True)
+    text = config.read_text()
+    config.write_text(f'{text}[aws]\nregion = "eu-central-1"\n')
+    german = document(config=config)
+    assert (german["region"], german["prices"]["s3_put"]["dollars"]) == ("eu-central-1", 0.0054)
+    assert document("--region", "us-west-2", config=config)["prices"]["s3_put"]["dollars"] == 0.005
+    assert document("--region", "mars-1")["has_prices_of_region"] is False
+    assert "list prices of us-east-1, for there are none of mars-1, as of" in call("--region", "mars-1").stdout
+    assert "mars\x1b" not in call("--region", "mars\x1b[31m").stdout
+
+
+def test_what_is_kept_and_added() -> None:
+    """Days, a key and EventBridge are options; what is kept and a NAT gateway are beside the total."""
+    found = document("--input-days", "1", "--output-days", "0", "--customer-key", "--event-bridge")
+    assert [line["quantity"] > 0 for line in found["kept"]] == [True, False, True, True]
+    assert {line["service"] for line in found["lines"]} >= {"KMS", "EventBridge"}
+    assert found["dollars_per_hour"] == pytest.approx(sum(line["dollars_per_hour"] for line in found["lines"]))
+    assert found["nat"]["dollars_per_month"] > 20_000
+    shown = call("--input-days", "1").stdout
+    assert "input of 1 days $377.34" in shown
+    assert "a gateway endpoint for S3 is free" in shown
+
+
+def test_from_the_ledger(config: Path, tmp_path: Path) -> None:
+    """The load, and what was paid for it, come from all that was compacted in the last days."""
+    none = call("--from-ledger", config=config)
+    assert (none.exit_code, none.stdout) == (1, "")
+    assert "nothing was compacted in the last 7 days -> expected --days N" in none.stderr
+    harness = Harness(root=str(tmp_path), store=LocalStore())
+    harness.clock.advance((datetime.now(UTC) - harness.clock.now()).total_seconds() - 3600)
+    harness.runner().run([harness.deliver(name, GOOD, GOOD) for name in ("m1", "m2")])
+    found = document("--from-ledger", "--days", "2", config=config)
+    assert (found["measured"]["commits"], found["measured"]["input_files"]) == (2, 4)
+    assert found["load"] == {"files_per_hour": pytest.approx(4 / 48), "file_bytes": len(GOOD)}
+    assert found["measured"]["at_work_seconds"] == 60  # Glue bills a minute at least
+    assert found["dollars_of_ledger"] == pytest.approx(found["dollars_per_hour"] * 48)
+    shown = call("--from-ledger", "--days", "2", config=config).stdout
+    assert "for the period, all services" in shown
+    assert "2 commits, " in shown
+    assert call("--from-ledger").exit_code == 2
 
 
 def test_workers_by_the_last_benchmark(bench: Path) -> None:

@@ -1,5 +1,6 @@
 """Cost: sums that were done by hand, and times that count once."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -9,10 +10,14 @@ from hypothesis import strategies as st
 
 from compactor.core.records import RecentCommit
 from compactor.cost.cost import ALARMS, Estimate, Load, Shape, estimate
+from compactor.cost.deployment import BATCH_MESSAGES, WINDOW_SECONDS, Deployment, builds_per_hour
 from compactor.cost.measured_cost import cost_metrics, measured_cost
-from compactor.cost.prices import DPU_PER_WORKER, GLUE_VERSIONS, PRICES, JobSize
+from compactor.cost.price_list import FIRST_REGION, prices_of
+from compactor.cost.price_table import REGIONS
+from compactor.cost.prices import DPU_PER_WORKER, GIB, GLUE_VERSIONS, PRICES, SHIPPED, JobSize
 from compactor.engines.engine import EngineName
 from compactor.telemetry.metrics import CATALOGUE
+from deploy import ROOT
 from tests.support.recent_commits import recent_commit
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -38,7 +43,8 @@ SHAPE = Shape(
     ratio=0.5,
 )
 
-# A million files of 1,000 bytes an hour: 100 manifests of one output each, one micro-batch, 2,000 calls of the builder.
+# A million files of 1,000 bytes an hour: 100 manifests of one output each, one micro-batch, and 1,200 calls of the
+# builder, by five pollers with a window of 15 s each, more than 1,010,000 / 2,000 full batches.
 Item = tuple[str, str, float, float]
 # service, item, quantity, dollars an hour
 FIRST: list[Item] = [
@@ -56,17 +62,17 @@ OF_ENGINE: dict[EngineName, list[Item]] = {
 REST: list[Item] = [
     ("S3", "GET, stream", 20, 0.000008),
     ("S3", "PUT, stream", 15, 0.000075),
-    ("S3", "GET, functions", 134_000 + 8_340, 0.056936),
-    ("S3", "PUT, functions", 10_000 + 780, 0.0539),
+    ("S3", "GET, functions", 80_400 + 8_340, 0.035496),
+    ("S3", "PUT, functions", 6_000 + 780, 0.0339),
     ("SQS", "requests", 1_212_900, 0.48516),
     ("DynamoDB", "claims written", 1_010_000, 0.63125),
     ("DynamoDB", "claims read", 10_000, 0.00125),
-    ("Lambda", "GB-seconds", 6_240, 0.104000208),
-    ("Lambda", "calls", 2_120, 0.000424),
+    ("Lambda", "GB-seconds", 1_200 + 4_040 + 240, 5_480 * 0.0000166667),
+    ("Lambda", "calls", 1_320, 0.000264),
     ("CloudWatch", "metrics", len(CATALOGUE), 0.3 * len(CATALOGUE) / 730),
     ("CloudWatch", "alarms", ALARMS, 0.1 * ALARMS / 730),
     ("CloudWatch", "dashboards", 1, 3 / 730),
-    ("CloudWatch", "PutMetricData", 2_121, 0.02121),
+    ("CloudWatch", "PutMetricData", 1_321, 0.01321),
 ]
 
 RATES = [
@@ -139,6 +145,84 @@ def test_manifests(files: float, size: int, manifests: float) -> None:
 def commit(end_seconds: float, seconds: float, input_bytes: int = 10**9) -> RecentCommit:
     decided_at = NOON + timedelta(seconds=end_seconds)
     return recent_commit(decided_at, input_bytes=input_bytes, input_files=286, seconds=seconds)
+
+
+BUILDS = [
+    # events an hour, calls an hour
+    (0, 0),
+    (10, 10),  # a call for each
+    (1_200, 1_200),
+    (202_000, 1_200),  # 168 events each, not full batches
+    (2_400_000, 1_200),
+    (4_000_000, 2_000),  # full batches
+]
+
+
+@pytest.mark.parametrize(("events", "calls"), BUILDS)
+def test_builder_batches(events: float, calls: float) -> None:
+    """Five pollers fill a batch each for the window; a batch is sent earlier only if it is full."""
+    assert builds_per_hour(events) == calls
+
+
+def test_what_is_shipped() -> None:
+    """Window, batch and workers are those of production's parameters."""
+    given = json.loads((ROOT / "deploy" / "parameters" / "prod.json").read_text())
+    assert (float(given["BuilderWindowSeconds"]), int(given["BuilderBatchMessages"])) == (
+        WINDOW_SECONDS,
+        BATCH_MESSAGES,
+    )
+    shipped = JobSize(given["WorkerType"], int(given["MaxWorkers"]), given["GlueVersion"])
+    assert shipped == SHIPPED == JobSize("G.1X", 3, "6.0")
+
+
+def test_what_is_kept() -> None:
+    """Input, output and claims cost by their days; the totals leave them out."""
+    load = Load(1_000, GIB)
+    found = estimate(load, SHIPPED, SHAPE, Deployment(input_days=2, output_days=10, claim_days=1))
+    assert [(line.service, line.item, pytest.approx(line.quantity)) for line in found.kept] == [
+        ("S3", "input of 2 days", 48_000),
+        ("S3", "output of 10 days", 120_000),
+        ("DynamoDB", "claims kept", 24_000 * 400 / GIB),
+        ("DynamoDB", "claims restorable", 24_000 * 400 / GIB),
+    ]
+    assert found.kept[0].dollars_per_month == pytest.approx(48_000 * 0.023)
+    assert found.dollars_per_hour == pytest.approx(sum(line.dollars_per_hour for line in found.lines))
+    assert found.nat.dollars_per_hour == pytest.approx(1_500 * 0.045)
+
+
+def test_what_options_add() -> None:
+    """A key is paid by the month and for the requests that bucket keys leave, EventBridge by the event."""
+    load, job = Load(1_000_000, 1000), JobSize("G.2X", 10, "6.0")
+    plain = estimate(load, job, SHAPE)
+    both = estimate(load, job, SHAPE, Deployment(has_key=True, uses_event_bridge=True))
+    more = {f"{line.service} {line.item}": line for line in both.lines[len(plain.lines) :]}
+    assert both.lines[: len(plain.lines)] == plain.lines
+    assert more.keys() == {"EventBridge events of S3", "KMS key", "KMS requests"}
+    assert more["EventBridge events of S3"].dollars_per_hour == pytest.approx(1.01)
+    assert more["KMS key"].dollars_per_month == pytest.approx(1)
+    of_s3 = sum(line.quantity for line in plain.lines if line.service == "S3")
+    assert more["KMS requests"].quantity == pytest.approx(of_s3 / 100 + 9 * 12)
+
+
+@pytest.mark.parametrize("region", REGIONS)
+def test_prices_of_a_region(region: str) -> None:
+    """Each region has all prices, dated; what costs the same everywhere, Glue too, has one price."""
+    found = prices_of(region)
+    assert found.keys() == PRICES.keys()
+    assert all(price.dollars > 0 and price.source and price.as_of for price in found.values())
+    same = {name for name in found if name.startswith(("glue", "lambda", "sqs", "cloudwatch", "kms"))}
+    assert {name: found[name].dollars for name in same} == {name: PRICES[name].dollars for name in same}
+
+
+def test_a_region_without_prices() -> None:
+    """It gets those of the first region; another region's differ where AWS's do."""
+    assert {name: each.dollars for name, each in prices_of("mars-1").items()} == {
+        name: each.dollars for name, each in prices_of(FIRST_REGION).items()
+    }
+    assert prices_of("eu-central-1")["s3_put"].dollars == 0.0054
+    load = Load(1000, 1000)
+    dear, cheap = (estimate(load, SHIPPED, SHAPE, prices=prices_of(each)) for each in ("eu-central-1", FIRST_REGION))
+    assert dear.dollars_per_hour > cheap.dollars_per_hour
 
 
 AT_WORK = [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.cost.cost import Load
+from compactor.cost.lines import Load
 from compactor.cost.prices import DPU_PER_WORKER
 from compactor.cost.worker_needs import BUSY_SHARE, worker_need
 

@@ -62,6 +62,7 @@ NOT_FROM_PYPI = {"compactor_native": "the crate in native/, part of the wheel"}
 
 TOOLS = {
     "auditwheel": '_run("auditwheel"',
+    "checkov": "tools.checkov",
     "boto3-stubs": 'module = ["jsonschema',  # mypy takes the types of boto3 from it
     "cyclonedx-bom": "cyclonedx_py",
     "import-linter": "$(BIN)/lint-imports",

@@ -20,6 +20,7 @@ GROUPS = {
     "functions": ("functions",),
     "development": ("", *EXTRAS, "bench", "dev"),
     "release": ("release",),
+    "checkov": ("checkov",),
 }
 
 

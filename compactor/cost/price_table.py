@@ -1,0 +1,90 @@
+"""List prices of AWS in US dollars: all that an estimate may use, in one place, to be looked up again and edited here.
+
+Free tiers, volume tiers and discounts are left out. It is Python, so that the functions' zip contains it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+AS_OF = "2026-11-22"  # the date they were looked up
+REGIONS = ("us-east-1", "us-east-2", "us-west-2", "eu-west-1", "eu-central-1")
+SOURCE = "public list price, as third parties quote it"
+UNSEEN = "third parties; AWS's page was not seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A price as it is listed."""
+
+    dollars: float  # in the first region, for `per` units
+    per: int  # the number of units that the price is for
+    unit: str  # what is counted
+    is_monthly: bool = False  # whether a unit is paid for a month
+    is_unseen: bool = False  # whether it is only known from third parties
+    elsewhere: Mapping[str, float] = field(default_factory=dict)  # dollars in regions where they differ
+
+
+LISTED = {
+    "glue_dpu_hour": Listed(0.44, 1, "DPU-hour of Glue 2.0 to 5.1, by the second, at least a minute for each run"),
+    "glue_memory_dpu_hour": Listed(0.52, 1, "memory-optimised DPU-hour of Glue 2.0 to 5.1"),
+    "glue_6_dpu_hour": Listed(
+        0.308, 1, "DPU-hour of Glue 6.0, by the second, at least a minute for each run", is_unseen=True
+    ),
+    "glue_6_memory_dpu_hour": Listed(0.364, 1, "memory-optimised DPU-hour of Glue 6.0", is_unseen=True),
+    "s3_put": Listed(0.005, 1000, "PUT, COPY, POST or LIST request, S3 Standard", elsewhere={"eu-central-1": 0.0054}),
+    "s3_get": Listed(
+        0.0004, 1000, "GET or HEAD request, S3 Standard; DELETE is free", elsewhere={"eu-central-1": 0.00043}
+    ),
+    "s3_storage": Listed(
+        0.023,
+        1,
+        "GB (2^30 bytes) for a month in S3 Standard, of the first 50 TB",
+        is_monthly=True,
+        elsewhere={"eu-central-1": 0.0245},
+    ),
+    "sqs": Listed(0.4, 1_000_000, "request to a standard queue"),
+    "lambda_gb_second": Listed(1.66667e-05, 1, "GB-second of Lambda on x86, by the millisecond"),
+    "lambda_call": Listed(0.2, 1_000_000, "call of a function"),
+    "dynamodb_write": Listed(
+        0.625,
+        1_000_000,
+        "write of up to 1 KB, on demand; less counts as 1 KB",
+        elsewhere={"eu-west-1": 0.70675, "eu-central-1": 0.7625},
+    ),
+    "dynamodb_read": Listed(
+        0.125,
+        1_000_000,
+        "consistent read of up to 4 KB, on demand; less counts as 4 KB",
+        elsewhere={"eu-west-1": 0.1415, "eu-central-1": 0.1525},
+    ),
+    "dynamodb_storage": Listed(
+        0.25,
+        1,
+        "GB (2^30 bytes) for a month in a table",
+        is_monthly=True,
+        elsewhere={"eu-west-1": 0.283, "eu-central-1": 0.306},
+    ),
+    "dynamodb_pitr": Listed(
+        0.2,
+        1,
+        "GB (2^30 bytes) of a table for a month, kept for restoring to a point in time",
+        is_monthly=True,
+        elsewhere={"eu-west-1": 0.2264, "eu-central-1": 0.2448},
+    ),
+    "cloudwatch_metric": Listed(0.3, 1, "metric, of the first 10,000", is_monthly=True),
+    "cloudwatch_request": Listed(0.01, 1000, "PutMetricData request"),
+    "cloudwatch_alarm": Listed(0.1, 1, "alarm", is_monthly=True),
+    "cloudwatch_dashboard": Listed(3.0, 1, "dashboard", is_monthly=True),
+    "kms_key": Listed(1.0, 1, "customer's key", is_monthly=True),
+    "kms_request": Listed(0.03, 10_000, "request to a symmetric key"),
+    "eventbridge_event": Listed(
+        1.0,
+        1_000_000,
+        "event of S3; sources disagree whether it is free. Sending it to another account costs the sender as much",
+        is_unseen=True,
+    ),
+    "nat_gb": Listed(
+        0.045, 1, "GB (2^30 bytes) through a NAT gateway", elsewhere={"eu-west-1": 0.048, "eu-central-1": 0.052}
+    ),
+}
+"""Every price by its name."""

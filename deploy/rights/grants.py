@@ -1,0 +1,130 @@
+"""Who may do what where: the table that the roles and the policies of people in the template are written from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A statement of a policy."""
+
+    sid: str
+    actions: tuple[str, ...]
+    places: tuple[str, ...]  # names of `places.PLACES`
+    condition: str = ""  # as in the template
+
+
+_LOG = ("logs:CreateLogStream", "logs:PutLogEvents")
+_OF_THE_NAMESPACE = '{ StringEquals: { "cloudwatch:namespace": !Ref MetricNamespace } }'
+_OF_NAMESPACE_AND_GLUE = '{ StringEquals: { "cloudwatch:namespace": [!Ref MetricNamespace, Glue] } }'
+
+_KEEP_FAILED_CALLS = Grant("KeepFailedCalls", ("sqs:SendMessage",), ("failed calls",))
+_READ_SETTINGS = Grant("ReadSettings", ("s3:GetObject",), ("settings",))
+_LIST_WORK = Grant("List", ("s3:ListBucket",), ("work bucket",))
+_READ_WORK = Grant("Read", ("s3:GetObject",), ("manifests", "pending", "accepted", "recent"))
+_DELETE_WORK = Grant("Delete", ("s3:DeleteObject",), ("manifests", "pending"))
+_CLAIM = Grant("Claim", ("dynamodb:PutItem", "dynamodb:BatchGetItem"), ("claims",))
+_PUT_METRICS = Grant("PutMetrics", ("cloudwatch:PutMetricData",), ("everything",), _OF_THE_NAMESPACE)
+
+_READ_ONLY = (
+    _READ_SETTINGS,
+    Grant("List", ("s3:ListBucket",), ("work bucket", "lake bucket", "input bucket")),
+    Grant("Read", ("s3:GetObject",), ("input", "manifests", "pending", "state", "rows", "schema file")),
+    Grant("ReadTheJob", ("glue:GetJob", "glue:GetJobRuns"), ("job",)),
+    Grant("ReadQueues", ("sqs:GetQueueAttributes",), ("events", "dead letters")),
+    Grant(
+        "ReadClaims", ("dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:BatchGetItem"), ("claims",)
+    ),
+    Grant("ReadTopic", ("sns:GetTopicAttributes",), ("topic",)),
+    Grant(
+        "ReadLogs",
+        ("logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents"),
+        (
+            "log of the builder",
+            "log of the sealer",
+            "log of the control plane",
+            "output of the job",
+            "errors of the job",
+        ),
+    ),
+    Grant(
+        "ReadMetrics",
+        (
+            "cloudwatch:DescribeAlarms",
+            "cloudwatch:GetDashboard",
+            "cloudwatch:GetMetricData",
+            "cloudwatch:ListMetrics",
+        ),
+        ("everything",),
+    ),
+)
+
+GRANTS: Mapping[str, tuple[Grant, ...]] = {
+    "BuilderRole": (
+        Grant("Log", _LOG, ("log of the builder",)),
+        Grant("ReceiveMessages", ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"), ("events",)),
+        _READ_SETTINGS,
+        _LIST_WORK,
+        _READ_WORK,
+        Grant("Write", ("s3:PutObject",), ("manifests", "pending", "accepted")),
+        _DELETE_WORK,
+        _CLAIM,
+        _PUT_METRICS,
+    ),
+    "SealerRole": (
+        Grant("Log", _LOG, ("log of the sealer",)),
+        _KEEP_FAILED_CALLS,
+        _READ_SETTINGS,
+        _LIST_WORK,
+        _READ_WORK,
+        Grant("Write", ("s3:PutObject",), ("manifests", "accepted")),
+        _DELETE_WORK,
+        _CLAIM,
+        _PUT_METRICS,
+    ),
+    "ControlRole": (
+        Grant("Log", _LOG, ("log of the control plane",)),
+        _KEEP_FAILED_CALLS,
+        _READ_SETTINGS,
+        _LIST_WORK,
+        Grant("Read", ("s3:GetObject",), ("control", "recent", "runs")),
+        Grant("Write", ("s3:PutObject",), ("control", "runs")),
+        Grant("RunTheJob", ("glue:GetJob", "glue:GetJobRuns", "glue:StartJobRun", "glue:BatchStopJobRun"), ("job",)),
+        Grant("ReadQueues", ("sqs:GetQueueAttributes",), ("events", "dead letters")),
+        Grant("Notify", ("sns:Publish",), ("topic",)),
+        Grant("ReadMetrics", ("cloudwatch:GetMetricData",), ("everything",)),
+        _PUT_METRICS,
+    ),
+    "JobRole": (
+        Grant("Log", _LOG, ("output of the job", "errors of the job")),
+        Grant("ReadArtefacts", ("s3:GetObject",), ("settings", "job artefacts")),
+        Grant("List", ("s3:ListBucket",), ("work bucket", "lake bucket", "input bucket")),
+        Grant("Read", ("s3:GetObject",), ("input", "manifests", "state", "rows", "schema file")),
+        Grant("Write", ("s3:PutObject", "s3:AbortMultipartUpload"), ("manifests", "state", "spark ui", "rows")),
+        Grant("Delete", ("s3:DeleteObject",), ("manifests", "state")),
+        Grant("PutMetrics", ("cloudwatch:PutMetricData",), ("everything",), _OF_NAMESPACE_AND_GLUE),
+    ),
+    "ReadOnlyPolicy": _READ_ONLY,
+    "OperatorPolicy": (
+        *_READ_ONLY,
+        Grant("Write", ("s3:PutObject", "s3:AbortMultipartUpload"), ("manifests", "pending", "state", "rows")),
+        Grant("Delete", ("s3:DeleteObject",), ("manifests", "pending", "state")),
+        Grant("Claim", ("dynamodb:PutItem",), ("claims",)),
+        Grant("RunTheJob", ("glue:StartJobRun", "glue:BatchStopJobRun"), ("job",)),
+        Grant(
+            "RedriveEvents",
+            (
+                "sqs:StartMessageMoveTask",
+                "sqs:CancelMessageMoveTask",
+                "sqs:ListMessageMoveTasks",
+                "sqs:ReceiveMessage",
+                "sqs:DeleteMessage",
+            ),
+            ("dead letters", "failed calls"),
+        ),
+        Grant("ReturnEvents", ("sqs:SendMessage",), ("events",)),
+        Grant("Notify", ("sns:Publish",), ("topic",)),
+        _PUT_METRICS,
+    ),
+}
+"""The statements of each role and policy, by its name in the template."""

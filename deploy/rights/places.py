@@ -1,0 +1,38 @@
+"""The resources that grants name, each as an expression of the template."""
+
+_BUCKET = "!Sub arn:${AWS::Partition}:s3:::${%s}"
+
+PLACES = {
+    "log of the builder": "!GetAtt BuilderLogs.Arn",
+    "log of the sealer": "!GetAtt SealerLogs.Arn",
+    "log of the control plane": "!GetAtt ControlLogs.Arn",
+    "output of the job": "!GetAtt JobOutputLogs.Arn",
+    "errors of the job": "!GetAtt JobErrorLogs.Arn",
+    "events": "!GetAtt EventQueue.Arn",
+    "dead letters": "!GetAtt DeadLetterQueue.Arn",
+    "failed calls": "!GetAtt FailedCallsQueue.Arn",
+    "claims": "!GetAtt ClaimsTable.Arn",
+    "topic": "!Ref AlarmTopic",
+    "job": "!Sub arn:${AWS::Partition}:glue:${AWS::Region}:${AWS::AccountId}:job/${JobName}",
+    "everything": '"*"',
+    "settings": f"{_BUCKET % 'ArtefactBucketName'}/${{Environment}}/settings/*",
+    "job artefacts": f"{_BUCKET % 'ArtefactBucketName'}/${{Environment}}/job/*",
+    "work bucket": _BUCKET % "WorkBucketName",
+    "lake bucket": _BUCKET % "LakeBucketName",
+    "input bucket": _BUCKET % "InputBucketName",
+    "input": f"{_BUCKET % 'InputBucketName'}/${{InputPrefix}}*",
+    "manifests": f"{_BUCKET % 'WorkBucketName'}/${{ManifestsPrefix}}/*",
+    "pending": f"{_BUCKET % 'WorkBucketName'}/${{PendingPrefix}}/*",
+    "state": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/*",
+    "accepted": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/accepted/*",
+    "recent": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/recent/*",
+    "control": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/control/*",
+    "runs": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/runs/*",
+    "spark ui": f"{_BUCKET % 'WorkBucketName'}/spark-ui/*",
+    "rows": f"{_BUCKET % 'LakeBucketName'}/${{OutputPrefix}}/*",
+    "schema file": (
+        '!If [HasSchemaFile, !Sub "arn:${AWS::Partition}:s3:::${SchemaFile}", '
+        '!Sub "arn:${AWS::Partition}:s3:::${ArtefactBucketName}/${Environment}/settings/*"]'
+    ),
+}
+"""All resources by the name that grants use."""
