@@ -240,7 +240,9 @@ def costs(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     workspace.app.ledger.remember(COMMITS[0].model_copy(update={"input_bytes": 0}))
     nothing = workspace.json("cost")[0]
     workspace.app.ledger.remember(COMMITS[1])
-    return [json.loads(result.stdout), nothing, workspace.json("cost", "--bench", str(bench))[0]]
+    quarantined(workspace)
+    past = workspace.json("cost", "--from-ledger")[0]
+    return [json.loads(result.stdout), nothing, past, workspace.json("cost", "--bench", str(bench))[0]]
 
 
 def looks(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
