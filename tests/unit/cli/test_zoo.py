@@ -103,7 +103,7 @@ def test_quarantined_json_is_read_in_a_second_call(raw: Path) -> None:
     code, output = call(raw, "--format", "json")
     assert (code, rows_of(raw)) == (0, Counter("ab")), output
     traced = CliRunner().invoke(command, ["--config", settings, "trace", str(raw / "array.json")])
-    assert re.search(r"^elements +3 = 2 rows \+ 1 rejects \+ 0 blank$", traced.output, re.MULTILINE)
+    assert re.search(r"^elements +3 = 2 rows \+ 1 reject \+ 0 blank$", traced.output, re.MULTILINE)
     rejects = ds.dataset(f"{raw}-rows.compactor/state/rejects", format="parquet").to_table().to_pylist()
     assert [(each["line_number"], each["byte_offset"], each["raw"]) for each in rejects] == [(2, 13, b"1")]
 
