@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from compactor.cost.prices import AS_OF, JobSize
+from compactor.cost.price_list import HOURS_A_MONTH, prices_of
+from compactor.cost.price_table import AS_OF, REGIONS
+from compactor.cost.prices import JobSize
 from deploy.artefacts import MODULES, Artefact
 from deploy.existing_names import Client, is_taken, planned_names
 from deploy.job_wheels import wheel_faults
 from deploy.pip import PackagingError
 from deploy.wheel import glibc_line
-
-PRICED_REGION = "us-east-1"
 
 UNRESERVED_CONCURRENCY = 10
 """What Lambda keeps unreserved, whatever is asked for [AWS Lambda, "Configuring reserved concurrency"]."""
@@ -182,11 +182,13 @@ class Preflight:
         yield "ok", f"Glue {version}: no call tells whether {region} has it; if not, creating the job fails first"
 
     def _price(self) -> Iterator[tuple[State, str]]:
-        size = self._size()
-        shown = f"{size}: up to ${size.dollars_per_hour:.2f} an hour, ${size.dollars_per_month:,.0f} a month"
-        yield "ok", f"{shown}, at the prices of {PRICED_REGION} of {AS_OF}"
-        if self.session.region_name != PRICED_REGION:
-            yield "warning", f"prices in {self.session.region_name} differ: see the price pages of AWS"
+        size, region = self._size(), self.session.region_name
+        known = region if region in REGIONS else REGIONS[0]
+        hourly = size.price_in(prices_of(known)).dollars_per_hour(size.dpu)
+        shown = f"{size}: up to ${hourly:.2f} an hour, ${hourly * HOURS_A_MONTH:,.0f} a month"
+        yield "ok", f"{shown}, at the prices of {known} of {AS_OF}"
+        if known != region:
+            yield "warning", f"prices in {region} differ: see the price pages of AWS"
 
     def _size(self) -> JobSize:
         given = self.parameters

@@ -1,6 +1,7 @@
 """The resources that grants name, each as an expression of the template."""
 
 _BUCKET = "!Sub arn:${AWS::Partition}:s3:::${%s}"
+_CATALOGUE = "!Sub arn:${AWS::Partition}:glue:${AWS::Region}:${AWS::AccountId}:"
 
 PLACES = {
     "log of the builder": "!GetAtt BuilderLogs.Arn",
@@ -14,6 +15,9 @@ PLACES = {
     "claims": "!GetAtt ClaimsTable.Arn",
     "topic": "!Ref AlarmTopic",
     "job": "!Sub arn:${AWS::Partition}:glue:${AWS::Region}:${AWS::AccountId}:job/${JobName}",
+    "catalog": f"{_CATALOGUE}catalog",
+    "database": f"{_CATALOGUE}database/${{DatabaseName}}",
+    "table": f"{_CATALOGUE}table/${{DatabaseName}}/${{EventsTableName}}",
     "everything": '"*"',
     "settings": f"{_BUCKET % 'ArtefactBucketName'}/${{Environment}}/settings/*",
     "job artefacts": f"{_BUCKET % 'ArtefactBucketName'}/${{Environment}}/job/*",
@@ -28,6 +32,7 @@ PLACES = {
     "recent": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/recent/*",
     "control": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/control/*",
     "runs": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/runs/*",
+    "environments": f"{_BUCKET % 'WorkBucketName'}/python-environments/*",
     "spark ui": f"{_BUCKET % 'WorkBucketName'}/spark-ui/*",
     "rows": f"{_BUCKET % 'LakeBucketName'}/${{OutputPrefix}}/*",
     "schema file": (

@@ -186,7 +186,7 @@ def test_checks_before_a_new_stack(root: Path, capsys: pytest.CaptureFixture[str
         "20 wheels for the Python and the glibc of Glue",
         f"{BUCKET} is in this account and region",
         "3 x G.1X, Glue 6.0: up to $0.92 an hour",
-        "prices in eu-central-1 differ",
+        "at the prices of eu-central-1 of",
         "no call tells whether eu-central-1 has it",
     ):
         assert words in shown, shown
