@@ -11,6 +11,8 @@ import compactor
 from compactor.cli.entry import compactor as command
 from tests.support.compacting import write
 
+pytestmark = pytest.mark.timeout(600)  # the first one waits for Spark's start
+
 LINE = b'{"id": %d, "Id": "x"}\n'
 CONF = ("spark.sql.caseSensitive", "spark.sql.session.timeZone", "spark.sql.parquet.outputTimestampType")
 
