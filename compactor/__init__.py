@@ -4,9 +4,6 @@
 line does. Nothing of them is loaded before it is used; their types are in `__init__.pyi`.
 """
 
-from importlib import import_module
-from typing import Any
-
 __version__ = "0.1.0"
 
 __all__ = [
@@ -14,6 +11,7 @@ __all__ = [
     "BatchResult",
     "CompactResult",
     "CompactorError",
+    "CredentialsMissing",
     "CredentialsRefused",
     "EngineLost",
     "ExtraMissing",
@@ -56,8 +54,10 @@ _MODULES = {
 _PLACES = {name: f"compactor.api.{module}" for module, names in _MODULES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load what a program uses, when it uses it."""
+    from importlib import import_module  # noqa: PLC0415 - a command takes Ctrl-C before any module is loaded
+
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_PLACES.get(name, "compactor.core.errors")), name)

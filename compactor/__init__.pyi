@@ -9,6 +9,7 @@ from compactor.api.verify import VerifyResult, verify
 from compactor.core.errors import (
     AccessError,
     CompactorError,
+    CredentialsMissing,
     CredentialsRefused,
     EngineLost,
     ExtraMissing,
@@ -37,6 +38,7 @@ __all__ = [
     "BatchResult",
     "CompactResult",
     "CompactorError",
+    "CredentialsMissing",
     "CredentialsRefused",
     "EngineLost",
     "ExtraMissing",

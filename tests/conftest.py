@@ -1,6 +1,7 @@
 """For all tests: a clean environment, one stand-in for AWS a process, and what is told at the end of a run."""
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -34,6 +35,8 @@ _jvm_folder = tempfile.TemporaryDirectory(prefix="compactor-jvm-starts-")
 
 def pytest_configure() -> None:
     """Clear the environment before any test module is imported, for some read it then."""
+    # A shell starts what it runs in the background with Ctrl-C ignored, and processes of tests would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     required()
     refuse_updates_in_ci()
     clear_environment()

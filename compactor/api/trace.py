@@ -10,7 +10,7 @@ from compactor.api.arguments import Place, settings_of
 from compactor.core.errors import SettingsError
 from compactor.core.layout import MANIFEST_ID, canonical
 from compactor.ops.trace.trace import Trace, TracedAttempt, TracedKind, TracedRedrive, TracedReject, TraceState
-from compactor.ops.trace.tracer import SEARCHED_DAYS
+from compactor.ops.trace.tracer import SEARCHED_DAYS, Tracer
 from compactor.settings.places import parse_place
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
@@ -141,7 +141,12 @@ def find_trace(settings: Settings, thing: str, days: int) -> Trace:
     Raises:
         SettingsError: It cannot name anything.
     """
-    tracer = App(settings).tracer
+    found = _found(App(settings).tracer, thing, days)
+    found.next_moves = [settings.suggestions.of(each) for each in found.next_moves]
+    return found
+
+
+def _found(tracer: Tracer, thing: str, days: int) -> Trace:
     if "/" in thing or not MANIFEST_ID.fullmatch(thing):
         return tracer.trace(_absolute(thing), days=days)
     found = tracer.trace_manifest(thing)

@@ -39,9 +39,7 @@ def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json:
     """
     if len(words) > 1:
         invocation, words = taken_destination(invocation, words, most=1)
-    settings = invocation.settings()
-    found = find_trace(settings, words[0], days)
-    found.next_moves = [settings.suggestions.of(each) for each in found.next_moves]
+    found = find_trace(invocation.settings(), words[0], days)
     if as_json:
         print_json(shallow(found, "meaning", "needs_operator"))
     elif found.state is TraceState.UNKNOWN:

@@ -21,7 +21,6 @@ INTERRUPTED = 130
 INTERRUPTS_AT = """
 import builtins, os, signal, sys
 import compactor.__main__
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background starts with it ignored
 number, real = int(sys.argv.pop(1)), builtins.__import__
 def importing(*arguments, **options):
     global number

@@ -323,7 +323,13 @@ def test_disks(free_bytes: int, has_files: bool, state: str) -> None:
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
     """The next action for a local place on a full disk is to free space, not to try again."""
     full = Refusing(put=StoreUnavailable(f"{tmp_path}/x: the disk is full (No space left on device)"))
-    env = Environment(account=lambda: pytest.fail("nothing is on AWS"), store=full, clock=ManualClock(), trial_id="1")
+    env = Environment(
+        account=lambda: pytest.fail("nothing is on AWS"),
+        store=full,
+        clock=ManualClock(),
+        trial_id="1",
+        columns=dict,
+    )
     checks = checks_of(env, load_settings(config_of(tmp_path), {}), "")
     found = {each.name: each for each in run_checks(checks, lambda: True)}
     assert found["state"] == Finding(
