@@ -128,6 +128,9 @@ class Preflight:
         if self.parameters["InputBucketIsNew"] == "yes":
             return
         name = self.parameters["InputBucketName"]
+        if other := self.parameters.get("InputAccount"):
+            yield "ok", f"{name} is a bucket of account {other}, which is not checked from here"
+            return
         state, found = self._own_bucket(name, "input.allowed_prefixes")
         yield state, found
         if state == "ok":

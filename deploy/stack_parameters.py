@@ -67,7 +67,7 @@ def stack_parameters(
     faults += _contradictions(values, settings) if settings and not faults else []
     if faults:
         raise SettingsError(faults)
-    return {name: values[name] for name in known if name in values}
+    return {name: str(values.get(name, about.get("Default", ""))) for name, about in known.items()}
 
 
 def _faults(settings: Settings) -> list[str]:

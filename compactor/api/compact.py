@@ -166,8 +166,8 @@ def compact(
             work stops after the manifests in flight, and the error is raised here.
 
     Returns:
-        What was done. A file that was quarantined, or work that is left, is in the result and is no error: see
-        `complete`.
+        What was done. A file that was quarantined, or a manifest that waits for an operator, is in the result and is no
+        error: see `complete`.
 
     Raises:
         SettingsError: An argument is wrong, there is nothing to compact, or a place cannot be used. Messages name

@@ -206,9 +206,10 @@ class FolderRun:
 
     def _start_spark(self, app: App, stack: ExitStack) -> None:
         """Tell why Spark is needed, and have it closed at the end of the context unless it is the caller's."""
-        from compactor.adapters.spark.session import own_session  # noqa: PLC0415 - pyspark is slow to load
+        from compactor.adapters.spark.session import own_session, running_session  # noqa: PLC0415 - slow to load
 
-        self.display.say(f"engine {app.engine_choice}; starting Spark ...")
+        how = "starting Spark ..." if running_session() is None else "on the Spark session that is open"
+        self.display.say(f"engine {app.engine_choice}; {how}")
         stack.enter_context(own_session())
 
     def _verified(self, app: App) -> VerifyReport:

@@ -19,7 +19,7 @@ from compactor.wiring.compact_schema import (
 
 @dataclass
 class FolderTypes:
-    """The types, which are settled once: a watch does not read a schema file again.
+    """The types, which are settled once for a call; each batch of a watch has its own.
 
     Attributes:
         step: Shows that input is read.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from compactor.api.arguments import Place, settings_of
-from compactor.core.errors import SettingsError
+from compactor.core.errors import SettingsError, TryAgainError
 from compactor.core.extras import need
 from compactor.job.delivered_manifests import DeliveredManifests
 from compactor.job.result_log import log_result
@@ -106,7 +106,8 @@ def foreach_batch(
 
     Returns:
         The function. It raises the errors of the tree, which end the stream: `TryAgainError` if manifests failed again
-        and again, so that Spark delivers the batch once more when the stream is started again.
+        and again, or `compactor stop` asked it to stop, so that Spark delivers the batch once more when the stream is
+        started again.
 
     Raises:
         SettingsError: There are no settings at `dst`, the schema file has faults, or the session is one of Connect.
@@ -116,15 +117,18 @@ def foreach_batch(
     need("spark")
     settings = settings_of(dst)
     session = joined(settings, spark)
-    App(settings).job_registry.check_declared()
+    first = App(settings)
+    first.job_registry.check_declared()
 
     def process(batch: Any, batch_id: int) -> None:
         from compactor.adapters.spark.stream import uris_of  # noqa: PLC0415 - as above
 
-        app = App(settings, spark=session, on_result=log_result)
-        source = DeliveredManifests(uris_of(batch, app.layout.manifests_folder))
-        report = app.service_on(app.engine(), source).run(once=True)
+        app = App(settings, spark=session, metrics=first.metrics, on_result=log_result)
+        service = app.service_on(app.engine(), DeliveredManifests(uris_of(batch, app.layout.manifests_folder)))
+        report = service.run(once=True)
         if on_batch is not None:
             on_batch(BatchResult.of(batch_id, report))
+        if service.was_stopped:  # what is left must not count as delivered
+            raise TryAgainError(f"{app.layout.state}: the run was asked to stop; start the stream again")
 
     return process

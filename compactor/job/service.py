@@ -107,6 +107,11 @@ class Service:
     def __post_init__(self) -> None:
         self.heartbeat.on_stop_request(self.stop)
 
+    @property
+    def was_stopped(self) -> bool:
+        """Whether it was asked to stop, by its caller or by a request in the state."""
+        return self._stopping.is_set()
+
     def stop(self) -> None:
         """Ask the run to end after the manifests in flight. Safe to call from a signal handler."""
         self._stopping.set()

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 
-from compactor.core.errors import CompactorError
 from compactor.core.ports import Clock
 from compactor.schema.catalog import CatalogTable, catalog_columns
 from compactor.schema.schema import SchemaVersion
@@ -52,7 +51,7 @@ class TableUpdater:
                 self._update(schema)
                 self._version, self._failures = schema.version, 0
                 self._next_check = now + timedelta(seconds=CHECK_SECONDS)
-        except CompactorError as exc:
+        except Exception as exc:  # noqa: BLE001 - no manifest may fail with the catalog
             pause_seconds = min(FIRST_PAUSE_SECONDS * 2**self._failures, LONGEST_PAUSE_SECONDS)
             self._failures = min(self._failures + 1, 10)
             self._next_check = now + timedelta(seconds=pause_seconds)

@@ -26,7 +26,7 @@ OWN = {
         ),
         (_STACK,),
     ),
-    "ListArtefacts": (("s3:ListBucket",), (_ARTEFACTS,)),
+    "ListArtefacts": (("s3:GetBucketLocation", "s3:ListBucket"), (_ARTEFACTS,)),
     "Artefacts": (
         ("s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"),
         (f"{_ARTEFACTS}/${{Environment}}/*",),

@@ -36,6 +36,7 @@ _READ_ONLY = (
         "ReadClaims", ("dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:BatchGetItem"), ("claims",)
     ),
     Grant("ReadTopic", ("sns:GetTopicAttributes",), ("topic",)),
+    Grant("ReadTable", ("glue:GetTable",), ("catalog", "database", "table")),
     Grant(
         "ReadLogs",
         ("logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents"),
@@ -119,6 +120,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         Grant("Write", ("s3:PutObject", "s3:AbortMultipartUpload"), ("manifests", "pending", "state", "rows")),
         Grant("Delete", ("s3:DeleteObject",), ("manifests", "pending", "state")),
         Grant("Claim", ("dynamodb:PutItem",), ("claims",)),
+        Grant("AddColumns", ("glue:UpdateTable",), ("catalog", "database", "table")),
         Grant("RunTheJob", ("glue:StartJobRun", "glue:BatchStopJobRun"), ("job",)),
         Grant(
             "RedriveEvents",

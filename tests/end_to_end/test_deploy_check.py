@@ -114,7 +114,7 @@ def test_a_file_becomes_a_row_and_nothing_is_left(deployment: Deployment) -> Non
     assert result.exit_code == 0, result.output
     shown = [line.partition(" s  ")[2] for line in result.stdout.splitlines()]
     assert shown[0] == "the file is in the input"
-    assert shown[-3:] == ["its output is published", "its row is in the output", "nothing of it is left"]
+    assert shown[-3:] == ["its output is published", "its row is in the output", "its input, row and records are gone"]
     assert deployment.app.verifier(deep=True).verify_all().discrepancies == []
     columns = {column.name for column in deployment.app.registry.latest().columns}
     assert columns <= {"_rescued_data"}

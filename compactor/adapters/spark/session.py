@@ -137,6 +137,16 @@ def _jvm_is_gone() -> bool:
         return True
 
 
+def _forget_context() -> None:
+    """Let pyspark forget a context and sessions whose JVM is gone; it would return them to the next caller."""
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - as above
+    if context is not None:
+        with suppress(Exception):  # it may ask the JVM
+            context.stop()
+    SparkContext._active_spark_context = None  # noqa: SLF001 - as above
+    SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001 - as above
+
+
 def close_session() -> None:
     """Stop Spark and wait for its JVM to end, unless the JVM was started by spark-submit or Glue."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - pyspark has no public way to end its JVM
@@ -148,6 +158,8 @@ def close_session() -> None:
     process = getattr(gateway, "proc", None)
     if process is None:
         return
+    if session is None:
+        _forget_context()
     with suppress(Py4JError, OSError):  # raised if the JVM is gone
         gateway.shutdown()
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - the next session starts a new JVM

@@ -62,7 +62,7 @@ def deploy(invocation: Invocation, *, environment: str | None, timeout_seconds: 
         print_json({**document, "is_cleaned": is_cleaned, "leftovers": leftovers, "message": stopped})
     if stopped:
         say(f"{uri}: {stopped}")
-        say_next(f"{move}; the next check removes the file")
+        say_next(f"{move}; a check an hour after the file is committed removes it, else remove it by hand")
     elif not has_row:
         say(f"{uri}: the output of manifest {progress.manifest_id} is not exactly its row")
         say_next(f"compactor trace {quoted(progress.manifest_id)}")

@@ -22,7 +22,7 @@ HOPS: dict[str, str] = {
     "decided": "its manifest is committed",
     "done": "its output is published",
     "row": "its row is in the output",
-    "cleaned": "nothing of it is left",
+    "cleaned": "its input, row and records are gone",
 }
 """Each hop of a canary, in words."""
 
