@@ -48,7 +48,7 @@ dev: $(READY) ## Set up .venv for all other targets: 1.4 GB, about 5 minutes, wi
 
 test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versitygw,chromium)
 	@$(BIN)/python -m compactor.ops.doctor.java
-	@$(BIN)/pytest --numprocesses 2 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
+	@$(BIN)/pytest --numprocesses 3 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
 test-all: export REQUIRE ?= native,cargo,versitygw,chromium
 test-all: $(READY) $(VERSITYGW) ## Run everything that a release has to pass; takes hours (MINUTES=20 for the soak)
