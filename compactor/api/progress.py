@@ -54,7 +54,7 @@ class ProgressDisplay:
     _now: Progress = field(default_factory=lambda: Progress("waiting", ""), init=False)
     _told_at: float = field(default=0.0, init=False)
     _error: BaseException | None = field(default=None, init=False)
-    _stop: Callable[[], None] = field(default=lambda: None, init=False)
+    _stop: Callable[[], None] = field(default_factory=lambda: lambda: None, init=False)
     _store: WatchedReads | None = field(default=None, init=False)
     _lock: RLock = field(default_factory=RLock, init=False)
 

@@ -75,6 +75,7 @@ def fates(
     digest_of: DigestOf,
     version_at: VersionAt,
     suspects: frozenset[str] = frozenset(),
+    earlier: Mapping[str, str] | None = None,
 ) -> Fates:
     """Decide what became of files.
 
@@ -84,6 +85,8 @@ def fates(
         digest_of: Reads a file.
         version_at: Tells what is at the place of another name.
         suspects: Files whose bytes may be others although length and time are the same.
+        earlier: The versions that files had when they were last planned, by canonical URI, where they are others now. A
+            file that was renamed since it was compacted has no manifest under its name.
     """
     by_uri, by_version = _indexed(namings)
     found = Fates()
@@ -91,7 +94,7 @@ def fates(
     others: set[str] = set()  # the suspects that have other bytes
     left: dict[str, list[Naming]] = {}
     for uri, file in files.items():
-        own = by_uri.get(uri, [])
+        own = by_uri.get(uri) or _under_earlier_name((earlier or {}).get(uri), by_version, version_at)
         rows = [each for each in own if each.may_have(each.etag)]
         if uri in suspects and _is_other(file, rows, digest_of):
             others.add(uri)
@@ -114,8 +117,18 @@ def fates(
     for uri, rows in left.items():
         # A version that moved away was replaced by nothing: log files are rotated so.
         if uri not in found.renamed and uri not in found.undecided and rows and (rows[-1] not in used or uri in others):
-            found.replaced[uri] = Replacement(files[uri], rows[-1], _hindrance(rows, used))
+            found.replaced[uri] = Replacement(files[uri], rows[-1], _hindrance(uri, rows, used))
     return found
+
+
+def _under_earlier_name(
+    etag: str | None, by_version: Mapping[str, Sequence[Naming]], version_at: VersionAt
+) -> list[Naming]:
+    """The namings of a version that a file had, by the name that it had before; that name has it no more."""
+    if etag is None:
+        return []
+    same = (each for each in by_version.get(version_of(etag), ()) if each.digest)
+    return [each for each in same if not is_same_version(version_at(each.uri) or "", each.etag or "")]
 
 
 def _indexed(namings: Iterable[Naming]) -> tuple[dict[str, list[Naming]], dict[str, list[Naming]]]:
@@ -129,9 +142,11 @@ def _indexed(namings: Iterable[Naming]) -> tuple[dict[str, list[Naming]], dict[s
     return by_uri, by_version
 
 
-def _hindrance(rows: Sequence[Naming], used: Container[Naming]) -> str:
+def _hindrance(uri: str, rows: Sequence[Naming], used: Container[Naming]) -> str:
     if len({each.manifest_id for each in rows}) > 1:
         return "several manifests have rows of it, so none can be made again alone"
+    if rows[-1].uri != uri:
+        return f"it was {rows[-1].uri} then, and its rows can only be made again under that name"
     return "its earlier version is there under another name" if rows[-1] in used else ""
 
 

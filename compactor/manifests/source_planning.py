@@ -26,6 +26,9 @@ class SeenFiles(Protocol):
     def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
         """The URIs of files that were written since they were remembered, although length and time are the same."""
 
+    def earlier(self, files: Sequence[ObjectInfo]) -> dict[str, str]:
+        """The versions of files as they were remembered, by canonical URI, where they are others now."""
+
     def digest(self, file: ObjectInfo) -> str:
         """The digest of the bytes of a file, as `FileReport.digest`; empty where the store has other means.
 
@@ -79,9 +82,8 @@ class SourcePlanner:
                 by_date.setdefault(each.date, []).append(each.file)
         self.planner.take(dict(sorted(by_date.items())), plan, dry_run=dry_run)
         if not dry_run:
-            self.seen.remember(
-                [each.info for uri, each in listed.items() if uri not in suspects & found.replaced.keys()]
-            )
+            # What is left out stays remembered as it was, so that the next plan finds it replaced again.
+            self.seen.remember([each.info for uri, each in listed.items() if uri not in found.replaced.keys() - taken])
         return plan
 
     def _listed(self, plan: Plan, settle_seconds: float) -> dict[str, "_Listed"]:
@@ -108,7 +110,9 @@ class SourcePlanner:
     ) -> Fates:
         if not files:
             return Fates()
+        earlier = self.seen.earlier([each.info for each in files.values()])
         versions = {version_of(each.info.etag) for each in files.values() if each.info.stamp}
+        versions |= {version_of(etag) for etag in earlier.values()}
         search = FileSearch(state=self.planner.state, allowed_prefixes=self.planner.allowed_prefixes, versions=versions)
         store = self.planner.state.store
 
@@ -133,6 +137,7 @@ class SourcePlanner:
             digest_of=digest_of,
             version_at=version_at,
             suspects=suspects,
+            earlier=earlier,
         )
 
     def _sorted(self, plan: Plan, found: Fates, suspects: set[str]) -> set[str]:

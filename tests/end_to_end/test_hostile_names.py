@@ -137,23 +137,22 @@ def test_each_file_can_be_traced(lake: Lake, name: bytes, tmp_path: Path) -> Non
         [move] = found["next_moves"]
         assert move in shown.stdout
         named = [] if name.endswith(b"\n") else [b"--file", path]
-        assert passed(move, tmp_path) == [b"compactor", b"rejects", *named]
+        assert passed(move, tmp_path) == [b"compactor", b"rejects", os.fsencode(lake.out), *named]
     else:
         assert (found["state"], found["next_moves"], shown.exit_code) == ("unknown", [], 1)
         assert "not Unicode" in shown.stderr
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-def test_the_command_that_plans_a_file(lake: Lake, name: bytes, tmp_path: Path) -> None:
-    """The suggested command names the folder of the file byte for byte, and does what it says."""
+def test_the_command_that_takes_a_file(lake: Lake, name: bytes, tmp_path: Path) -> None:
+    """A folder is compacted again; `plan` takes a folder byte for byte."""
     folder = os.fsencode(lake.raw) + b"/new " + name[:250]
     lake.write(folder + b"/file", GOOD)
     found = json.loads(lake.with_settings("trace", folder + b"/file", "--json").stdout_bytes)
     [move] = found["next_moves"]
     assert move in lake.with_settings("trace", folder + b"/file").stderr
-    program, verb, place = passed(move, tmp_path)
-    assert (program, verb, place.removesuffix(b"/")) == (b"compactor", b"plan", folder)
-    planned = json.loads(lake.with_settings("plan", "--dry-run", "--json", "--", place).stdout)
+    assert passed(move, tmp_path) == [b"compactor", b"compact", b"SRC", os.fsencode(lake.out)]
+    planned = json.loads(lake.with_settings("plan", "--dry-run", "--json", "--", folder).stdout)
     assert sum(each["files"] for each in planned["manifests"]) == 1
 
 

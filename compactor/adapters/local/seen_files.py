@@ -44,6 +44,18 @@ class LocalSeenFiles:
                     found.add(canonical(info.uri))
         return found
 
+    def earlier(self, files: Sequence[ObjectInfo]) -> dict[str, str]:
+        """The versions of files as they were remembered, by canonical URI, where they are others now."""
+        found: dict[str, str] = {}
+        if not self.path or not Path(self.path).exists():
+            return found
+        with suppress(sqlite3.Error, OSError), self._rows() as rows:
+            for info in files:
+                seen = rows.execute("SELECT etag FROM seen WHERE uri = ?", (info.uri,)).fetchone()
+                if seen is not None and seen[0] != info.etag:
+                    found[canonical(info.uri)] = seen[0]
+        return found
+
     def digest(self, file: ObjectInfo) -> str:
         """The digest of the bytes of a file, which is read unless it was and did not change since."""
         if is_s3(file.uri):

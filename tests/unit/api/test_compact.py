@@ -203,6 +203,20 @@ def test_an_error_of_the_callback_stops_the_work(raw: Path) -> None:
     assert ids(Path("rows")) == {str(number): 1 for number in range(len(DAYS))}
 
 
+def test_a_callback_that_raises_at_once(raw: Path) -> None:
+    """Its error comes out of the call, although there is nothing to stop yet."""
+    write(raw / f"{DAYS[0]}.ndjson", b'{"id": 1}\n')
+
+    def refuse(_: compactor.Progress) -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        compactor.compact(raw, "rows", progress=refuse)
+    assert compactor.compact(raw, "rows").complete
+    with pytest.raises(ValueError, match="no"):
+        compactor.verify("rows", progress=refuse)
+
+
 def test_ctrl_c_raises_and_loses_nothing(raw: Path) -> None:
     """KeyboardInterrupt comes out of the call after the manifests in flight; no run is left, and a call continues."""
     for number, day in enumerate(DAYS):

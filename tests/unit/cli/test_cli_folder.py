@@ -54,6 +54,22 @@ def verified(out: Path) -> int:
     return CliRunner().invoke(command, ["--config", settings, "verify", "--deep"]).exit_code
 
 
+def test_a_file_that_grows_after_it_was_renamed(raw: Path, out: Path) -> None:
+    """Its new version is quarantined at each call, as under its old name; nothing is doubled unless it is asked for."""
+    write(raw / "a.ndjson", 1)
+    assert call(raw, out).exit_code == 0
+    (raw / "a.ndjson").rename(raw / "b.ndjson")
+    assert call(raw, out).exit_code == 0
+    write(raw / "b.ndjson", 1, 2, ago=-60)
+    for _ in range(2):
+        result = call(raw, out)
+        assert (result.exit_code, "b.ndjson (replaced)" in result.stdout, ids(out)) == (3, True, Counter([1]))
+    result = call(raw, out, "--on-replaced", "rebuild")
+    assert (result.exit_code, f"it was {raw}/a.ndjson then" in result.stdout, ids(out)) == (3, True, Counter([1]))
+    assert call(raw, out, "--on-replaced", "append").exit_code == 0
+    assert (ids(out), call(raw, out).exit_code) == (Counter([1, 1, 2]), 0)
+
+
 def test_ten_calls(raw: Path, out: Path) -> None:
     """Ten calls for one folder, with every change between them: the rows are those of the rules, and all adds up."""
     for name, line in (("a.ndjson", 1), ("b.ndjson", 2), ("2026-01-02-c.ndjson", 3)):
