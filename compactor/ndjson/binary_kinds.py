@@ -14,7 +14,9 @@ TAR = Kind("a tar archive", _UNPACK)
 UTF_16 = Kind("UTF-16 text", "convert it to UTF-8")
 UTF_32 = Kind("UTF-32 text", "convert it to UTF-8")
 BINARY = Kind("binary data", _EXPECTED)
+ARROW_STREAM = Kind("an Arrow stream", _EXPECTED)
 
+_ARROW_MESSAGE = b"\xff\xff\xff\xff"
 _MAGIC = {
     b"PAR1": Kind("Parquet", _EXPECTED),
     b"PARE": Kind("encrypted Parquet", _EXPECTED),
@@ -62,6 +64,8 @@ def _is_tar(head: bytes) -> bool:
 
 def binary_kind(head: bytes) -> Kind | None:
     """The kind of bytes without a single record that are no text of UTF-8."""
+    if head.startswith(_ARROW_MESSAGE):  # its zero bytes look like UTF-16
+        return ARROW_STREAM
     if found := _wide_text(head):
         return found
     control = len(head) - len(head.translate(None, _CONTROL))

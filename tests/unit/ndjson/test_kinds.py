@@ -32,6 +32,14 @@ def name_of(content: bytes, size: int = 1 << 22) -> str:
     return kind.name if kind else "NDJSON"
 
 
+def arrow_stream() -> bytes:
+    table = pa.table({"id": [1, 2]})
+    with pa.BufferOutputStream() as sink:
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return bytes(sink.getvalue())
+
+
 def parquet() -> bytes:
     pq.write_table(pa.table({"a": ["x"] * 100}), target := io.BytesIO())
     return target.getvalue()
@@ -83,6 +91,7 @@ def tarred(form: int) -> bytes:
         pytest.param(b'a;b\n"1\n1";2\n', "CSV", id="csv with semicolons and a quoted line feed"),
         pytest.param(b"a\tb\tc\n" + b"1\t2\t3\n" * 40_000, "TSV", id="tsv"),
         pytest.param(parquet(), "Parquet", id="parquet"),
+        pytest.param(arrow_stream(), "an Arrow stream", id="arrow stream"),
         pytest.param(orc_file(), "ORC", id="orc"),
         pytest.param(b'Obj\x01\x02\x16avro.schema\x20{"type":"string"}\x00' + b"x" * 99, "Avro", id="avro"),
         pytest.param(zipped("a.ndjson"), "a zip archive", id="zip of stored lines"),
