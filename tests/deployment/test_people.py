@@ -51,6 +51,8 @@ BEYOND_COMMANDS = {
     "sqs:SendMessage": "the redrive needs it",
     "s3:AbortMultipartUpload": "an upload of a large file that fails",
     "glue:BatchStopJobRun": "control stops a run that hangs",
+    "glue:GetTable": "doctor compares the table that schema.table names; there is none below",
+    "glue:UpdateTable": "schema publish adds columns to it",
 }
 """Actions without a command below, each with the reason."""
 
