@@ -6,7 +6,7 @@ from typing import Any
 
 from cfnlint.decode.cfn_yaml import load
 
-from compactor.schema.catalog import catalog_columns
+from compactor.schema.catalog import catalog_columns, drift, table_columns
 from compactor.schema.schema import SchemaVersion
 
 TEMPLATE = Path(__file__).with_name("template.yaml")
@@ -22,11 +22,7 @@ def with_columns(template: dict[str, Any], schema: SchemaVersion, metadata_colum
     """A copy of the template whose table of the output has the columns of a schema version and of a row's origin."""
     changed: dict[str, Any] = json.loads(json.dumps(template))
     table = changed["Resources"]["EventsTable"]["Properties"]["TableInput"]
-    # Column names are unique in a table, so a column named like the partition can only be read from the files.
-    taken = {key["Name"] for key in table["PartitionKeys"]}
-    table["StorageDescriptor"]["Columns"] = [
-        {"Name": name, "Type": kind}
-        for name, kind in catalog_columns(schema, metadata_columns).items()
-        if name not in taken
-    ]
+    table["StorageDescriptor"]["Columns"] = []
+    columns = drift(table_columns(table), catalog_columns(schema, metadata_columns)).missing
+    table["StorageDescriptor"]["Columns"] = [{"Name": name, "Type": kind} for name, kind in columns.items()]
     return changed

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from compactor.control.findings import are_few_rows
 from compactor.core.exit_codes import ExitCode
 from compactor.core.layout import Layout
 from compactor.job.run_report import RunReport
@@ -71,8 +72,10 @@ class Closing:
     @property
     def has_few_rows(self) -> bool:
         """Whether under half of the lines became rows, of this call or of all that were verified."""
-        rows, verified = self.run.records, self.verification
-        return rows < self.run.rejected_lines or (verified is not None and verified.rows < verified.rejected_lines)
+        verified = self.verification
+        return are_few_rows(self.run.records, self.run.rejected_lines) or (
+            verified is not None and are_few_rows(verified.rows, verified.rejected_lines)
+        )
 
     @property
     def is_read_by_json(self) -> bool:

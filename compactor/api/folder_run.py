@@ -206,11 +206,13 @@ class FolderRun:
 
     def _start_spark(self, app: App, stack: ExitStack) -> None:
         """Tell why Spark is needed, and have it closed at the end of the context unless it is the caller's."""
-        from compactor.adapters.spark.session import own_session, running_session  # noqa: PLC0415 - slow to load
-
-        how = "starting Spark ..." if running_session() is None else "on the Spark session that is open"
+        is_open = running() is not None
+        how = "on the Spark session that is open" if is_open else "starting Spark ..."
         self.display.say(f"engine {app.engine_choice}; {how}")
-        stack.enter_context(own_session())
+        if not is_open:
+            from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
+
+            stack.callback(close_session)
 
     def _verified(self, app: App) -> VerifyReport:
         with self.display.step("verifying") as show_text:

@@ -123,7 +123,9 @@ def foreach_batch(
     def process(batch: Any, batch_id: int) -> None:
         from compactor.adapters.spark.stream import uris_of  # noqa: PLC0415 - as above
 
-        app = App(settings, spark=session, metrics=first.metrics, on_result=log_result)
+        app = App(
+            settings, spark=session, metrics=first.metrics, catalog_table=first.catalog_table, on_result=log_result
+        )
         service = app.service_on(app.engine(), DeliveredManifests(uris_of(batch, app.layout.manifests_folder)))
         report = service.run(once=True)
         if on_batch is not None:

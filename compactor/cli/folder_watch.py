@@ -14,6 +14,7 @@ from compactor.cli.ui.left_out import left_out_lines
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.signals import StopSignals
 from compactor.cli.ui.terminal import echo
+from compactor.core.backoff import pause_seconds
 from compactor.core.errors import CompactorError, OperatorError, SettingsError
 from compactor.core.formatting import count, duration
 from compactor.core.layout import is_s3
@@ -26,7 +27,7 @@ from compactor.wiring.compact_folder import check_folders
 POLL_SECONDS = 1.0
 POLL_S3_SECONDS = 10.0  # each listing is paid for
 _LISTING_SHARE = 10  # a listing may take a tenth of the time
-_FIRST_PAUSE_SECONDS = 1.0
+_FIRST_PAUSE_SECONDS = 2.0
 _LONGEST_PAUSE_SECONDS = 60.0
 _COMES_LATER = frozenset({"unsettled", "undecided", "changed"})
 
@@ -80,7 +81,14 @@ class FolderWatch:
             except CompactorError as exc:
                 failures += 1
                 self._tell([f"{exc}; trying again"])
-                self._pause(min(_FIRST_PAUSE_SECONDS * 2 ** min(failures, 16), _LONGEST_PAUSE_SECONDS))
+                self._pause(
+                    pause_seconds(
+                        failures,
+                        first_seconds=_FIRST_PAUSE_SECONDS,
+                        longest_seconds=_LONGEST_PAUSE_SECONDS,
+                        chance=1.0,
+                    )
+                )
         return code
 
     def _batch(self, planner: SourcePlanner, signals: StopSignals) -> tuple[ExitCode, dict[str, str]]:

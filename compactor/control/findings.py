@@ -23,9 +23,14 @@ def quarantined_files(by_status: Mapping[str, int], suggest: Suggestions) -> Ite
         yield finding(Condition.FILES_QUARANTINED, what, move)
 
 
+def are_few_rows(rows: int, rejected_lines: int) -> bool:
+    """Whether under half of the lines that are not blank became rows."""
+    return rows < rejected_lines
+
+
 def few_rows(rows: int, rejected_lines: int, suggest: Suggestions) -> Iterator[Finding]:
     """Whether under half of the lines became rows: the input may not be what it seems."""
-    if rows < rejected_lines:
+    if are_few_rows(rows, rejected_lines):
         share = percent(rejected_lines, rows + rejected_lines)
         what = f"under half of the lines are rows: {share} were rejected" if rows else "no line became a row"
         yield finding(Condition.FEW_ROWS, what, suggest.at(Condition.FEW_ROWS.next_move))

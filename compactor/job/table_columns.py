@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 
+from compactor.core.backoff import pause_seconds
 from compactor.core.ports import Clock
 from compactor.schema.catalog import CatalogTable, catalog_columns
 from compactor.schema.schema import SchemaVersion
@@ -52,10 +53,12 @@ class TableUpdater:
                 self._version, self._failures = schema.version, 0
                 self._next_check = now + timedelta(seconds=CHECK_SECONDS)
         except Exception as exc:  # noqa: BLE001 - no manifest may fail with the catalog
-            pause_seconds = min(FIRST_PAUSE_SECONDS * 2**self._failures, LONGEST_PAUSE_SECONDS)
-            self._failures = min(self._failures + 1, 10)
-            self._next_check = now + timedelta(seconds=pause_seconds)
-            log_event("table.not_updated", table=self._table.name, pause_seconds=pause_seconds, error=exc)
+            self._failures += 1
+            pause = pause_seconds(
+                self._failures, first_seconds=FIRST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS, chance=1.0
+            )
+            self._next_check = now + timedelta(seconds=pause)
+            log_event("table.not_updated", table=self._table.name, pause_seconds=pause, error=exc)
 
     def _update(self, schema: SchemaVersion) -> None:
         differed = self._table.add(catalog_columns(schema, self._metadata_columns))

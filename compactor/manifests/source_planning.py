@@ -82,8 +82,8 @@ class SourcePlanner:
                 by_date.setdefault(each.date, []).append(each.file)
         self.planner.take(dict(sorted(by_date.items())), plan, dry_run=dry_run)
         if not dry_run:
-            # What is left out stays remembered as it was, so that the next plan finds it replaced again.
-            self.seen.remember([each.info for uri, each in listed.items() if uri not in found.replaced.keys() - taken])
+            left = found.replaced.keys() - taken  # these stay remembered as they were: replaced for the next plan, too
+            self.seen.remember([each.info for uri, each in listed.items() if uri not in left])
         return plan
 
     def _listed(self, plan: Plan, settle_seconds: float) -> dict[str, "_Listed"]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from compactor.schema.schema import METADATA_TYPES, RESCUED_COLUMN, RESCUED_TYPE, SchemaVersion
 
@@ -103,6 +103,14 @@ def catalog_columns(schema: SchemaVersion, metadata_columns: Collection[str]) ->
             columns.setdefault(each.name.lower(), _HIVE_TYPES.get(each.type, each.type))
     columns[RESCUED_COLUMN] = RESCUED_TYPE
     return columns
+
+
+def table_columns(table: Mapping[str, Any]) -> TableColumns:
+    """The columns of a table as GetTable answers with it, or as TableInput has it."""
+    return TableColumns(
+        {each["Name"].lower(): each.get("Type", "") for each in table.get("StorageDescriptor", {}).get("Columns", ())},
+        frozenset(each["Name"].lower() for each in table.get("PartitionKeys", ())),
+    )
 
 
 def drift(found: TableColumns, wanted: Mapping[str, str]) -> Drift:

@@ -1,7 +1,7 @@
 """The resources that grants name, each as an expression of the template."""
 
 _BUCKET = "!Sub arn:${AWS::Partition}:s3:::${%s}"
-_CATALOGUE = "!Sub arn:${AWS::Partition}:glue:${AWS::Region}:${AWS::AccountId}:"
+_GLUE = "!Sub arn:${AWS::Partition}:glue:${AWS::Region}:${AWS::AccountId}:"
 
 PLACES = {
     "log of the builder": "!GetAtt BuilderLogs.Arn",
@@ -14,10 +14,10 @@ PLACES = {
     "failed calls": "!GetAtt FailedCallsQueue.Arn",
     "claims": "!GetAtt ClaimsTable.Arn",
     "topic": "!Ref AlarmTopic",
-    "job": "!Sub arn:${AWS::Partition}:glue:${AWS::Region}:${AWS::AccountId}:job/${JobName}",
-    "catalog": f"{_CATALOGUE}catalog",
-    "database": f"{_CATALOGUE}database/${{DatabaseName}}",
-    "table": f"{_CATALOGUE}table/${{DatabaseName}}/${{EventsTableName}}",
+    "job": f"{_GLUE}job/${{JobName}}",
+    "catalog": f"{_GLUE}catalog",
+    "database": f"{_GLUE}database/${{DatabaseName}}",
+    "table": f"{_GLUE}table/${{DatabaseName}}/${{EventsTableName}}",
     "everything": '"*"',
     "settings": f"{_BUCKET % 'ArtefactBucketName'}/${{Environment}}/settings/*",
     "job artefacts": f"{_BUCKET % 'ArtefactBucketName'}/${{Environment}}/job/*",

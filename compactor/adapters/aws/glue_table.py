@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.errors import error_code, translated
 from compactor.core.errors import StoreUnavailable
-from compactor.schema.catalog import Drift, TableColumns, drift
+from compactor.schema.catalog import Drift, TableColumns, drift, table_columns
 
 _TRIES = 5  # another writer may be faster that often
 
@@ -44,12 +44,12 @@ class GlueTable:
         return f"{self.database}.{self.table}"
 
     def columns(self) -> TableColumns:
-        return _columns(self._read())
+        return table_columns(self._read())
 
     def add(self, wanted: Mapping[str, str]) -> Drift:
         for _ in range(_TRIES):
             found = self._read()
-            differs = drift(_columns(found), wanted)
+            differs = drift(table_columns(found), wanted)
             if not differs.missing or self._write(found, differs.missing):
                 return differs
         raise StoreUnavailable(f"{self._place}: another writer changed it {_TRIES} times in a row")
@@ -79,11 +79,3 @@ class GlueTable:
     @property
     def _place(self) -> str:
         return f"Glue table {self.name}"
-
-
-def _columns(table: Mapping[str, Any]) -> TableColumns:
-    columns = table.get("StorageDescriptor", {}).get("Columns", ())
-    return TableColumns(
-        {each["Name"].lower(): each.get("Type", "") for each in columns},
-        frozenset(each["Name"].lower() for each in table.get("PartitionKeys", ())),
-    )

@@ -34,27 +34,15 @@ class LocalSeenFiles:
 
     def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
         """The URIs of files that were written since, although length and time are the same."""
-        found: set[str] = set()
-        if not self.path or not Path(self.path).exists():
-            return found
-        with suppress(sqlite3.Error, OSError), self._rows() as rows:
-            for info in files:
-                seen = rows.execute("SELECT etag, stamp FROM seen WHERE uri = ?", (info.uri,)).fetchone()
-                if info.stamp and seen is not None and seen[0] == info.etag and seen[1] != info.stamp:
-                    found.add(canonical(info.uri))
-        return found
+        return {
+            canonical(info.uri)
+            for info, etag, stamp in self._seen(files)
+            if info.stamp and etag == info.etag and stamp != info.stamp
+        }
 
     def earlier(self, files: Sequence[ObjectInfo]) -> dict[str, str]:
         """The versions of files as they were remembered, by canonical URI, where they are others now."""
-        found: dict[str, str] = {}
-        if not self.path or not Path(self.path).exists():
-            return found
-        with suppress(sqlite3.Error, OSError), self._rows() as rows:
-            for info in files:
-                seen = rows.execute("SELECT etag FROM seen WHERE uri = ?", (info.uri,)).fetchone()
-                if seen is not None and seen[0] != info.etag:
-                    found[canonical(info.uri)] = seen[0]
-        return found
+        return {canonical(info.uri): etag for info, etag, _ in self._seen(files) if etag != info.etag}
 
     def digest(self, file: ObjectInfo) -> str:
         """The digest of the bytes of a file, which is read unless it was and did not change since."""
@@ -74,6 +62,16 @@ class LocalSeenFiles:
         with suppress(sqlite3.Error, OSError), self._rows() as rows:
             rows.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", seen)
             rows.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?)", list(self._fresh.values()))
+
+    def _seen(self, files: Sequence[ObjectInfo]) -> Iterator[tuple[ObjectInfo, str, str]]:
+        """Yield the files that are remembered, with the etag and the stamp that they had."""
+        if not self.path or not Path(self.path).exists():
+            return
+        with suppress(sqlite3.Error, OSError), self._rows() as rows:
+            for info in files:
+                seen = rows.execute("SELECT etag, stamp FROM seen WHERE uri = ?", (info.uri,)).fetchone()
+                if seen is not None:
+                    yield (info, *seen)
 
     def _known(self, file: ObjectInfo) -> tuple[str, str, str, str] | None:
         found = None

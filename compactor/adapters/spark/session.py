@@ -65,14 +65,10 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
 
 def running_session() -> SparkSession | None:
     """The session of this process; None if there is none."""
-    if not _runs():
+    if SparkContext._active_spark_context is None:  # noqa: SLF001 - pyspark has no public way to ask
         return None
     # A thread of its own has no active session; without properties, the builder returns that of the process as it is.
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
-
-
-def _runs() -> bool:
-    return SparkContext._active_spark_context is not None  # noqa: SLF001 - pyspark has no public way to ask
 
 
 def session_beside(session: SparkSession, properties: Mapping[str, str]) -> SparkSession:
@@ -91,17 +87,6 @@ def session_beside(session: SparkSession, properties: Mapping[str, str]) -> Spar
         elif key.startswith("spark.sql.") and beside.conf.isModifiable(key):
             beside.conf.set(key, value)
     return beside
-
-
-@contextmanager
-def own_session() -> Iterator[None]:
-    """Close Spark at the end of the block, unless it ran before."""
-    ran_before = _runs()
-    try:
-        yield
-    finally:
-        if not ran_before:
-            close_session()
 
 
 def _use_utf8() -> None:

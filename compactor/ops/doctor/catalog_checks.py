@@ -6,7 +6,7 @@ from compactor.core.formatting import count
 from compactor.ops.doctor.account_checks import DEPLOY
 from compactor.ops.doctor.findings import Finding, fault, ok, warning
 from compactor.ops.doctor.ports import Absent, Account
-from compactor.schema.catalog import TableColumns, drift
+from compactor.schema.catalog import drift, table_columns
 
 _SHOWN = 3
 _PUBLISH = "compactor schema publish"
@@ -21,9 +21,7 @@ def table(account: Account, name: str, wanted: Callable[[], Mapping[str, str]]) 
     if isinstance(found, Absent):
         return warning(f"{name}: not allowed to describe it", "allow glue:GetTable, or check with other credentials")
     described = found["Table"]
-    keys = frozenset(each["Name"].lower() for each in described.get("PartitionKeys", ()))
-    columns = described.get("StorageDescriptor", {}).get("Columns", ())
-    differs = drift(TableColumns({each["Name"].lower(): each.get("Type", "") for each in columns}, keys), wanted())
+    differs = drift(table_columns(described), wanted())
     if differs.other_types:
         column, (has, expected) = next(iter(differs.other_types.items()))
         shown = f"{name}: {count(len(differs.other_types), 'column')} of another type, such as {column}"

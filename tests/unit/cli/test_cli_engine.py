@@ -112,7 +112,7 @@ def test_a_slow_engine_is_named_before_it_starts(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(folder_run, "check_java", lambda: None)
     monkeypatch.setattr(folder_run.App, "service", no_spark)
-    monkeypatch.setattr("compactor.adapters.spark.session.running_session", lambda: None)  # other tests may have one
+    monkeypatch.setattr(folder_run, "running", lambda: None)  # other tests may have one
     words = ["compact", str(tmp_path / "raw"), str(tmp_path / "rows"), "--engine", "spark"]
     shown = CliRunner().invoke(command, words).stderr
     assert 'compactor: engine spark: convert.engine is "spark"; starting Spark ...\n' in shown
