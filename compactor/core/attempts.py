@@ -211,3 +211,12 @@ def last_error(attempts: Attempts) -> str:
     if latest.failure is not None:
         return latest.failure.error
     return f"run {latest.attempt.run_id} ended without a record of its failure in attempt {latest.attempt.number}"
+
+
+def telling_error(attempts: Attempts) -> tuple[str, bool]:
+    """Return the last error that says more than that a driver died, or else the last, and whether it was a refusal.
+
+    A death tells of everything that was in flight, so it must not hide what the manifest itself failed for.
+    """
+    told = [state.failure for state in attempts.unfolded if state.failure is not None and not state.failure.died]
+    return (told[-1].error, told[-1].refused) if told else (last_error(attempts), False)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from compactor.core.attempts import Attempts, AttemptState, Lane, RetryRules, due_at, held_against, lane, last_error
+from compactor.core.attempts import Attempts, AttemptState, Lane, RetryRules, due_at, held_against, lane, telling_error
 from compactor.core.errors import ManifestError
 from compactor.core.records import Accepted
 from compactor.ledger.ledger import Ledger, LedgerState
@@ -66,8 +66,9 @@ class AttemptReviewer:
         progress = last is not None and self.history.has_commit_since(last.ended_at, other_than=manifest_id)
         held = self._held(attempts, progress, self_test_passed)
         if held >= self.rules.max_attempts:
-            reason = "forbidden" if failure is not None and failure.refused else "retries_exhausted"
-            message = f"manifest {manifest_id}: {held} attempts failed; the last: {last_error(attempts)}"
+            error, refused = telling_error(attempts)
+            reason = "forbidden" if refused else "retries_exhausted"
+            message = f"manifest {manifest_id}: {held} attempts failed; the last: {error}"
             return Review(ManifestError(reason, message))
         return Review(
             lane=lane(attempts, held, self.rules, others_got_through=progress),

@@ -15,6 +15,7 @@ from compactor.core.attempts import (
     held_against,
     lane,
     last_error,
+    telling_error,
 )
 from compactor.core.records import Attempt, AttemptFailure, AttemptsFolded
 
@@ -201,3 +202,18 @@ def test_bounds(ends: list[str], progress: bool, tested: bool) -> None:
 def test_last_error(states: tuple[AttemptState, ...], text: str) -> None:
     """The last attempt is the one with the highest number."""
     assert last_error(Attempts(states)) == text
+
+
+@pytest.mark.parametrize(
+    ("ends", "error", "refused"),
+    [
+        (("refused", "refused", "died"), "e2", True),
+        (("refused", "silent"), "e1", True),
+        (("refused", "failed"), "e2", False),
+        (("died", "blamed"), "e2", False),
+        (("died", "silent"), "run run-1 ended without a record of its failure in attempt 2", False),
+    ],
+)
+def test_the_telling_error_is_not_a_death(ends: tuple[str, ...], error: str, refused: bool) -> None:
+    """What a manifest itself failed for is its reason, though a driver died in it later."""
+    assert telling_error(attempts(*ends)) == (error, refused)
