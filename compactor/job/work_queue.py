@@ -59,10 +59,11 @@ class Work:
 class WorkQueue:
     """Manifests that wait and manifests in flight. Each id is in flight once.
 
-    First attempts are taken share by share. Repeated ones get at most half of the slots while first attempts wait, and
-    what failed for a reason of its own one turn after `FRESH_BEFORE_RETRY` first attempts. An isolated manifest runs when nothing else does; before it, `OTHERS_FIRST` others for each slot begin. Suspects begin
-    after as many others ended, so that a process that dies of them has got others through; with each death that they
-    were in flight at, half as many of them run at once, and at last each of them alone.
+    First attempts are taken share by share. Repeated ones get at most half of the slots while first attempts wait,
+    and what failed for a reason of its own one turn after `FRESH_BEFORE_RETRY` first attempts. An isolated manifest
+    runs when nothing else does; before it, `OTHERS_FIRST` others for each slot begin. Suspects begin after as many
+    others ended, so that a process that dies of them has got others through; with each death that they were in
+    flight at, half as many of them run at once, and at last each of them alone.
 
     After a death the queue is cautious: it begins with one manifest, and with one more for each that ended. While
     suspects wait, the newest go first, because those that came with a killer are likely to be killers, too.
