@@ -381,7 +381,7 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     harness.store.put(harness.layout.outcome(ManifestKey("2025-12-21", "m-000003")), b"{")
     day = report_on(harness)
     figures = day.figures
-    gone = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None)
+    gone = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None, WHOLE_DAY.since)
     unknown = replace(
         figures,
         dead_letters=replace(
