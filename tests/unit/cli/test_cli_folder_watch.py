@@ -21,12 +21,12 @@ INTERRUPTED = 130
 INTERRUPTS_AT = """
 import builtins, os, signal, sys
 import compactor.__main__
-number, real = int(sys.argv.pop(1)), builtins.__import__
+number, kill, real = int(sys.argv.pop(1)), int(sys.argv.pop(1)), builtins.__import__
 def importing(*arguments, **options):
     global number
     number -= 1
     if number == 0:
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), kill)
     return real(*arguments, **options)
 builtins.__import__ = importing
 compactor.__main__.main()
@@ -112,11 +112,11 @@ def test_a_change_ends_the_pause(tmp_path: Path, number: int) -> None:
     assert b"watched: 2 files, 2 rows" in told
 
 
-@pytest.mark.parametrize("number", [1, 300, 1500])
-def test_ctrl_c_while_the_command_loads(tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize(("number", "kill"), [(1, signal.SIGINT), (300, signal.SIGTERM), (1500, signal.SIGINT)])
+def test_a_signal_while_the_command_loads(tmp_path: Path, number: int, kill: int) -> None:
     """It ends with 130 and one line, whatever is being imported."""
-    words = [sys.executable, "-c", INTERRUPTS_AT, str(number), "compact", str(tmp_path / "none"), str(tmp_path / "out")]
-    ended = subprocess.run(words, capture_output=True, timeout=WAIT_SECONDS, check=False)
+    words = [sys.executable, "-c", INTERRUPTS_AT, str(number), str(int(kill)), "compact", str(tmp_path / "none")]
+    ended = subprocess.run([*words, str(tmp_path / "out")], capture_output=True, timeout=WAIT_SECONDS, check=False)
     assert (ended.returncode, ended.stderr) == (INTERRUPTED, b"compactor: interrupted\n")
 
 
