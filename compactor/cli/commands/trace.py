@@ -37,7 +37,7 @@ def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json:
     Takes a manifest id, or the URI of an input file, a manifest, an output file or a rejects file.
 
     Exit codes: 0 found; 1 not found; 3 a dead letter that was not redriven, or a quarantined file that is not settled:
-    not redriven, and without rows of a later version.
+    not redriven, and no later version was compacted.
     """
     if len(words) > 1:
         invocation, words = taken_destination(invocation, words, most=1)
@@ -133,8 +133,8 @@ def _quarantined(found: Trace) -> list[str]:
 def _end(file: QuarantinedFile) -> str:
     """What settled a quarantined version."""
     if file.settled_by:
-        return f"a later version has rows in manifest {file.settled_by}"
-    return "redriven since" if file.redriven else "not settled: no later version has rows"
+        return f"a later version was compacted by manifest {file.settled_by}"
+    return "redriven since" if file.redriven else "not settled: no later version was compacted"
 
 
 def _redrives(found: Trace) -> list[str]:

@@ -25,11 +25,11 @@ class QuarantinedFile:
     committed_at: datetime  # when its manifest was committed
     redriven: bool | None  # whether it was redriven since; None where that could not be read
     started_at: datetime  # when the attempt began that quarantined it
-    settled_by: str = ""  # the manifest that has rows of a later version of the file; empty if none is known
+    settled_by: str = ""  # the manifest that compacted a later version of the file; empty if none is known
 
     @property
     def is_settled(self) -> bool:
-        """Whether it needs no operator any more: it was redriven, or a later version of the file has rows."""
+        """Whether it needs no operator any more: it was redriven, or a later version of the file was compacted."""
         return self.redriven is True or bool(self.settled_by)
 
 
@@ -56,8 +56,8 @@ def settled(
 ) -> list[QuarantinedFile]:
     """Quarantined files, with what settled each. The one rule, for all commands.
 
-    A quarantined version of a file is settled once it was redriven, or once a later version of the same file has rows.
-    A later version that was quarantined itself settles nothing, and neither does a file that is gone.
+    A quarantined version of a file is settled once it was redriven, or once a later version of the same file was
+    compacted. A later version that was quarantined itself settles nothing, and neither does a file that is gone.
 
     Args:
         state: Has the records.

@@ -21,7 +21,7 @@ REASONS: dict[Kind, frozenset[str]] = {
 CURABLE = frozenset({"line_too_long", "parsers_disagree"})
 """Reasons for which a line is rejected by one setting and not by another: the others follow from its bytes."""
 
-NOTHING_QUARANTINED = "no files were quarantined, or each was redriven before or has rows of a later version"
+NOTHING_QUARANTINED = "no files were quarantined, or each was redriven before, or a later version was compacted"
 
 THINGS: dict[Kind, str] = {"manifests": "manifest", "files": "file", "rejects": "line"}
 """The unit in which each kind is counted."""

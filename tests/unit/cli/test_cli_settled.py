@@ -91,12 +91,12 @@ def test_a_file_that_is_delivered_whole_later(raw: Path) -> None:
         assert call("trace", "rows", each.manifest_id).exit_code == 0
         assert document("trace", "rows", each.manifest_id)["next_moves"] == []
         assert verify("rows", manifest_id=each.manifest_id).complete
-        assert "has rows of a later version" in call("redrive", "files", "rows", each.manifest_id).output
+        assert "a later version was compacted" in call("redrive", "files", "rows", each.manifest_id).output
     assert "unreadable in manifest" in call("trace", "rows", str(path)).output
 
 
 def test_an_earlier_version_settles_nothing(raw: Path) -> None:
-    """Rows of the version before it, taken by `append`, are not those of the broken one; nor does its end count."""
+    """Nor does it help that the file is gone. An empty line in its place says that its lines are given up."""
     path = put(raw / "b.ndjson", ROWS, days=2)
     assert compact() == 0
     put(path, CUT, days=1)
@@ -105,6 +105,10 @@ def test_an_earlier_version_settles_nothing(raw: Path) -> None:
     path.unlink()
     assert set(codes(path).values()) == {3}
     assert open_files() == {1}
+    put(path, b"\n", days=0.5)
+    assert compact("--on-replaced", "append") == 0
+    assert set(codes(path).values()) == {0}
+    assert open_files() == {0}
 
 
 def test_samples_of_a_version_that_is_settled(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
