@@ -20,27 +20,18 @@ class BeginningsOf(Protocol):
         """For each file, the digests of its first bytes, by their number; without those that cannot be read."""
 
 
-def gone_versions(
-    namings: Iterable[Naming],
-    files: Iterable[ManifestFile],
-    sources: Sequence[SourcePlace],
-    version_at: VersionAt,
-) -> list[Naming]:
-    """The versions with rows that are at their places no more, and that some file may begin with.
+def gone_versions(namings: Iterable[Naming], sources: Sequence[SourcePlace], version_at: VersionAt) -> list[Naming]:
+    """The versions with rows that are at their places no more.
 
     Args:
         namings: What manifests have, of any names.
-        files: The files that may begin with one.
         sources: Where to look; a version of a file that is in none of them may be anywhere.
         version_at: Tells what is at the place of a version.
     """
-    longest = max((file.size_bytes or 0 for file in files), default=0)
     return [
         each
         for each in namings
         if each.state == "compacted"
-        and each.digest
-        and 0 < each.size_bytes < longest
         and any(is_within(each.uri, source.folder) and source.takes(each.uri) for source in sources)
         and not is_same_version(version_at(each.uri) or "", each.etag or "")
     ]

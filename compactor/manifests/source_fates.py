@@ -1,7 +1,8 @@
 """Reads what manifests have of the files of sources, and of files that are gone, and decides what became of each."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from compactor.core.errors import AccessError, TryAgainError
 from compactor.core.layout import canonical
@@ -15,7 +16,7 @@ from compactor.ledger.state import State
 from compactor.manifests.file_fates import Fates, fates
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.manifests.grown_files import gone_versions
-from compactor.manifests.seen_files import SeenFiles
+from compactor.manifests.seen_files import SeenFiles, Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +55,12 @@ class SourceFates:
         earlier = self.seen.earlier([each.info for each in files.values()])
         versions = {version_of(each.info.etag) for each in files.values() if each.info.stamp}
         versions |= {version_of(etag) for etag in earlier.values()}
-        search = FileSearch(
-            state=self.state, allowed_prefixes=self.allowed_prefixes, versions=versions, also=self._may_be_gone
-        )
         by_uri = {uri: each.file for uri, each in files.items()}
+        longest = max(file.size_bytes or 0 for file in by_uri.values())
+        may_be_gone = partial(self._may_be_gone, longest, self.seen.passed())
+        search = FileSearch(
+            state=self.state, allowed_prefixes=self.allowed_prefixes, versions=versions, also=may_be_gone
+        )
         namings = list(search.everywhere(files))
         return fates(
             by_uri,
@@ -66,22 +69,17 @@ class SourceFates:
             version_at=self._version_at,
             suspects=suspects,
             earlier=earlier,
-            gone=self._gone(namings, by_uri.values()),
+            gone=gone_versions(filter(may_be_gone, namings), self.sources, self._version_at),
             beginnings_of=self._beginnings_of,
         )
 
-    def _may_be_gone(self, report: FileReport) -> bool:
-        """Whether a file of a commit is not there as it was, by the listing alone."""
-        if not report.digest:
+    def _may_be_gone(self, longest: int, passed: Container[Version], version: FileReport | Naming) -> bool:
+        """Whether a file may begin with a version, which is not there by the listing, and was not passed over."""
+        if not version.digest or not 0 < version.size_bytes < longest:
             return False
-        there = self.listed.get(canonical(report.uri))
-        return there is None or not is_same_version(there.info.etag, report.etag)
-
-    def _gone(self, namings: Sequence[Naming], files: Collection[ManifestFile]) -> list[Naming]:
-        """The versions that a file may begin with: those that are gone, and were not passed over by an earlier plan."""
-        found = gone_versions(namings, files, self.sources, self._version_at)
-        left = self.seen.not_passed([(each.uri, each.etag or "") for each in found])
-        return [each for each in found if (each.uri, each.etag or "") in left]
+        uri, etag = canonical(version.uri), version.etag or ""
+        there = self.listed.get(uri)
+        return (there is None or not is_same_version(there.info.etag, etag)) and (uri, etag) not in passed
 
     def _digest_of(self, file: ManifestFile) -> str:
         try:

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from compactor.core.formatting import count
@@ -46,6 +47,7 @@ class FolderEvents:
         self._takes = takes
         self._roots = list(dict.fromkeys(folders))
         self._paths: dict[int, str] = {}  # of the watched folders, by the number of the watch
+        self._lock = Lock()  # a number that was closed may be that of another file
         self._woken, self._waker = os.pipe()
         for handle in (self._woken, self._waker):
             os.set_blocking(handle, False)
@@ -60,13 +62,15 @@ class FolderEvents:
         return not self.hindrance and set(self._roots) <= set(self._paths.values())
 
     def close(self) -> None:
-        for handle in (self._woken, self._waker, self._events):
-            if handle >= 0:
-                os.close(handle)
+        with self._lock:
+            for handle in (self._woken, self._waker, self._events):
+                if handle >= 0:
+                    os.close(handle)
+            self._woken = self._waker = self._events = -1
 
     def wake(self) -> None:
         """End the pause, from any thread."""
-        with suppress(OSError):  # it is full, or closed
+        with self._lock, suppress(OSError):  # it is full, or closed
             os.write(self._waker, b"1")
 
     def wait(self, seconds: float) -> bool:

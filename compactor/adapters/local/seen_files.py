@@ -1,7 +1,7 @@
 """Remembers in a SQLite file what files of a local disk were when they were seen. A cache, which may be lost."""
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,16 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS digests (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT, digest TEXT) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS passed (uri TEXT, etag TEXT, PRIMARY KEY (uri, etag)) WITHOUT ROWID",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Passed:
+    """Many versions, by their hashes of 64 bits: a folder may have lost millions of files."""
+
+    hashes: set[int]
+
+    def __contains__(self, version: object) -> bool:
+        return hash(version) in self.hashes
 
 
 @dataclass
@@ -60,14 +70,13 @@ class LocalSeenFiles:
         """The digests of the first bytes of a file, by their number."""
         return {} if is_s3(file.uri) else digests_of_beginnings(self._pieces(file), lengths)
 
-    def not_passed(self, versions: Sequence[Version]) -> set[Version]:
-        """Those of some versions that were not passed over since they were there last."""
-        left = set(versions)
-        if left and self.path and Path(self.path).exists():
+    def passed(self) -> Container[Version]:
+        """The versions that were passed over since they were there last."""
+        found = _Passed(set())
+        if self.path and Path(self.path).exists():
             with suppress(sqlite3.Error, OSError), self._rows() as rows:
-                query = "SELECT uri, etag FROM passed WHERE uri = ? AND etag = ?"
-                left = {each for each in versions if rows.execute(query, each).fetchone() is None}
-        return left
+                found.hashes.update(map(hash, rows.execute("SELECT uri, etag FROM passed")))
+        return found
 
     def pass_over(self, versions: Iterable[Version]) -> None:
         """Remember versions that are gone, and that no file begins with which is there now."""

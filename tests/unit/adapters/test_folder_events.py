@@ -84,6 +84,19 @@ def test_a_pause_ends_by_itself_and_by_another_thread(events: FolderEvents) -> N
     assert not events.wait(SHORT)
 
 
+def test_a_late_wake_harms_no_other_file(tmp_path: Path) -> None:
+    """A signal may come while the watch ends, when the number of its handle is that of a file."""
+    events = FolderEvents([str(tmp_path)])
+    waker = events._waker
+    events.close()
+    path = tmp_path / "file"
+    handle = os.open(path, os.O_CREAT | os.O_WRONLY)
+    os.dup2(handle, waker)
+    events.wake()
+    os.close(waker)
+    assert path.read_bytes() == b""
+
+
 def test_a_folder_that_goes_and_comes_back(tmp_path: Path) -> None:
     """While it is gone, or another one took its place, not all is told; then it is watched again."""
     root = tmp_path.parent / f"{tmp_path.name}-root"
