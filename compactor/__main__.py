@@ -1,4 +1,4 @@
-"""The command `compactor`, also as `python -m compactor`. From its first moment, Ctrl-C ends it without a traceback."""
+"""The command `compactor`, also as `python -m compactor`. From its first moment, Ctrl-C and SIGTERM end it in words."""
 
 import _signal  # type: ignore[import-not-found]  # `signal` takes milliseconds, and Ctrl-C in them a traceback
 import os
@@ -20,8 +20,9 @@ def end_at_once(_number: int = 0, _frame: object = None) -> None:
 
 def main() -> None:
     """Run the command. Its modules take some tenths of a second to load."""
-    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # else the caller ignores it, as nohup does
-        _signal.signal(_signal.SIGINT, end_at_once)
+    for number, usual in ((_signal.SIGINT, _signal.default_int_handler), (_signal.SIGTERM, _signal.SIG_DFL)):
+        if _signal.getsignal(number) == usual:  # else the caller ignores it, as nohup does
+            _signal.signal(number, end_at_once)
     from compactor.cli import main as run  # noqa: PLC0415 - the handler comes first
 
     run()

@@ -81,7 +81,7 @@ class Closing:
     def is_read_by_json(self) -> bool:
         """Whether a quarantined file would be read with `--format json`."""
         files = self.verification.quarantined_files if self.verification is not None else []
-        return any(READ_AS_JSON in each.detail and not each.redriven for each in files)
+        return any(READ_AS_JSON in each.detail and not each.is_settled for each in files)
 
     @property
     def exit_code(self) -> ExitCode:

@@ -47,7 +47,8 @@ class CompactResult:
         planned_before: Files that were taken by an earlier call.
         skipped: Files that are no input, by reason: hidden, empty, markers of jobs.
         left_out: Files and folders that were not taken and that a person has to know of.
-        quarantined_files: Files of any call that could not be read, and were not redriven.
+        quarantined_files: Files of any call that could not be read, and are not settled: not redriven, and no
+            later version was compacted.
         held: Files that another planner has claimed; a later call takes them.
         problems: What is not done, and what a person has to act on, in one line each; empty if `exit_code` is 0.
         verified: The verification of everything in DST; None in a dry run and while unfinished.
@@ -108,7 +109,7 @@ class CompactResult:
             planned_before=plan.planned_before,
             skipped=dict(plan.skipped),
             left_out=tuple(plan.left_out),
-            quarantined_files=tuple(each for each in quarantined if not each.redriven),
+            quarantined_files=tuple(each for each in quarantined if not each.is_settled),
             held=plan.held,
             problems=tuple(problems_of(closing)),
             verified=None if report is None else VerifyResult.of(report),

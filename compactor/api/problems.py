@@ -27,7 +27,7 @@ def problems_of(closing: Closing) -> Iterator[str]:
 
 def _found(report: VerifyReport) -> Iterator[str]:
     for file in report.quarantined_files:
-        if not file.redriven:
+        if not file.is_settled:
             yield f"{file.uri}: {file.status}: {file.detail}"
     for letter in report.dead_letter_manifests:
         if not letter.redriven:

@@ -9,6 +9,7 @@ from typing import Self
 from compactor.api.arguments import Place, settings_of
 from compactor.core.errors import SettingsError
 from compactor.core.layout import MANIFEST_ID, canonical
+from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.trace.trace import Trace, TracedAttempt, TracedKind, TracedRedrive, TracedReject, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS, Tracer
 from compactor.settings.places import parse_place
@@ -22,12 +23,15 @@ class TraceResult:
 
     Attributes:
         found: Whether a record names it; without one, `compactor trace` ends with exit code 1.
-        needs_operator: Whether it is quarantined or a dead letter, and not redriven; then it ends with exit code 3.
+        needs_operator: Whether it is a dead letter that was not redriven, or a version of it is quarantined and not
+            settled; then it ends with exit code 3.
         uri: What was asked for: a URI or a manifest id.
         kind: `file`, `manifest`, `output` or `rejects`.
         state: One of `unknown`, `claimed`, `pending`, `waiting`, `in_work`, `decided`, `done`, `quarantined` and
             `dead_lettered`.
         meaning: The state in words.
+        quarantined: The quarantined versions of an input file, the first one first, or the quarantined files of a
+            manifest, with what settled each.
         message: Why it was quarantined or dead-lettered, or what else is known.
         exists: Whether the object exists now; for a manifest, in any of its places.
         manifest_id: The manifest that names it, or wrote it.
@@ -57,6 +61,7 @@ class TraceResult:
     kind: TracedKind
     state: str
     meaning: str
+    quarantined: tuple[QuarantinedFile, ...]
     message: str
     exists: bool
     manifest_id: str
@@ -90,6 +95,7 @@ class TraceResult:
             kind=trace.kind,
             state=trace.state.value,
             meaning=trace.meaning,
+            quarantined=tuple(trace.quarantined),
             message=trace.message,
             exists=trace.exists,
             manifest_id=trace.manifest_id,

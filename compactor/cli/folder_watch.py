@@ -1,11 +1,15 @@
-"""`compact --watch`: compacts files as they come, until a signal. Polls the sources; needs no Spark."""
+"""`compact --watch`: compacts files as they come, until a signal. Lists the sources; needs no Spark.
+
+Where inotify tells of all changes, a change ends the pause between two listings, and the pauses without one are long.
+"""
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Event
 
+from compactor.adapters.local.folder_events import FolderEvents
 from compactor.api.closing import Closing, unfinished_lines
 from compactor.api.folder_run import FolderRun
 from compactor.cli.failures import ExitCode, say
@@ -17,7 +21,7 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.backoff import pause_seconds
 from compactor.core.errors import CompactorError, OperatorError, SettingsError
 from compactor.core.formatting import count, duration
-from compactor.core.layout import is_s3
+from compactor.core.layout import canonical, is_s3, is_within
 from compactor.core.source_places import in_words
 from compactor.manifests.planning import Plan
 from compactor.manifests.source_planning import SourcePlanner
@@ -26,6 +30,8 @@ from compactor.wiring.compact_folder import check_folders
 
 POLL_SECONDS = 1.0
 POLL_S3_SECONDS = 10.0  # each listing is paid for
+IDLE_SECONDS = 30.0  # where a change ends the pause
+SOONEST_SECONDS = 0.1  # from one listing to the next, however many changes there are
 _LISTING_SHARE = 10  # a listing may take a tenth of the time
 _FIRST_PAUSE_SECONDS = 2.0
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -46,6 +52,7 @@ class FolderWatch:
     max_wait_seconds: float
     as_json: bool = False
     _stopped: Event = field(default_factory=Event, init=False)
+    _events: FolderEvents = field(init=False)
     _files: int = field(default=0, init=False)
     _rows: int = field(default=0, init=False)
     _told: set[str] = field(default_factory=set, init=False)
@@ -61,10 +68,10 @@ class FolderWatch:
             raise SettingsError(["--watch: the engine is spark -> expected the native one: install its wheel"])
         check_folders(self.run.folder.paths)
         planner = self.run.source_planner(app)
-        with StopSignals() as signals:
-            signals.attach(self._stopped.set)
+        with closing(events_of(planner)) as self._events, StopSignals() as signals:
+            signals.attach(self._stop)
             self.run = replace(self.run, stopping=lambda: nullcontext(signals), may_be_empty=True, sleep=self._pause)
-            say(f"watching {in_words(self.run.folder.paths.sources)}; Ctrl-C ends it")
+            say(f"watching {in_words(self.run.folder.paths.sources)}{self._how(planner)}; Ctrl-C ends it")
             code = self._batches(planner, app.manifest_bytes, signals)
         echo(f"watched: {count(self._files, 'file')}, {count(self._rows, 'row')}", err=self.as_json)
         return code
@@ -97,7 +104,7 @@ class FolderWatch:
         try:
             closing = self.run.run()
         finally:
-            signals.attach(self._stopped.set)
+            signals.attach(self._stop)
             self.run = replace(self.run)
         self._show(closing)
         self.run = replace(self.run, verifies_all=False)
@@ -117,12 +124,26 @@ class FolderWatch:
             waited = now - since if since is not None else 0.0
             if new_bytes and (sum(new_bytes) >= target_bytes or waited >= self.max_wait_seconds):
                 return
-            in_s3 = any(is_s3(source.folder) for source in planner.sources)
-            pause = max(POLL_S3_SECONDS if in_s3 else POLL_SECONDS, _LISTING_SHARE * (now - began))
-            self._pause(min(pause, self.max_wait_seconds - waited) if since is not None else pause)
+            soonest = max(SOONEST_SECONDS, _LISTING_SHARE * (now - began))
+            pause = max(_poll_seconds(planner), soonest)
+            if since is not None:
+                self._pause(min(pause, self.max_wait_seconds - waited))
+            elif self._events.wait(max(IDLE_SECONDS, soonest) if self._events.tells_all else pause):
+                self._pause(now + soonest - time.monotonic())
+
+    def _how(self, planner: SourcePlanner) -> str:
+        """How new files are found, where that takes longer than a moment."""
+        every = f", listed every {duration(_poll_seconds(planner))}"
+        if any(is_s3(source.folder) for source in planner.sources):
+            return every
+        return f"{every} ({self._events.hindrance})" if self._events.hindrance else ""
+
+    def _stop(self) -> None:
+        self._stopped.set()
+        self._events.wake()
 
     def _pause(self, seconds: float) -> None:
-        self._stopped.wait(seconds)
+        self._stopped.wait(max(seconds, 0))
 
     def _show(self, closing: Closing) -> None:
         """Print what a batch did, and each file that was left out once for each reason."""
@@ -142,6 +163,24 @@ class FolderWatch:
             if line not in self._told:
                 say(line)
         self._told = set(lines)
+
+
+def events_of(planner: SourcePlanner) -> FolderEvents:
+    """The changes below the local ones of some sources."""
+    sources = [source for source in planner.sources if not is_s3(source.folder)]
+
+    def takes(path: str) -> bool:
+        below = [source for source in sources if is_within(path, source.folder)]
+        return any(each.reaches(path) and (planner.with_hidden or not each.is_hidden(path)) for each in below)
+
+    events = FolderEvents([canonical(source.folder).rstrip("/") or "/" for source in sources], takes)
+    if len(sources) < len(planner.sources):
+        events.hindrance = "S3 tells of no changes"
+    return events
+
+
+def _poll_seconds(planner: SourcePlanner) -> float:
+    return POLL_S3_SECONDS if any(is_s3(source.folder) for source in planner.sources) else POLL_SECONDS
 
 
 def _faults(closing: Closing) -> list[str]:

@@ -11,12 +11,10 @@ from compactor.core.layout import canonical
 from compactor.core.manifest import ManifestFile
 from compactor.core.versions import described_version, is_same_version, version_of
 from compactor.manifests.file_search import Naming
+from compactor.manifests.grown_files import BeginningsOf, VersionAt, grown
 
 DigestOf = Callable[[ManifestFile], str]
 """The digest of the bytes of a file as it is now; empty if it cannot be read, or was not read whole."""
-
-VersionAt = Callable[[str], str | None]
-"""The version that is at a URI now; None if there is no file."""
 
 _NOT_DONE = frozenset({"in_work", "waiting"})
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -42,7 +40,8 @@ class Replacement:
         was, now = (described_version(self.file.uri, each.etag) for each in (self.earlier, self.file))
         others = " with other contents" if was == now else ""
         did = "compacted" if self.earlier.state == "compacted" else "planned"
-        return f"manifest {self.earlier.manifest_id} has {did} {was}; now it is {now}{others}"
+        name = "" if self.earlier.uri == canonical(self.file.uri) else f" as {self.earlier.uri}, which is gone"
+        return f"manifest {self.earlier.manifest_id} has {did} {was}{name}; now it is {now}{others}"
 
 
 @dataclass(slots=True)
@@ -55,6 +54,7 @@ class Fates:
         renamed: In a manifest under another name, which is gone; with that name.
         replaced: Rows of another version are there.
         undecided: A manifest that is not done may have it under another name, which is gone.
+        passed: Versions that are gone, and that none of the files has or begins with.
     """
 
     known: set[str] = field(default_factory=set)
@@ -62,6 +62,7 @@ class Fates:
     renamed: dict[str, str] = field(default_factory=dict)
     replaced: dict[str, Replacement] = field(default_factory=dict)
     undecided: dict[str, Naming] = field(default_factory=dict)
+    passed: list[Naming] = field(default_factory=list)
 
     def has(self, uri: str) -> bool:
         """Return whether a file is not new."""
@@ -76,6 +77,8 @@ def fates(
     version_at: VersionAt,
     suspects: frozenset[str] = frozenset(),
     earlier: Mapping[str, str] | None = None,
+    gone: Sequence[Naming] = (),
+    beginnings_of: BeginningsOf = lambda files, _: ({} for _ in files),
 ) -> Fates:
     """Decide what became of files.
 
@@ -87,6 +90,8 @@ def fates(
         suspects: Files whose bytes may be others although length and time are the same.
         earlier: The versions that files had when they were last planned, by canonical URI, where they are others now. A
             file that was renamed since it was compacted has no manifest under its name.
+        gone: Versions with rows that are at their places no more. A file that begins with one was renamed and grew.
+        beginnings_of: Reads the beginnings of files.
     """
     by_uri, by_version = _indexed(namings)
     found = Fates()
@@ -114,11 +119,41 @@ def fates(
                 found.renamed[uri] = naming.uri
             else:
                 found.undecided[uri] = naming
+    _find_grown(found, files, left, gone, used, others, beginnings_of)
     for uri, rows in left.items():
         # A version that moved away was replaced by nothing: log files are rotated so.
         if uri not in found.renamed and uri not in found.undecided and rows and (rows[-1] not in used or uri in others):
             found.replaced[uri] = Replacement(files[uri], rows[-1], _hindrance(uri, rows, used))
+    used.update(each.earlier for each in found.replaced.values())
+    found.passed = [each for each in gone if each not in used]
     return found
+
+
+def _find_grown(
+    found: Fates,
+    files: Mapping[str, ManifestFile],
+    left: Mapping[str, Sequence[Naming]],
+    gone: Sequence[Naming],
+    used: set[Naming],
+    others: Container[str],
+    beginnings_of: BeginningsOf,
+) -> None:
+    """Add files that would be new, and begin with a version that is gone, to those that are replaced.
+
+    A version that is found so may have left its name to another file, which is new by that: so it is asked again.
+    """
+
+    def is_new(uri: str) -> bool:
+        rows = left[uri]
+        is_rotated = bool(rows) and rows[-1] in used and uri not in others
+        return (not rows or is_rotated) and uri not in found.renamed and uri not in found.undecided
+
+    asked: set[str] = set()
+    while gone and (new := {uri: files[uri] for uri in left.keys() - asked if is_new(uri)}):
+        asked |= new.keys()
+        for uri, naming in grown(new, [each for each in gone if each not in used], beginnings_of).items():
+            used.add(naming)
+            found.replaced[uri] = Replacement(files[uri], naming, _hindrance(uri, [naming], used))
 
 
 def _under_earlier_name(

@@ -1,6 +1,6 @@
 """Finds the manifests that name a file, in the records of a date or in the watched prefix."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -66,12 +66,14 @@ class FileSearch:
         allowed_prefixes: Folders that input may be in.
         skip_unreadable: Pass over records and manifests that cannot be read. Only safe where a missed one does no harm.
         versions: Versions of local files that are wanted under any name, as `version_of` spells them.
+        also: Whether a file of a commit is wanted, whatever its name and version are.
     """
 
     state: State
     allowed_prefixes: Sequence[str]
     skip_unreadable: bool = False
     versions: Collection[str] = ()
+    also: Callable[[FileReport], bool] = lambda _: False
 
     def on_date(self, date: str, uris: Collection[str]) -> Iterator[Naming]:
         """Yield the manifests of a date that name one of the files, the last ones first; `uris` are canonical."""
@@ -143,11 +145,12 @@ class FileSearch:
         state: FileState,
         named_at: datetime,
     ) -> list[Naming]:
-        wanted = (file for file in files if canonical(file.uri) in uris or self._is_wanted(file.etag))
+        wanted = (file for file in files if canonical(file.uri) in uris or self._is_wanted(file))
         return [_naming(key, file, state, named_at) for file in wanted]
 
-    def _is_wanted(self, etag: str | None) -> bool:
-        return bool(self.versions and etag) and version_of(etag or "") in self.versions
+    def _is_wanted(self, file: ManifestFile | FileReport) -> bool:
+        is_version = bool(self.versions and file.etag) and version_of(file.etag or "") in self.versions
+        return is_version or (isinstance(file, FileReport) and self.also(file))
 
 
 def _naming(key: ManifestKey, file: ManifestFile | FileReport, state: FileState, named_at: datetime) -> Naming:

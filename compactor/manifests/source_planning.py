@@ -2,43 +2,23 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
-from compactor.core.errors import AccessError, TryAgainError
 from compactor.core.layout import canonical, is_s3
-from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectInfo
 from compactor.core.source_places import SourcePlace
-from compactor.core.versions import version_of
 from compactor.manifests.claiming import claim_key
-from compactor.manifests.file_fates import Fates, Replacement, fates
-from compactor.manifests.file_search import FileSearch
+from compactor.manifests.file_fates import Fates, Replacement
 from compactor.manifests.planning import LeftOut, Plan, Planner, is_settled, listed_file
+from compactor.manifests.seen_files import SeenFiles
+from compactor.manifests.source_fates import Listed, SourceFates
 from compactor.manifests.source_files import Listing, source_files
+
+if TYPE_CHECKING:
+    from compactor.core.manifest import ManifestFile
 
 OnReplaced = Literal["quarantine", "rebuild", "append"]
 """What to do with a file whose earlier version has rows: leave it out, make the rows again, or take all its lines."""
-
-
-class SeenFiles(Protocol):
-    """Remembers files of a local disk: what their bytes were, and whether they were written without another time."""
-
-    def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
-        """The URIs of files that were written since they were remembered, although length and time are the same."""
-
-    def earlier(self, files: Sequence[ObjectInfo]) -> dict[str, str]:
-        """The versions of files as they were remembered, by canonical URI, where they are others now."""
-
-    def digest(self, file: ObjectInfo) -> str:
-        """The digest of the bytes of a file, as `FileReport.digest`; empty where the store has other means.
-
-        Raises:
-            TryAgainError: The file changed meanwhile, or the store failed.
-            AccessError: The file may not be read.
-        """
-
-    def remember(self, files: Sequence[ObjectInfo]) -> None:
-        """Remember the files as they are now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +51,8 @@ class SourcePlanner:
         claims = {uri: claimed[key][0] for uri, each in listed.items() if (key := claim_key(each.file)) in claimed}
         suspects = self.seen.rewritten([listed[uri].info for uri, state in claims.items() if state == "taken"])
         open_ones = {uri: each for uri, each in listed.items() if claims.get(uri, "free") == "free" or uri in suspects}
-        found = self._fates(open_ones, frozenset(suspects), listed)
+        fates = self._fates_in(listed)
+        found = fates.of(open_ones, frozenset(suspects))
         plan.planned_before += len(found.known - suspects) + len(found.touched) + len(found.renamed)
         plan.planned_before -= len(suspects & found.replaced.keys())
         plan.touched, plan.renamed = len(found.touched), len(found.renamed)
@@ -84,12 +65,23 @@ class SourcePlanner:
         if not dry_run:
             left = found.replaced.keys() - taken  # these stay remembered as they were: replaced for the next plan, too
             self.seen.remember([each.info for uri, each in listed.items() if uri not in left])
+            if not (fates.unread or "unsettled" in plan.skipped):  # else one of these may be found to have grown
+                self.seen.pass_over([(each.uri, each.etag or "") for each in found.passed])
         return plan
 
-    def _listed(self, plan: Plan, settle_seconds: float) -> dict[str, "_Listed"]:
+    def _fates_in(self, listed: Mapping[str, Listed]) -> SourceFates:
+        return SourceFates(
+            state=self.planner.state,
+            allowed_prefixes=self.planner.allowed_prefixes,
+            sources=self.sources,
+            seen=self.seen,
+            listed=listed,
+        )
+
+    def _listed(self, plan: Plan, settle_seconds: float) -> dict[str, Listed]:
         """The files that may be planned, by canonical URI."""
         rules, now = self.planner.state.rules, self.planner.state.clock.now()
-        listed: dict[str, _Listed] = {}
+        listed: dict[str, Listed] = {}
         for info in self.data(plan):
             if not is_s3(info.uri) and not is_settled(info, now, settle_seconds):
                 plan.skip(info.uri, "unsettled")
@@ -98,47 +90,12 @@ class SourcePlanner:
                 continue
             dated = rules.dates.of_file(info.uri, info.modified_at)
             file = rules.with_path_columns(listed_file(info, dated.rule))
-            listed[canonical(info.uri)] = _Listed(info, file, dated.date)
+            listed[canonical(info.uri)] = Listed(info, file, dated.date)
         return listed
 
     def data(self, plan: Plan) -> Iterator[ObjectInfo]:
         """The files that are input, planned or not; counts all others in a plan."""
         return source_files(self.listing, self.sources, plan, with_hidden=self.with_hidden)
-
-    def _fates(
-        self, files: Mapping[str, "_Listed"], suspects: frozenset[str], listed: Mapping[str, "_Listed"]
-    ) -> Fates:
-        if not files:
-            return Fates()
-        earlier = self.seen.earlier([each.info for each in files.values()])
-        versions = {version_of(each.info.etag) for each in files.values() if each.info.stamp}
-        versions |= {version_of(etag) for etag in earlier.values()}
-        search = FileSearch(state=self.planner.state, allowed_prefixes=self.planner.allowed_prefixes, versions=versions)
-        store = self.planner.state.store
-
-        def digest_of(file: ManifestFile) -> str:
-            try:
-                return self.seen.digest(files[canonical(file.uri)].info)
-            except (TryAgainError, AccessError):
-                return ""
-
-        def version_at(uri: str) -> str | None:
-            if uri in listed:
-                return listed[uri].info.etag
-            try:
-                info = store.stat(uri)
-            except AccessError:
-                return None
-            return info.etag if info else None
-
-        return fates(
-            {uri: each.file for uri, each in files.items()},
-            search.everywhere(files),
-            digest_of=digest_of,
-            version_at=version_at,
-            suspects=suspects,
-            earlier=earlier,
-        )
 
     def _sorted(self, plan: Plan, found: Fates, suspects: set[str]) -> set[str]:
         """Sort the replaced files by what is done with them; returns those to take with all their lines."""
@@ -160,10 +117,3 @@ class SourcePlanner:
 def left_out(replacement: Replacement, why: str = "") -> LeftOut:
     """A replaced file that was not taken; `why` says what is in the way of making its rows again."""
     return LeftOut(replacement.file.uri, "replaced", f"{replacement.detail}{f'; {why}' if why else ''}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    info: ObjectInfo
-    file: ManifestFile
-    date: str

@@ -5,6 +5,8 @@ from tests.guards.guard import Guard
 _FATES = "tests/unit/manifests/test_file_fates.py"
 _REPLACING = "tests/unit/ops/rebuild/test_replacing.py"
 _FOLDER = "tests/unit/cli/test_cli_folder.py"
+_GROWN = "tests/unit/manifests/test_grown_files.py"
+_LATER = "tests/unit/ops/redrive/test_later_rows.py"
 
 FOLDERS = (
     Guard(
@@ -83,5 +85,40 @@ FOLDERS = (
         '        raise InputError(f"its rows cannot be made again, because {file.uri} of the same manifest {found}")\n',
         "        return file.uri, None\n",
         (_REPLACING + "::test_what_cannot_be_exact_is_refused",),
+    ),
+    Guard(
+        "a file that begins with a version that is gone is no new one",
+        "manifests/file_fates.py",
+        "    while gone and (new := ",
+        "    while False and (new := ",
+        (_GROWN,),
+    ),
+    Guard(
+        "a version is not passed over while a file is still written",
+        "manifests/source_planning.py",
+        '            if not (fates.unread or "unsettled" in plan.skipped):',
+        "            if True:",
+        (_GROWN,),
+    ),
+    Guard(
+        "a version that was passed over and came back is compared again",
+        "adapters/local/seen_files.py",
+        '                rows.executemany("DELETE FROM passed WHERE uri = ? AND etag = ?", there)\n',
+        "                pass\n",
+        (_GROWN,),
+    ),
+    Guard(
+        "an earlier version settles no later one that was quarantined",
+        "ops/redrive/later_rows.py",
+        " if made_by[0] > each.started_at]",
+        "]",
+        (_LATER,),
+    ),
+    Guard(
+        "a rebuild settles nothing that its rows are older than",
+        "ops/redrive/later_rows.py",
+        "commit.decided_at if file.uri in replaced else commit.started_at",
+        "commit.decided_at",
+        (_LATER,),
     ),
 )

@@ -134,6 +134,7 @@ MISSING_FILE = QuarantinedFile(
     detail="it is gone",
     committed_at=ago(1_200),
     redriven=False,
+    started_at=ago(1_260),
 )
 QUARANTINED = FilesQuarantined(
     64, 3, {"missing": 2, "unreadable": 1}, (MISSING_FILE, replace(MISSING_FILE, redriven=None))

@@ -1,7 +1,7 @@
 """Remembers in a SQLite file what files of a local disk were when they were seen. A cache, which may be lost."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,19 +9,31 @@ from pathlib import Path
 from compactor.core.errors import ObjectChanged
 from compactor.core.layout import canonical, is_s3, is_text
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.ndjson.content_digest import ContentDigest
+from compactor.manifests.seen_files import Version
+from compactor.ndjson.content_digest import ContentDigest, digests_of_beginnings
 from compactor.ndjson.object_reading import RANGE_BYTES
 
 _WAIT_SECONDS = 10.0
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS seen (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS digests (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT, digest TEXT) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS passed (uri TEXT, etag TEXT, PRIMARY KEY (uri, etag)) WITHOUT ROWID",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Passed:
+    """Many versions, by their hashes of 64 bits: a folder may have lost millions of files."""
+
+    hashes: set[int]
+
+    def __contains__(self, version: object) -> bool:
+        return hash(version) in self.hashes
 
 
 @dataclass
 class LocalSeenFiles:
-    """A `compactor.manifests.source_planning.SeenFiles`.
+    """A `compactor.manifests.seen_files.SeenFiles`.
 
     Attributes:
         store: Has the files.
@@ -54,6 +66,25 @@ class LocalSeenFiles:
             self._fresh[file.uri] = known
         return known[3]
 
+    def beginnings(self, file: ObjectInfo, lengths: Collection[int]) -> dict[int, str]:
+        """The digests of the first bytes of a file, by their number."""
+        return {} if is_s3(file.uri) else digests_of_beginnings(self._pieces(file), lengths)
+
+    def passed(self) -> Container[Version]:
+        """The versions that were passed over since they were there last."""
+        found = _Passed(set())
+        if self.path and Path(self.path).exists():
+            with suppress(sqlite3.Error, OSError), self._rows() as rows:
+                found.hashes.update(map(hash, rows.execute("SELECT uri, etag FROM passed")))
+        return found
+
+    def pass_over(self, versions: Iterable[Version]) -> None:
+        """Remember versions that are gone, and that no file begins with which is there now."""
+        passed = [each for each in versions if is_text(each[0])]
+        if self.path and passed:
+            with suppress(sqlite3.Error, OSError), self._rows() as rows:
+                rows.executemany("INSERT OR REPLACE INTO passed VALUES (?, ?)", passed)
+
     def remember(self, files: Sequence[ObjectInfo]) -> None:
         """Remember the files as they are now, and the digests that were read."""
         seen = [(info.uri, info.etag, info.stamp) for info in files if info.stamp and is_text(info.uri)]
@@ -61,6 +92,9 @@ class LocalSeenFiles:
             return
         with suppress(sqlite3.Error, OSError), self._rows() as rows:
             rows.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", seen)
+            if rows.execute("SELECT 1 FROM passed LIMIT 1").fetchone() is not None:
+                there = [(canonical(info.uri), info.etag) for info in files if is_text(info.uri)]
+                rows.executemany("DELETE FROM passed WHERE uri = ? AND etag = ?", there)
             rows.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?)", list(self._fresh.values()))
 
     def _seen(self, files: Sequence[ObjectInfo]) -> Iterator[tuple[ObjectInfo, str, str]]:

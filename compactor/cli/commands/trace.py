@@ -10,6 +10,7 @@ from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.core.formatting import by_name, fates
+from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.trace.trace import Trace, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS
 
@@ -35,7 +36,8 @@ def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json:
 
     Takes a manifest id, or the URI of an input file, a manifest, an output file or a rejects file.
 
-    Exit codes: 0 found; 1 not found; 3 quarantined or a dead letter, and not redriven.
+    Exit codes: 0 found; 1 not found; 3 a dead letter that was not redriven, or a quarantined file that is not settled:
+    not redriven, and no later version was compacted.
     """
     if len(words) > 1:
         invocation, words = taken_destination(invocation, words, most=1)
@@ -73,6 +75,7 @@ def _show(found: Trace) -> None:
         ("files", _files(found)),
         ("rows are in", found.outputs),
         ("rejects are in", found.rejects),
+        ("quarantined", _quarantined(found)),
         ("redriven as", _redrives(found)),
         ("next", found.next_moves),
     ]
@@ -118,6 +121,20 @@ def _files(found: Trace) -> list[str]:
     if len(others) > SHOWN_FILES:
         others = [*others[:SHOWN_FILES], f"and {len(others) - SHOWN_FILES:,} more; --json shows all"]
     return [by_name(statuses), *others] if statuses else []
+
+
+def _quarantined(found: Trace) -> list[str]:
+    """The quarantined versions of a file, without one that the state tells of."""
+    files = found.quarantined if found.kind == "file" else ()
+    told = found.manifest_id if found.needs_operator and found.state is TraceState.QUARANTINED else ""
+    return [f"{each.status} in manifest {each.manifest_id}; {_end(each)}" for each in files if each.manifest_id != told]
+
+
+def _end(file: QuarantinedFile) -> str:
+    """What settled a quarantined version."""
+    if file.settled_by:
+        return f"a later version was compacted by manifest {file.settled_by}"
+    return "redriven since" if file.redriven else "not settled: no later version was compacted"
 
 
 def _redrives(found: Trace) -> list[str]:

@@ -78,7 +78,7 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
     _list("", [_shown(each) for each in report.discrepancies])
     letters = [each for each in report.dead_letter_manifests if not each.redriven]
     _list("dead letters", [(f"{each.manifest_id}: {each.reason}", each.message) for each in letters])
-    quarantined = [each for each in report.quarantined_files if not each.redriven]
+    quarantined = [each for each in report.quarantined_files if not each.is_settled]
     files = [(f"{each.uri}: {each.status} (manifest {each.manifest_id})", each.detail) for each in quarantined]
     _list("quarantined files", files)
 

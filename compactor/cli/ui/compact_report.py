@@ -116,7 +116,7 @@ def _verified(verification: VerifyReport, closing: Closing) -> list[Field]:
 def quarantined_fields(verification: VerifyReport) -> list[Field]:
     """What an operator has to act on: the first of each kind."""
     fields: list[Field] = []
-    if files := [each for each in verification.quarantined_files if not each.redriven]:
+    if files := [each for each in verification.quarantined_files if not each.is_settled]:
         fields.append(("quarantined", f"{files[0].uri} ({files[0].detail or files[0].status}){_and_more(files)}"))
     if letters := [each for each in verification.dead_letter_manifests if not each.redriven]:
         fields.append(("dead letters", f"{letters[0].manifest_id} ({letters[0].reason}){_and_more(letters)}"))

@@ -1,18 +1,19 @@
 """Finds what can be redriven, so that it can be counted before anything is written. Writes nothing."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import base_name
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Commit, DeadLetter
+from compactor.core.records import Commit, DeadLetter, Redrive
 from compactor.ledger.state import State
+from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled
 from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Refused
-from compactor.ops.redrive.selection import Scope, left_of, nothing_because
+from compactor.ops.redrive.selection import NOTHING_QUARANTINED, Scope, files_left, left_of, nothing_because
 
 _REASON_SUFFIX = ".reason.json"
 
@@ -24,6 +25,7 @@ class Source:
     key: ManifestKey
     root: ManifestKey  # of its lineage
     things: int  # how much can be redriven: one dead letter, or this many files or lines
+    files: tuple[QuarantinedFile, ...] = ()  # those files, for the kind `files`
 
 
 @dataclass(slots=True)
@@ -42,14 +44,30 @@ class ScanResult:
 
 
 def find_redrivable(state: State, scope: Scope) -> ScanResult:
-    """Find what can be redriven, among dead letters or in the ledger."""
+    """Find what can be redriven, among dead letters or in the ledger. Its scope leaves out files that are settled."""
     scan = ScanResult(scope)
     for found in map_ordered(partial(_found, state, scope), _named(state, scope)):
         if isinstance(found, Source):
             scan.sources.append(found)
         elif found is not None:
             scan.refused.append(found)
+    if any(source.files for source in scan.sources):
+        _leave_out_settled(state, scan)
     return scan
+
+
+def _leave_out_settled(state: State, scan: ScanResult) -> None:
+    """Leave out quarantined files of which a later version has rows."""
+    files = settled(state, [file for source in scan.sources for file in source.files])
+    done: dict[str, set[str]] = {}
+    for file in filter(lambda file: file.settled_by, files):
+        done.setdefault(file.manifest_id, set()).add(file.uri)
+    scan.scope = replace(scan.scope, settled=done)
+    # A source without files stays: an earlier redrive of it may have to be written.
+    scan.sources = [replace(each, things=each.things - len(done.get(each.key.id, ()))) for each in scan.sources]
+    for source in scan.sources:
+        if source.files and not source.things and scan.scope.manifest_ids:
+            scan.refused.append(Refused(source.key.id, "", NOTHING_QUARANTINED))
 
 
 def _named(state: State, scope: Scope) -> Iterator[tuple[str | None, str]]:
@@ -88,12 +106,21 @@ def _source(state: State, scope: Scope, date: str | None, manifest_id: str) -> S
     if root is None:
         return nothing_because(scope, found)
     entries = log.entries(root)
-    things = left_of(scope, found, taken_from(manifest_id, entries)).total()
+    redrives = taken_from(manifest_id, entries)
+    things = left_of(scope, found, redrives).total()
     if not things and all(each.fate != "unwritten" for each in entries):
         return nothing_because(scope, found)
     if not state.ledger.is_done(found.key, found.generation):
         return "it is decided but not done; expected the job to finish it first"
-    return Source(found.key, root, things)
+    return Source(found.key, root, things, _files(scope, found, redrives))
+
+
+def _files(scope: Scope, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]) -> tuple[QuarantinedFile, ...]:
+    """The quarantined files that a scope covers, before anything is read of their later versions."""
+    if scope.kind != "files" or isinstance(outcome, DeadLetter):
+        return ()
+    left = {report.uri for report in files_left(scope, outcome, redrives)}
+    return tuple(each for each in quarantined_files(outcome) if each.uri in left)
 
 
 def _outcome(state: State, date: str | None, manifest_id: str) -> Commit | DeadLetter | str:

@@ -1,8 +1,8 @@
 """Decides what of a manifest can be redriven and was not redriven yet. No I/O."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from compactor.core import manifest
@@ -21,18 +21,26 @@ REASONS: dict[Kind, frozenset[str]] = {
 CURABLE = frozenset({"line_too_long", "parsers_disagree"})
 """Reasons for which a line is rejected by one setting and not by another: the others follow from its bytes."""
 
+NOTHING_QUARANTINED = "no files were quarantined, or each was redriven before, or a later version was compacted"
+
 THINGS: dict[Kind, str] = {"manifests": "manifest", "files": "file", "rejects": "line"}
 """The unit in which each kind is counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What to redrive."""
+    """What to redrive.
+
+    Attributes:
+        manifest_ids: The manifests; all if empty.
+        settled: By manifest, quarantined files that are left out, because a later version of each has rows.
+    """
 
     kind: Kind
-    manifest_ids: tuple[str, ...] = ()  # the manifests; all if empty
+    manifest_ids: tuple[str, ...] = ()
     reason: str | None = None
     date: str | None = None
+    settled: Mapping[str, Container[str]] = field(default_factory=dict, compare=False)
 
     def covers(self, reason: str) -> bool:
         return self.reason is None or self.reason == reason
@@ -61,12 +69,16 @@ def left_of(scope: Scope, outcome: Commit | DeadLetter, redrives: Sequence[Redri
 
 
 def files_left(scope: Scope, commit: Commit, redrives: Sequence[Redrive]) -> list[FileReport]:
-    """The quarantined files of a commit that its redrives in effect have not taken."""
+    """The quarantined files of a commit that are not settled, as far as its redrives in effect and the scope say."""
+    settled = scope.settled.get(commit.manifest_id, ())
     taken = {file.uri for each in redrives if each.kind == "files" for file in each.manifest.files}
     return [
         report
         for report in commit.files
-        if report.status in NEEDS_OPERATOR and report.uri not in taken and scope.covers(report.status)
+        if report.status in NEEDS_OPERATOR
+        and report.uri not in taken
+        and report.uri not in settled
+        and scope.covers(report.status)
     ]
 
 
@@ -79,5 +91,6 @@ def nothing_because(scope: Scope, outcome: Commit | DeadLetter) -> str:
         return "it is not a dead letter: it was committed"
     if isinstance(outcome, DeadLetter):
         return f"it is a dead letter ({outcome.reason}); expected `redrive manifests`"
-    things = "files were quarantined" if scope.kind == "files" else "lines were rejected"
-    return f"no {things}{asked}, or all of them were redriven before"
+    if scope.kind == "files":
+        return NOTHING_QUARANTINED.replace("quarantined", f"quarantined{asked}", 1)
+    return f"no lines were rejected{asked}, or all of them were redriven before"

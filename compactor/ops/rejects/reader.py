@@ -1,7 +1,7 @@
 """Reads rejected lines, manifest by manifest, in memory that does not grow with their number."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
@@ -17,7 +17,9 @@ from compactor.core.totals import without_zeros
 from compactor.engines.parquet_files import open_parquet
 from compactor.ledger.ledger import is_done
 from compactor.ledger.state import State
+from compactor.ops.redrive.later_rows import KnownRows
 from compactor.ops.redrive.line_numbers import LineNumbers, numbers_of
+from compactor.ops.redrive.quarantined_file import quarantined_files, settled
 from compactor.ops.redrive.settled import may_be_redriven, settled_of
 from compactor.ops.rejects.query import Query
 
@@ -72,6 +74,7 @@ class RejectsOf:
         settled: Lines that were redriven since, by file and reason: they are rows now, or rejects of another manifest.
         unkept: Those of them that are only counted; their bytes are in the input file alone.
         samples: Files that were quarantined whole, because of too many rejects; the first of their lines are kept.
+        passed: Such files that are settled: their lines are no rejects any more.
     """
 
     commit: Commit
@@ -79,10 +82,11 @@ class RejectsOf:
     settled: Mapping[tuple[str, str], LineNumbers] = field(default_factory=dict)
     unkept: int = 0
     samples: frozenset[str] = field(default_factory=frozenset)
+    passed: frozenset[str] = field(default_factory=frozenset)
 
     def has(self, piece: Piece, query: Query) -> bool:
         """Whether a piece is of a line that is asked for, and rejected still."""
-        if not query.takes(piece.source_uri, piece.reason):
+        if not query.takes(piece.source_uri, piece.reason) or piece.source_uri in self.passed:
             return False
         settled = self.settled.get((piece.source_uri, piece.reason))
         return settled is None or piece.line_number not in settled
@@ -94,6 +98,7 @@ class RejectsReader:
 
     state: State
     on_unreadable: Callable[[str], None]  # called with what is wrong with a record, or with a file of rejects
+    _known: KnownRows = field(default_factory=KnownRows, init=False)
 
     def manifests(self, query: Query) -> Iterator[RejectsOf]:
         """Yield the manifests that have rejects, by date and id."""
@@ -108,11 +113,14 @@ class RejectsReader:
                 if not isinstance(outcome, Commit) or not is_done(outcome, names):
                     return None
                 is_redriven = may_be_redriven(key.id, names) and any(file.rejects for file in outcome.files)
-                settled = settled_of(self.state, key.id).inputs if is_redriven else ()
+                redriven = settled_of(self.state, key.id).inputs if is_redriven else ()
+                sampled = {file.uri for file in outcome.files if file.reject_rows and not file.rejects}
+                files = [each for each in quarantined_files(outcome) if each.uri in sampled]
+                passed = {each.uri for each in settled(self.state, files, known=self._known) if each.is_settled}
             except (ObjectNotFound, RecordUnreadable) as exc:
                 self.on_unreadable(str(exc))
                 return None
-            return rejects_of(outcome, query, settled)
+            return rejects_of(outcome, query, redriven, passed)
 
         return of
 
@@ -151,19 +159,30 @@ class RejectsReader:
                     yield from map(Piece, *columns)
 
 
-def rejects_of(commit: Commit, query: Query, settled: Sequence[RedrivenInput]) -> RejectsOf | None:
-    """What a query asks for of a commit, by its reports alone; None if there is nothing."""
-    files = [file for file in commit.files if (file.rejects or file.reject_rows) and query.takes_file(file.origin_uri)]
+def rejects_of(
+    commit: Commit, query: Query, redriven: Sequence[RedrivenInput], passed: Container[str] = ()
+) -> RejectsOf | None:
+    """What a query asks for of a commit, by its reports alone; None if there is nothing.
+
+    Args:
+        commit: The commit.
+        query: What is asked for.
+        redriven: Lines that were redriven since, and are no rejects of it any more.
+        passed: Quarantined files that are settled.
+    """
+    met = [file for file in commit.files if (file.rejects or file.reject_rows) and query.takes_file(file.origin_uri)]
+    files = [file for file in met if file.uri not in passed]
     counts = Counter[str]()
     for file in files:
         counts.update({reason: lines for reason, lines in file.rejects.items() if query.takes_reason(reason)})
-    for each in settled:
+    for each in redriven:
         if query.takes(each.source_uri, each.reason):
             counts[each.reason] -= each.lines
     counts = without_zeros(counts)
     samples = frozenset(file.origin_uri for file in files if not file.rejects)
     unkept = sum(_unkept(file, query) for file in files)
-    return RejectsOf(commit, counts, numbers_of(settled), unkept, samples) if counts or samples else None
+    gone = frozenset(file.origin_uri for file in met if file.uri in passed)
+    return RejectsOf(commit, counts, numbers_of(redriven), unkept, samples, gone) if counts or samples else None
 
 
 def _unkept(file: FileReport, query: Query) -> int:

@@ -173,8 +173,8 @@ class QuarantinedFiles:
 
     @property
     def open(self) -> dict[str, int]:
-        """The latest ones that were not redriven, as far as is known, by status."""
-        return dict(Counter(str(file.status) for file in self.latest if file.redriven is not True))
+        """The latest ones that are not settled, as far as is known, by status."""
+        return dict(Counter(str(file.status) for file in self.latest if not file.is_settled))
 
     @property
     def older(self) -> int:

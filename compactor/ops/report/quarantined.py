@@ -1,13 +1,13 @@
-"""Reads whether dead letters and quarantined files were redriven."""
+"""Reads whether dead letters were redriven, and quarantined files are settled."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain, islice
 
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.map_ordered import map_ordered
-from compactor.ops.redrive.quarantined_file import QuarantinedFile, with_redrives
+from compactor.ledger.state import State
+from compactor.ops.redrive.quarantined_file import QuarantinedFile, settled
 from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from compactor.ops.report.figures import DeadLetterLine
 
@@ -27,9 +27,6 @@ def checked_letters(letters: Iterable[DeadLetterLine], redrive_log: RedriveLog) 
     return tuple(map_ordered(checked, letters))
 
 
-def checked_files(
-    manifests: Iterable[Sequence[QuarantinedFile]], redrive_log: RedriveLog
-) -> tuple[QuarantinedFile, ...]:
-    """The first `SHOWN_FILES` quarantined files of some manifests, in the same way."""
-    checked = map_ordered(partial(with_redrives, redrive_log=redrive_log), manifests)
-    return tuple(islice(chain.from_iterable(checked), SHOWN_FILES))
+def checked_files(state: State, manifests: Iterable[Sequence[QuarantinedFile]]) -> tuple[QuarantinedFile, ...]:
+    """The first `SHOWN_FILES` quarantined files of some manifests, with what settled each."""
+    return tuple(settled(state, list(islice(chain.from_iterable(manifests), SHOWN_FILES))))

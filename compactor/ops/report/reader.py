@@ -29,8 +29,9 @@ class ReportReader:
     """Reads the figures of a period. Writes nothing.
 
     Costs one listing of the ledger, the dead letters and the schema versions; four reads for each manifest of the
-    period; and at most some hundred more for what is shown line by line. Memory grows only by the ids of the manifests
-    of the few dates that are listed ahead.
+    period; and at most some hundred more for what is shown line by line, beside the commits since the first quarantined
+    file that is shown and was not redriven. Memory grows only by the ids of the manifests of the few dates that are
+    listed ahead.
     """
 
     state: State
@@ -58,7 +59,7 @@ class ReportReader:
         failed = self.state.store.list(self.state.layout.failed_folder)
         kept = sum(info.uri.endswith(".reason.json") for info in failed)
         letters = checked_letters(tallies.dead_letters, self.redrive_log)
-        files = checked_files(tallies.for_operator, self.redrive_log)
+        files = checked_files(self.state, tallies.for_operator)
         return figures.Figures(
             period=period,
             totals=tallies.totals(),

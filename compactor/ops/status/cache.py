@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.records import DeadLetter
+from compactor.ops.redrive.later_rows import KnownRows
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.status.values import Spent
 
@@ -19,6 +20,7 @@ class StatusCache:
     redriven: set[str] = field(default_factory=set)  # those of these URIs whose manifests were redriven for good
     # The quarantined files of each commit, by manifest id
     quarantined: dict[str, list[QuarantinedFile]] = field(default_factory=dict)
+    rows: KnownRows = field(default_factory=KnownRows)  # that commits have of quarantined files
     # The seconds from arrival to visible of each file of a commit that is done, by manifest id
     arrivals: dict[str, tuple[float, ...]] = field(default_factory=dict)
     cost: tuple[datetime, Spent] | None = None  # the latest answer of Glue, and when it came
@@ -28,4 +30,5 @@ class StatusCache:
         self.letters = {uri: letter for uri, letter in self.letters.items() if uri in letters}
         self.redriven &= set(letters)
         self.quarantined = {key: files for key, files in self.quarantined.items() if key in commits}
+        self.rows.keep_only(commits)
         self.arrivals = {key: seconds for key, seconds in self.arrivals.items() if key in commits}

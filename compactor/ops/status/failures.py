@@ -1,4 +1,4 @@
-"""Reads what was not redriven: the latest dead letters, and quarantined files of the latest commits."""
+"""Reads what waits for a person: the latest dead letters, and quarantined files of the latest commits."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter, RecentCommit, read_record
 from compactor.ledger.state import State
-from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, with_redrives
+from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled
 from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.values import DeadLetters, FilesQuarantined
@@ -25,7 +25,7 @@ _REASON_SUFFIX = ".reason.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureReader:
-    """Reads dead letters and quarantined files that were not redriven."""
+    """Reads dead letters that were not redriven, and quarantined files that are not settled."""
 
     state: State
     redrive_log: RedriveLog
@@ -74,10 +74,14 @@ class FailureReader:
         return letter
 
     def files(self, recent: Sequence[RecentCommit]) -> FilesQuarantined:
-        """Files that the latest commits quarantined and that were not redriven. Summaries are given oldest first."""
+        """Files that the latest commits quarantined and that are not settled. Summaries are given oldest first."""
         latest_first = recent[::-1]
         asked = [each for each in latest_first if each.quarantined][:COMMITS_READ]
-        files = [file for found in map_ordered(self._files_of, asked) for file in found]
+        quarantined = [file for found in map_ordered(self._files_of, asked) for file in found]
+        since = min((each.started_at for each in quarantined), default=None)
+        later = [each.key for each in recent if since is not None and each.decided_at > since]
+        # If the log of redrives cannot be read, a person has to check.
+        files = [each for each in settled(self.state, quarantined, later, self.cache.rows) if not each.is_settled]
         looked_at = len(recent) if len(asked) < COMMITS_READ else latest_first.index(asked[-1]) + 1
         statuses = dict(Counter(str(file.status) for file in files))
         return FilesQuarantined(looked_at, len(files), statuses, tuple(files[:_NAMED]))
@@ -89,10 +93,9 @@ class FailureReader:
                 outcome = self.state.ledger.outcome(summary.key)
             except (ObjectNotFound, StuckError):  # the summaries are a cache: what they name need not be there
                 return []
-            known = quarantined_files(outcome, outcome.decided_at) if isinstance(outcome, Commit) else []
+            known = quarantined_files(outcome) if isinstance(outcome, Commit) else []
             self.cache.quarantined[summary.manifest_id] = known
-        # If the log cannot be read, a person has to check.
-        return [file for file in with_redrives(known, self.redrive_log) if file.redriven is not True]
+        return known
 
 
 def _unreadable(manifest_id: str, info: ObjectInfo, fault: str) -> DeadLetter:

@@ -39,7 +39,7 @@ class StatusReader:
     One reading lists six folders (the watched prefix, pending, open, failed, runs, schemas) and the ring of latest
     commits. It reads at most `MANIFESTS_READ` waiting manifests, `RECENT_SLOTS` summaries, three records of each of
     `LATENCY_COMMITS` commits, and the redrive logs of `LETTERS_READ` dead letters and `COMMITS_READ` commits, each of a
-    few records. A reader reads what never changes once.
+    few records; where files are quarantined, also the commits of the ring since. What never changes is read once.
     """
 
     state: State

@@ -75,7 +75,7 @@ class DeadLetters:
 
 @dataclass(frozen=True, slots=True)
 class FilesQuarantined:
-    """Files that the latest commits quarantined, and that were not redriven."""
+    """Files that the latest commits quarantined, and that are not settled."""
 
     commits: int  # how many of the latest commits were read
     open: int  # how many files

@@ -12,6 +12,7 @@ from compactor.core.named_dates import RULES
 from compactor.core.records import Accepted, DeadLetter, FileReport
 from compactor.core.safe_text import quoted
 from compactor.core.totals import Totals
+from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.redrive.redrive_log import Fate, RedriveLogEntry
 from compactor.ops.redrive.selection import CURABLE, Kind, Scope, left_of
 from compactor.ops.trace.histories import History
@@ -102,6 +103,8 @@ class Trace:
     redriven_from: str = ""  # the manifest that this one redrives
     origin: str = ""  # the file whose rejected lines this file holds
     redriven_as: list[TracedRedrive] = field(default_factory=list)
+    # The quarantined versions of an input file, the first one first, or the quarantined files of a manifest
+    quarantined: list[QuarantinedFile] = field(default_factory=list)
     message: str = ""  # why it was quarantined or dead-lettered, or what else is known
     next_moves: list[str] = field(default_factory=list)  # commands to run next
     searched: str = ""  # where it was searched for, if it was not found by its claim
@@ -113,7 +116,11 @@ class Trace:
 
     @property
     def needs_operator(self) -> bool:
-        """Whether it is quarantined or a dead letter and not redriven: the exit code is 3."""
+        """Whether it is a dead letter not redriven, or a version of it is quarantined and not settled: exit code 3."""
+        if self.kind == "file" and any(not each.is_settled for each in self.quarantined):
+            return True
+        if any(each.manifest_id == self.manifest_id for each in self.quarantined):
+            return False
         quarantined = self.state in {TraceState.QUARANTINED, TraceState.DEAD_LETTERED}
         return quarantined and not any(each.kind != "rejects" and each.fate != "revoked" for each in self.redriven_as)
 
@@ -158,15 +165,20 @@ def traced_redrive(entry: RedriveLogEntry) -> TracedRedrive:
     return TracedRedrive(redrive.manifest.manifest_id, redrive.kind, redrive.counts, entry.fate)
 
 
-def moves_of_manifest(history: History, kinds: Sequence[Kind] = ("manifests", "files", "rejects")) -> list[str]:
-    """The commands that redrive what of a manifest was not redriven yet, of these kinds."""
+def moves_of_manifest(
+    history: History,
+    kinds: Sequence[Kind] = ("manifests", "files", "rejects"),
+    quarantined: Sequence[QuarantinedFile] = (),
+) -> list[str]:
+    """The commands that redrive what of a manifest was not redriven yet, of these kinds; not what else settled."""
+    settled = {history.manifest_id: {each.uri for each in quarantined if each.is_settled}}
     made_by = history.redriven_from
     if made_by is not None and history.accepted is None and not history.uri:
         return [f"compactor redrive {made_by.kind} {quoted(made_by.source)}"]
     if history.outcome is None or not history.is_done:
         return []
     redrives = [entry.redrive for entry in history.redriven_as if entry.in_effect]
-    left = {kind: left_of(Scope(kind), history.outcome, redrives) for kind in kinds}
+    left = {kind: left_of(Scope(kind, settled=settled), history.outcome, redrives) for kind in kinds}
     return [
         f"compactor redrive {kind} {quoted(history.manifest_id)}"
         for kind, reasons in left.items()

@@ -6,7 +6,7 @@ from itertools import chain, islice
 
 from compactor.core.dates import possible_dates
 from compactor.core.errors import AccessError, ObjectNotFound
-from compactor.core.layout import canonical, is_text, is_within, redriven_owner
+from compactor.core.layout import canonical, is_s3, is_text, is_within, redriven_owner
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.core.records import NEEDS_OPERATOR, Commit, FileReport, FileStatus, StagedFile
@@ -17,6 +17,7 @@ from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
+from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled
 from compactor.ops.redrive.redrive_log import RedriveLogEntry
 from compactor.ops.redrive.settled import settled_by
 from compactor.ops.trace.histories import Histories, History
@@ -30,6 +31,7 @@ from compactor.ops.trace.trace import (
     moves_of_manifest,
     traced_redrive,
 )
+from compactor.ops.trace.versions import quarantined_versions
 
 SEARCHED_DAYS = 31
 
@@ -58,9 +60,10 @@ class Tracer:
             trace.files = list(history.outcome.files)
             trace.outputs = [file.final for file in history.outcome.outputs]
             trace.rejects = [file.final for file in history.outcome.rejects]
+            trace.quarantined = settled(self.state, quarantined_files(history.outcome))
         elif history.accepted is not None and history.accepted.manifest is not None and history.outcome is None:
             trace.message = trace.message or f"{len(history.accepted.manifest.files)} files"
-        trace.next_moves = moves_of_manifest(history)
+        trace.next_moves = moves_of_manifest(history, quarantined=trace.quarantined)
         return trace
 
     def trace(self, uri: str, *, days: int = SEARCHED_DAYS) -> Trace:
@@ -108,7 +111,8 @@ class Tracer:
             return trace
         add_history(trace, history, self.histories.rules)
         lost = [f"compactor rebuild {quoted(manifest_id)}"] if history.is_done and not trace.exists else []
-        trace.next_moves = lost + moves_of_manifest(history)
+        files = settled(self.state, quarantined_files(commit)) if isinstance(commit, Commit) else []
+        trace.next_moves = lost + moves_of_manifest(history, quarantined=files)
         if isinstance(commit, Commit):
             of_rows = trace.kind == "output"
             trace.files = [file for file in commit.files if (file.records if of_rows else file.rejected_lines)]
@@ -133,8 +137,16 @@ class Tracer:
             return trace
         history = self._latest(manifest_id, uri)
         if history is not None:
+            trace.quarantined = self._quarantined(trace, history, info, days)
             self._add_file(trace, history, info)
         return trace
+
+    def _quarantined(self, trace: Trace, history: History, info: ObjectInfo | None, days: int) -> list[QuarantinedFile]:
+        """The quarantined versions of a file. On S3, only dates that it may have are searched."""
+        own_days = self._own_days(trace, info)
+        known = [*own_days, *([history.accepted.date] if history.accepted is not None else [])]
+        searched = self._days(known, max(days, len(known)) if not is_s3(self.state.layout.state) else len(known))
+        return quarantined_versions(self.state, self.search, trace.uri, searched)
 
     def _info(self, trace: Trace) -> ObjectInfo | None:
         """The file itself; None if it is gone or may not be read, which the trace then says."""
@@ -168,9 +180,8 @@ class Tracer:
     def _found(self, trace: Trace, info: ObjectInfo | None, days: int) -> Naming | None:
         """The most specific naming of a file, from the first place that has one; adds what was searched."""
         wanted = {canonical(trace.uri)}
-        arrived_at = info.modified_at if info else self.state.clock.now()
-        own_day = self.state.rules.dates.of_file(trace.uri, arrived_at).date
-        own_days = [own_day, *sorted(possible_dates(trace.uri, arrived_at) - {own_day})]
+        own_days = self._own_days(trace, info)
+        own_day = own_days[0]
         searched: list[str] = []
         for day in self._days(own_days, days):
             searched.append(day)
@@ -184,6 +195,12 @@ class Tracer:
         claims = "the claims, " if self.claims is not None else ""
         trace.searched = f"{claims}the manifests that wait, the ledger of {own_day}{others}"
         return None
+
+    def _own_days(self, trace: Trace, info: ObjectInfo | None) -> list[str]:
+        """The dates that a file may have, the most likely one first."""
+        arrived_at = info.modified_at if info else self.state.clock.now()
+        own_day = self.state.rules.dates.of_file(trace.uri, arrived_at).date
+        return [own_day, *sorted(possible_dates(trace.uri, arrived_at) - {own_day})]
 
     def _days(self, own_days: Sequence[str], days: int) -> Iterator[str]:
         others = (day for day in reversed(list(self.state.ledger.dates())) if day not in own_days)
@@ -222,7 +239,8 @@ class Tracer:
             trace.state, trace.message = TraceState.QUARANTINED, f"{report.status}: {report.detail}"
             trace.rejects, trace.rejected = own_rejects(self.state.store, outcome, report)  # samples
             is_quarantined = report.status in NEEDS_OPERATOR  # the new version of a changed file has to be planned
-            trace.next_moves = moves_of_manifest(history, ["files"]) if is_quarantined else [move_to_plan(report.uri)]
+            own = moves_of_manifest(history, ["files"], trace.quarantined)
+            trace.next_moves = own if is_quarantined else [move_to_plan(report.uri)]
             return
         trace.outputs = [file.final for file in outcome.outputs] if report.records else []
         self._add_lines(trace, history, outcome, report)
@@ -234,17 +252,17 @@ class Tracer:
     def _add_lines(self, trace: Trace, history: History, commit: Commit, report: FileReport) -> None:
         """Add the lines of a file as they are now: some of its rejects may have been redriven since."""
         entries = [entry for entry in history.lineage if entry.in_effect]
-        settled = settled_by(self.state, entries, history.manifest_id)
-        again = [each for each in settled.reports if each.origin_uri == report.origin_uri and each.uri != report.uri]
+        redriven = settled_by(self.state, entries, history.manifest_id)
+        again = [each for each in redriven.reports if each.origin_uri == report.origin_uri and each.uri != report.uri]
         is_own = not report.source_uri  # not redriven lines, whose totals are those of the file that they are from
         trace.counts = totals_of([report, *(again if is_own else ())], with_source=is_own)
         trace.counts.rejects_by_reason = without_zeros(trace.counts.rejects_by_reason)
         uris = {each.uri for each in again}
-        for made in settled.commits:
+        for made in redriven.commits:
             if any(file.uri in uris and file.records for file in made.files):
                 trace.outputs += [file.final for file in made.outputs]
         if report.reject_rows:
-            trace.rejects, trace.rejected = own_rejects(self.state.store, commit, report, settled.inputs)
+            trace.rejects, trace.rejected = own_rejects(self.state.store, commit, report, redriven.inputs)
 
 
 def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:

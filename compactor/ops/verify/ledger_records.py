@@ -11,7 +11,6 @@ from compactor.core.layout import base_name, done_generation, done_name, redrive
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import (
-    NEEDS_OPERATOR,
     Accepted,
     Attempt,
     AttemptFailure,
@@ -24,7 +23,7 @@ from compactor.core.records import (
 )
 from compactor.ledger.ledger import is_done, newest_generation
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import RedriveLog, taken_from, was_redriven
+from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from compactor.ops.verify.report import Discrepancy
 
 _ATTEMPT = re.compile(r"attempt-\d+\.json")
@@ -41,8 +40,7 @@ class RecordFindings:
 
     outcome: Commit | DeadLetter | None = None  # None if there is none, or none that can be read
     is_done: bool = False  # whether all files that the outcome names must be published
-    # The id of a dead letter that was redriven, or the URIs of quarantined files that were
-    redriven: frozenset[str] = frozenset()
+    is_redriven: bool = False  # whether the outcome is a dead letter that was redriven
     discrepancies: list[Discrepancy] = field(default_factory=list)  # what is wrong with the records
 
 
@@ -78,7 +76,7 @@ def _verified(state: State, key: ManifestKey, names: Collection[str]) -> RecordF
         faults.append(Discrepancy(manifest_id, uri, "the outcome of a manifest that is done", "no such record"))
     if found.outcome is not None:
         faults += _outcome_faults(state, key, found.outcome, accepted, names)
-        found.redriven = _redriven(state, found.outcome)
+        found.is_redriven = isinstance(found.outcome, DeadLetter) and _is_redriven(state, found.outcome.manifest_id)
     if not found.is_done and not _is_open(state, key, accepted, generation):
         missing = state.layout.done(key, generation) if found.outcome else uri
         expected = "a record, or a manifest that is open or waiting"
@@ -119,18 +117,11 @@ def _outcome_faults(
             yield Discrepancy(key.id, uri, f"the {len(named)} files of the manifest", found)
 
 
-def _redriven(state: State, outcome: Commit | DeadLetter) -> frozenset[str]:
-    manifest_id = outcome.manifest_id
-    if isinstance(outcome, Commit) and all(file.status not in NEEDS_OPERATOR for file in outcome.files):
-        return frozenset()
+def _is_redriven(state: State, manifest_id: str) -> bool:
     try:
-        entries = RedriveLog(state=state).entries_about(manifest_id)
+        return was_redriven(manifest_id, RedriveLog(state=state).entries_about(manifest_id))
     except (ObjectNotFound, RecordUnreadable):  # reported with the manifest of that record
-        return frozenset()
-    if isinstance(outcome, DeadLetter):
-        return frozenset({manifest_id} if was_redriven(manifest_id, entries) else ())
-    taken = taken_from(manifest_id, entries)
-    return frozenset(file.uri for each in taken if each.kind == "files" for file in each.manifest.files)
+        return False
 
 
 def _is_open(state: State, key: ManifestKey, accepted: Accepted | None, generation: int = 1) -> bool:

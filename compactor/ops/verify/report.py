@@ -1,12 +1,11 @@
 """The report of a verification: figures, discrepancies, quarantined files and dead letters."""
 
 from collections import Counter
-from collections.abc import Container
 from dataclasses import dataclass, field
 
-from compactor.core.records import NEEDS_OPERATOR, Commit, DeadLetter
+from compactor.core.records import Commit, DeadLetter
 from compactor.core.totals import totals_of, without_zeros
-from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +59,17 @@ class VerifyReport:
 
     @property
     def needs_operator(self) -> bool:
-        """Whether there is a discrepancy, or a quarantined file or a dead letter that was not redriven."""
+        """Whether there is a discrepancy, a quarantined file that is not settled, or a dead letter not redriven."""
         return bool(self.discrepancies) or self.has_quarantined
 
     @property
     def has_quarantined(self) -> bool:
-        """Whether a quarantined file or a dead letter was not redriven."""
-        files = any(not each.redriven for each in self.quarantined_files)
+        """Whether a quarantined file is not settled, or a dead letter was not redriven."""
+        files = any(not each.is_settled for each in self.quarantined_files)
         return files or any(not each.redriven for each in self.dead_letter_manifests)
 
-    def add_commit(self, commit: Commit, *, with_source: bool, redriven: Container[str] = ()) -> None:
-        """Add the figures of a commit, of which the files in `redriven` were redriven.
+    def add_commit(self, commit: Commit, *, with_source: bool) -> None:
+        """Add the figures of a commit, and its quarantined files as if nothing had settled them.
 
         If it has redriven lines, `with_source` says whether the manifest that rejected them is added as well.
         """
@@ -85,17 +84,7 @@ class VerifyReport:
         self.blank_lines += found.blank_lines
         self.rejects_by_reason.update(found.rejects_by_reason)
         self.rejects_by_reason = without_zeros(self.rejects_by_reason)
-        for file in commit.files:
-            if file.status in NEEDS_OPERATOR:
-                quarantined = QuarantinedFile(
-                    manifest_id=commit.manifest_id,
-                    uri=file.uri,
-                    status=file.status,
-                    detail=file.detail,
-                    committed_at=commit.decided_at,
-                    redriven=file.uri in redriven,
-                )
-                self.quarantined_files.append(quarantined)
+        self.quarantined_files += quarantined_files(commit)
         self.rescued_values += commit.rescued_values
         self.misfits.update(commit.misfits)
         self.output_files += len(commit.outputs)

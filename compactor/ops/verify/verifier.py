@@ -1,7 +1,7 @@
 """Proves from what is stored that every line of a manifest is where the ledger says: `compactor verify`."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from compactor.core.errors import OperatorError, StoreUnavailable
@@ -9,6 +9,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
+from compactor.ops.redrive.quarantined_file import settled
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
 from compactor.ops.verify.contents import DeepVerifier
 from compactor.ops.verify.doubled import DoubledFiles
@@ -81,6 +82,8 @@ class Verifier:
                 if self.on_manifest is not None:
                     self.on_manifest()
             report.discrepancies += doubled.found()
+        found = settled(self.state, report.quarantined_files)
+        report.quarantined_files = [replace(each, redriven=bool(each.redriven)) for each in found]
         return report
 
     def _verified(self, key: ManifestKey) -> tuple[ManifestKey, RecordFindings, CommitFindings]:
@@ -100,9 +103,9 @@ class Verifier:
         if not records.is_done:
             report.unfinished += 1
         elif isinstance(outcome, DeadLetter):
-            report.add_dead_letter(outcome, redriven=outcome.manifest_id in records.redriven)
+            report.add_dead_letter(outcome, redriven=records.is_redriven)
         elif outcome is not None:
-            report.add_commit(outcome, with_source=with_source, redriven=records.redriven)
+            report.add_commit(outcome, with_source=with_source)
             if self.deep and files.lost_schema is None:
                 self._compare(outcome, report)
 

@@ -1,4 +1,4 @@
-"""Promises about Ctrl-C in the first second of a command: no traceback that the product could prevent."""
+"""Promises about Ctrl-C and SIGTERM in the first second of a command: a line, and no traceback but Python's own."""
 
 import random
 import signal
@@ -17,7 +17,6 @@ from compactor.wiring.app import App
 from tests.support.settings_files import write_settings
 
 PACKAGE = Path(compactor.__file__).parent
-SILENT = -signal.SIGINT  # Python was not up
 LOADED = """
 import sys
 sys.path[:0] = [sys.argv[1]]
@@ -33,21 +32,23 @@ def test_what_is_loaded_before_the_handler() -> None:
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.full)])
-def test_ctrl_c_in_the_first_second(tmp_path: Path, kills: int) -> None:
-    """At random moments: 130 and at most one line. Before the first line of the product, Python has its own way."""
+def test_a_signal_in_the_first_second(tmp_path: Path, kills: int) -> None:
+    """At random moments: 130 and one line. Before the first line of the product, Python has its own way."""
     chance = random.Random(kills)
     source = tmp_path / "raw"
     source.mkdir()
     (source / "2026-01-01.ndjson").write_text('{"a": 1}\n')
-    for _ in range(kills):
+    for kill in range(kills):
+        number = signal.SIGTERM if kill % 2 else signal.SIGINT
         words = [sys.executable, "-m", "compactor", "compact", str(source), str(tmp_path / "rows")]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             time.sleep(chance.random())
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             _, told = process.communicate(timeout=60)
         assert str(PACKAGE) not in told
         if "Traceback" not in told:  # Python's own: it had not come to the product yet
-            assert process.returncode in {ExitCode.INTERRUPTED, ExitCode.DONE, SILENT}, told
+            assert process.returncode in {ExitCode.INTERRUPTED, ExitCode.DONE, -number}, told
+            assert process.returncode != ExitCode.INTERRUPTED or told.splitlines()[-1] == "compactor: interrupted"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

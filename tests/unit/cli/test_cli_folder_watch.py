@@ -21,12 +21,12 @@ INTERRUPTED = 130
 INTERRUPTS_AT = """
 import builtins, os, signal, sys
 import compactor.__main__
-number, real = int(sys.argv.pop(1)), builtins.__import__
+number, kill, real = int(sys.argv.pop(1)), int(sys.argv.pop(1)), builtins.__import__
 def importing(*arguments, **options):
     global number
     number -= 1
     if number == 0:
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), kill)
     return real(*arguments, **options)
 builtins.__import__ = importing
 compactor.__main__.main()
@@ -34,8 +34,8 @@ compactor.__main__.main()
 
 
 def write(path: Path, *ids: int) -> None:
-    """A file that was moved here whole, written an hour ago."""
-    temporary = path.parent.parent / f"{path.name}.tmp"
+    """A file that gets its name when it is whole, written an hour ago."""
+    temporary = path.with_name(f".{path.name}")
     temporary.write_bytes(b"".join(b'{"id": %d}\n' % each for each in ids))
     os.utime(temporary, (time.time() - 3600,) * 2)
     temporary.rename(path)
@@ -85,11 +85,38 @@ def test_files_become_rows_as_they_come(tmp_path: Path) -> None:
     assert verified.exit_code == 0
 
 
-@pytest.mark.parametrize("number", [1, 300, 1500])
-def test_ctrl_c_while_the_command_loads(tmp_path: Path, number: int) -> None:
+ONLY_EVENTS = """
+import compactor.__main__, compactor.cli.folder_watch as watch
+watch.POLL_SECONDS = watch.IDLE_SECONDS = 3600.0
+compactor.__main__.main()
+"""
+
+
+@extras.NATIVE.needed
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify is of Linux")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_change_ends_the_pause(tmp_path: Path, number: int) -> None:
+    """Files become rows long before the next listing is due, also in folders that come; and so does a signal."""
+    raw, out = tmp_path / "raw", tmp_path / "rows"
+    raw.mkdir()
+    words = [sys.executable, "-c", ONLY_EVENTS, "compact", "--watch", "--max-wait", "0", "--types", "infer"]
+    watch = subprocess.Popen([*words, str(raw), str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for id_, name in enumerate(("a.ndjson", "new/er/b.ndjson"), start=1):
+        (raw / name).parent.mkdir(parents=True, exist_ok=True)
+        write(raw / name, id_)
+        wait_for(out, dict.fromkeys(range(1, id_ + 1), 1))
+    watch.send_signal(number)
+    told, errors = watch.communicate(timeout=WAIT_SECONDS)
+    assert (watch.returncode in {0, INTERRUPTED}, b"Traceback" in errors) == (True, False), errors
+    assert f"watching {raw}; Ctrl-C".encode() in errors
+    assert b"watched: 2 files, 2 rows" in told
+
+
+@pytest.mark.parametrize(("number", "kill"), [(1, signal.SIGINT), (300, signal.SIGTERM), (1500, signal.SIGINT)])
+def test_a_signal_while_the_command_loads(tmp_path: Path, number: int, kill: int) -> None:
     """It ends with 130 and one line, whatever is being imported."""
-    words = [sys.executable, "-c", INTERRUPTS_AT, str(number), "compact", str(tmp_path / "none"), str(tmp_path / "out")]
-    ended = subprocess.run(words, capture_output=True, timeout=WAIT_SECONDS, check=False)
+    words = [sys.executable, "-c", INTERRUPTS_AT, str(number), str(int(kill)), "compact", str(tmp_path / "none")]
+    ended = subprocess.run([*words, str(tmp_path / "out")], capture_output=True, timeout=WAIT_SECONDS, check=False)
     assert (ended.returncode, ended.stderr) == (INTERRUPTED, b"compactor: interrupted\n")
 
 

@@ -261,6 +261,7 @@ def test_trace_json_is_stable(workspace: Workspace) -> None:
             "redriven_from",
             "origin",
             "redriven_as",
+            "quarantined",
             "message",
             "next_moves",
         ),

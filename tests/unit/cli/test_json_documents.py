@@ -165,7 +165,8 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     # Of a file with redriven lines, which takes another limit: `test_cli_redrive` has one.
     counts = {**compacted["counts"], "redriven_by_reason": {"line_too_long": 1}}
     report = FileReport(uri="/raw/country=DE/x", status=FileStatus.COMPACTED, path_columns={"country": "DE"})
-    with_columns = Trace(report.uri, report=report, files=[report])
+    unread = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None, WHOLE_DAY.since)
+    with_columns = Trace(report.uri, report=report, files=[report], quarantined=[unread])
     document = json.loads(_printed(shallow(with_columns, "meaning", "needs_operator")))
     return [*found, {**compacted, "counts": counts}, document]
 
@@ -381,7 +382,7 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     harness.store.put(harness.layout.outcome(ManifestKey("2025-12-21", "m-000003")), b"{")
     day = report_on(harness)
     figures = day.figures
-    gone = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None)
+    gone = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None, WHOLE_DAY.since)
     unknown = replace(
         figures,
         dead_letters=replace(

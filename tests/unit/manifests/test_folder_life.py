@@ -129,6 +129,12 @@ class FolderLife(RuleBasedStateMachine):
             target.parent.mkdir(exist_ok=True)
             path.rename(target)
 
+    @rule(name=names, other=names)
+    def rotate(self, name: str, other: str) -> None:
+        """Its last lines come, it is moved away, and a new one may be begun under its name."""
+        self.append(name)
+        self.rename(name, other)
+
     @rule(name=names)
     def remove(self, name: str) -> None:
         (self.raw / name).unlink(missing_ok=True)
@@ -145,21 +151,25 @@ class FolderLife(RuleBasedStateMachine):
         else:
             self._check(self._call(policy, None))
 
-    def _call(self, policy: OnReplaced, dies: CrashPoint | None) -> list[LeftOut]:
-        harness = self.harness
-        app = harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
-        seen = LocalSeenFiles(app.store, str(self.top / "seen.sqlite"))
-        changed_files(self._work(None), app.claimer)
-        plan = SourcePlanner(
+    def planner(self, policy: OnReplaced, dies: CrashPoint | None = None) -> SourcePlanner:
+        app = self.harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
+        return SourcePlanner(
             planner=app.planner,
             listing=SourceListing(app.store, [str(self.raw)]),
             sources=[SourcePlace(str(self.raw))],
-            seen=seen,
+            seen=LocalSeenFiles(app.store, str(self.top / "seen.sqlite")),
             on_replaced=policy,
-        ).plan()
+        )
+
+    def _call(self, policy: OnReplaced, dies: CrashPoint | None) -> list[LeftOut]:
+        harness = self.harness
+        app = harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
+        changed_files(self._work(None), app.claimer)
+        planner = self.planner(policy, dies)
+        plan = planner.plan()
         left_out = [*plan.left_out, *changed_files(self._work(dies), app.claimer)]
         if plan.replacements:
-            replaced = app.replacer(seen.digest, lambda _: harness.engine()).replace(plan.replacements)
+            replaced = app.replacer(planner.seen.digest, lambda _: harness.engine()).replace(plan.replacements)
             left_out += [LeftOut(each.file.uri, "replaced", why) for each, why in replaced.refused]
         return left_out
 
@@ -217,6 +227,23 @@ def test_a_file_renamed_between_its_rows_and_their_commit() -> None:
     life.rename("b.ndjson", "a.ndjson")
     life.compact("quarantine", None)
     life.compact("rebuild", None)
+    life.teardown()
+
+
+def test_files_that_grow_and_are_renamed() -> None:
+    """Between two calls, one in the place of the other: each line is a row once, or its file is named."""
+    life = FolderLife()
+    life.begin()
+    for name in ("a.ndjson", "b.ndjson"):
+        life.write(name, 2)
+    life.compact("quarantine", None)
+    life.rotate("b.ndjson", "sub/d.ndjson")
+    life.rotate("a.ndjson", "b.ndjson")
+    life.write("a.ndjson", 1)
+    for policy in ("quarantine", "rebuild", "quarantine"):
+        life.compact(policy, None)
+    life.rename("b.ndjson", "2026-01-02-c.ndjson")
+    life.compact("quarantine", None)
     life.teardown()
 
 

@@ -1,0 +1,44 @@
+"""What plans of sources ask of the memory of files of a local disk."""
+
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from compactor.core.ports import ObjectInfo
+
+Version = tuple[str, str]
+"""The canonical URI of a file, and an etag."""
+
+
+class SeenFiles(Protocol):
+    """Remembers files of a local disk: what their bytes were, and whether they were written without another time."""
+
+    def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
+        """The URIs of files that were written since they were remembered, although length and time are the same."""
+
+    def earlier(self, files: Sequence[ObjectInfo]) -> dict[str, str]:
+        """The versions of files as they were remembered, by canonical URI, where they are others now."""
+
+    def digest(self, file: ObjectInfo) -> str:
+        """The digest of the bytes of a file, as `FileReport.digest`; empty where the store has other means.
+
+        Raises:
+            TryAgainError: The file changed meanwhile, or the store failed.
+            AccessError: The file may not be read.
+        """
+
+    def beginnings(self, file: ObjectInfo, lengths: Collection[int]) -> Mapping[int, str]:
+        """The digests of the first bytes of a file, by their number; none where the store has other means.
+
+        Raises:
+            TryAgainError: As `digest`.
+            AccessError: As `digest`.
+        """
+
+    def passed(self) -> Container[Version]:
+        """The versions that `pass_over` was called with since they were there last."""
+
+    def pass_over(self, versions: Iterable[Version]) -> None:
+        """Remember versions that are gone, and that no file begins with which is there now."""
+
+    def remember(self, files: Sequence[ObjectInfo]) -> None:
+        """Remember the files as they are now."""

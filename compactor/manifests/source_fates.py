@@ -1,0 +1,108 @@
+"""Reads what manifests have of the files of sources, and of files that are gone, and decides what became of each."""
+
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from compactor.core.errors import AccessError, TryAgainError
+from compactor.core.layout import canonical
+from compactor.core.manifest import ManifestFile
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import ObjectInfo
+from compactor.core.records import FileReport
+from compactor.core.source_places import SourcePlace
+from compactor.core.versions import is_same_version, version_of
+from compactor.ledger.state import State
+from compactor.manifests.file_fates import Fates, fates
+from compactor.manifests.file_search import FileSearch, Naming
+from compactor.manifests.grown_files import gone_versions
+from compactor.manifests.seen_files import SeenFiles, Version
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A listed file, as manifests name it, and its date."""
+
+    info: ObjectInfo
+    file: ManifestFile
+    date: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFates:
+    """Decides what became of the files of one listing.
+
+    Attributes:
+        state: Has the records.
+        allowed_prefixes: Folders that input may be in.
+        sources: What was listed.
+        seen: Remembers files of a local disk.
+        listed: All files that may be planned, by canonical URI.
+        unread: Files whose beginnings were asked for and could not be read.
+    """
+
+    state: State
+    allowed_prefixes: Sequence[str]
+    sources: Sequence[SourcePlace]
+    seen: SeenFiles
+    listed: Mapping[str, Listed]
+    unread: list[str] = field(default_factory=list, init=False)
+
+    def of(self, files: Mapping[str, Listed], suspects: frozenset[str]) -> Fates:
+        """What became of files that are in no manifest, or whose bytes may be others (suspects), by canonical URI."""
+        if not files:
+            return Fates()
+        earlier = self.seen.earlier([each.info for each in files.values()])
+        versions = {version_of(each.info.etag) for each in files.values() if each.info.stamp}
+        versions |= {version_of(etag) for etag in earlier.values()}
+        by_uri = {uri: each.file for uri, each in files.items()}
+        longest = max(file.size_bytes or 0 for file in by_uri.values())
+        may_be_gone = partial(self._may_be_gone, longest, self.seen.passed())
+        search = FileSearch(
+            state=self.state, allowed_prefixes=self.allowed_prefixes, versions=versions, also=may_be_gone
+        )
+        namings = list(search.everywhere(files))
+        return fates(
+            by_uri,
+            namings,
+            digest_of=self._digest_of,
+            version_at=self._version_at,
+            suspects=suspects,
+            earlier=earlier,
+            gone=gone_versions(filter(may_be_gone, namings), self.sources, self._version_at),
+            beginnings_of=self._beginnings_of,
+        )
+
+    def _may_be_gone(self, longest: int, passed: Container[Version], version: FileReport | Naming) -> bool:
+        """Whether a file may begin with a version, which is not there by the listing, and was not passed over."""
+        if not version.digest or not 0 < version.size_bytes < longest:
+            return False
+        uri, etag = canonical(version.uri), version.etag or ""
+        there = self.listed.get(uri)
+        return (there is None or not is_same_version(there.info.etag, etag)) and (uri, etag) not in passed
+
+    def _digest_of(self, file: ManifestFile) -> str:
+        try:
+            return self.seen.digest(self.listed[canonical(file.uri)].info)
+        except (TryAgainError, AccessError):
+            return ""
+
+    def _beginnings_of(self, files: Sequence[ManifestFile], lengths: Collection[int]) -> Iterator[Mapping[int, str]]:
+        def of(file: ManifestFile) -> Mapping[int, str]:
+            shorter = [length for length in lengths if length < (file.size_bytes or 0)]
+            try:
+                return self.seen.beginnings(self.listed[canonical(file.uri)].info, shorter)
+            except (TryAgainError, AccessError):
+                self.unread.append(file.uri)
+                return {}
+
+        return map_ordered(of, files)
+
+    def _version_at(self, uri: str) -> str | None:
+        if uri in self.listed:
+            return self.listed[uri].info.etag
+        try:
+            info = self.state.store.stat(uri)
+        except AccessError:
+            return None
+        return info.etag if info else None

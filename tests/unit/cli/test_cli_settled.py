@@ -1,0 +1,126 @@
+"""A quarantined version of a file is settled by rows of a later version, and all commands say so."""
+
+import gzip
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compactor import trace, verify
+from tests.support import extras
+from tests.support.releases import call
+
+pytestmark = extras.NATIVE.needed
+
+ROWS = b"".join(b'{"id": %d}\n' % number for number in range(400))
+CUT = gzip.compress(ROWS)[:60]
+QUESTIONS = {"verify": ["verify", "rows"], "report": ["report", "rows"], "again": ["compact", "raw", "rows"]}
+
+
+@pytest.fixture
+def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with one good file, which is the current one's."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "raw").mkdir()
+    put(tmp_path / "raw" / "a.ndjson", b'{"id": 1000}\n', days=9)
+    return tmp_path / "raw"
+
+
+def put(path: Path, data: bytes, *, days: float) -> Path:
+    """A file of some days ago."""
+    path.write_bytes(data)
+    os.utime(path, (time.time() - 86_400 * days,) * 2)
+    return path
+
+
+def document(*arguments: object) -> Any:
+    return json.loads(call(*map(str, arguments), "--json").stdout)
+
+
+def codes(path: Path) -> dict[str, int]:
+    """How the commands end that ask of the destination and of one file."""
+    asked = QUESTIONS | {"trace": ["trace", "rows", str(path)]}
+    return {name: call(*words).exit_code for name, words in asked.items()}
+
+
+def compact(*options: str) -> int:
+    return call("compact", "raw", "rows", *options).exit_code
+
+
+def open_files() -> set[int]:
+    """How many quarantined files wait for a person, as each command counts them."""
+    status, report = document("status", "rows")["quarantined_files"], document("report", "rows")["quarantined_files"]
+    verified = verify("rows").quarantined_files
+    redriven = document("redrive", "files", "rows", "--dry-run")
+    return {
+        status["open"],
+        sum(not (each["settled_by"] or each["redriven"]) for each in report["latest"]),
+        sum(not each.is_settled for each in verified),
+        sum(each["files"] for each in redriven["redriven"]) + len(redriven["refused"]),
+    }
+
+
+def test_a_file_that_is_delivered_whole_later(raw: Path) -> None:
+    """A second broken version settles nothing; a whole one settles both, whatever its time is, and though it goes."""
+    path = put(raw / "b.ndjson", CUT, days=2)
+    assert compact() == 3
+    put(path, CUT[:-1], days=1)
+    assert compact() == 3
+    assert set(codes(path).values()) == {3}
+    assert open_files() == {2}
+    assert [each.settled_by for each in trace("rows", path).quarantined] == ["", ""]
+    put(path, gzip.compress(ROWS), days=5)
+    assert compact() == 0
+    told = trace("rows", path)
+    for _ in range(2):
+        assert set(codes(path).values()) == {0}
+        assert open_files() == {0}
+        path.unlink(missing_ok=True)
+    assert (told.state, told.rows, [each.settled_by for each in told.quarantined]) == (
+        "done",
+        400,
+        [told.manifest_id] * 2,
+    )
+    state, verdict = document("status", "rows")["state"], document("report", "rows")["verdict"]
+    assert (state["word"], verdict["severity"], verdict["points"]) == ("idle", "in_order", [])
+    assert "Redrove 0 files of 0 manifests" in call("redrive", "files", "rows").output
+    for each in told.quarantined:
+        assert call("trace", "rows", each.manifest_id).exit_code == 0
+        assert document("trace", "rows", each.manifest_id)["next_moves"] == []
+        assert verify("rows", manifest_id=each.manifest_id).complete
+        assert "a later version was compacted" in call("redrive", "files", "rows", each.manifest_id).output
+    assert "unreadable in manifest" in call("trace", "rows", str(path)).output
+
+
+def test_an_earlier_version_settles_nothing(raw: Path) -> None:
+    """Nor does it help that the file is gone. An empty line in its place says that its lines are given up."""
+    path = put(raw / "b.ndjson", ROWS, days=2)
+    assert compact() == 0
+    put(path, CUT, days=1)
+    assert compact("--on-replaced", "append") == 3
+    assert open_files() == {1}
+    path.unlink()
+    assert set(codes(path).values()) == {3}
+    assert open_files() == {1}
+    put(path, b"\n", days=0.5)
+    assert compact("--on-replaced", "append") == 0
+    assert set(codes(path).values()) == {0}
+    assert open_files() == {0}
+
+
+def test_samples_of_a_version_that_is_settled(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`rejects` shows lines of a file with too many rejects until a better version has rows."""
+    monkeypatch.setenv("COMPACTOR_INPUT__MAX_REJECTED_LINES", "100")
+    monkeypatch.setenv("COMPACTOR_INPUT__ON_TOO_MANY_REJECTS", "quarantine")
+    path = put(raw / "b.ndjson", b"no\n" * 101 + ROWS, days=2)
+    assert compact() == 3
+    assert "1 file quarantined whole" in call("rejects", "rows").output
+    put(path, b"no\n" * 3 + ROWS, days=1)
+    assert compact() == 0
+    found = document("rejects", "rows")
+    assert (found["lines"], [each["is_sample"] for each in found["rejects"]]) == (3, [False] * 3)
+    assert "quarantined" not in call("rejects", "rows").output
+    assert document("verify", "rows")["rejected_lines"] == 3

@@ -1,0 +1,33 @@
+"""Digests of the beginnings of a file, whatever the pieces are in which it is read."""
+
+import hashlib
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compactor.ndjson.content_digest import ContentDigest, digests_of_beginnings
+
+
+@given(st.lists(st.binary(max_size=9), max_size=6), st.sets(st.integers(1, 60), max_size=5))
+def test_the_digest_of_each_beginning(pieces: list[bytes], lengths: set[int]) -> None:
+    """It is that of a file with these bytes alone; lengths beyond the end have none."""
+    content = b"".join(pieces)
+    expected = {}
+    for length in filter(lambda length: length <= len(content), lengths):
+        digest = ContentDigest()
+        list(digest.passing([content[:length]]))
+        expected[length] = digest.of_whole(length)
+        assert expected[length] == hashlib.sha256(content[:length]).hexdigest()[:32]
+    assert digests_of_beginnings(pieces, lengths) == expected
+
+
+def test_no_more_is_read_than_needed() -> None:
+    """Of a large file, only the pieces up to the longest beginning."""
+
+    def pieces() -> Iterator[bytes]:
+        yield b"abcd"
+        raise AssertionError
+
+    assert digests_of_beginnings(pieces(), [3]).keys() == {3}
+    assert digests_of_beginnings(pieces(), []) == {}
