@@ -1,0 +1,64 @@
+"""Finds which files of an inventory manifests name already, each manifest read once however many dates there are."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+
+from compactor.core.dates import possible_dates
+from compactor.core.layout import canonical
+from compactor.core.manifest import ManifestFile
+from compactor.ledger.state import State
+from compactor.manifests.file_search import FileSearch, Naming
+from compactor.manifests.inventory.spill import FileSpill
+
+FRESH_SECONDS = 300.0
+"""A look at the watched prefix and at the records of a date counts this long; then new manifests are looked for."""
+
+_AT_ONCE = 10_000
+
+
+@dataclass(slots=True, kw_only=True)
+class NamedBefore:
+    """Finds files in manifests that have no claims: those of others, and those whose claims expired.
+
+    Attributes:
+        allowed_prefixes: Folders that input may be in.
+        spill: All files to plan, and what is found of them.
+    """
+
+    state: State
+    allowed_prefixes: Sequence[str]
+    spill: FileSpill
+    _passed: set[str] = field(default_factory=set, init=False)
+    _searched: set[str] = field(default_factory=set, init=False)
+    _looked_at: datetime | None = field(default=None, init=False)
+
+    def note_own(self, manifest_id: str) -> None:
+        """Pass over a manifest that this planner wrote: its files are claimed."""
+        self._passed |= {manifest_id, self.state.layout.manifest(manifest_id)}
+
+    def among(self, files: Iterable[ManifestFile]) -> set[str]:
+        """The canonical URIs of those files that a manifest covers, with any result."""
+        by_uri = {canonical(file.uri): file for file in files}
+        if by_uri:
+            self._search(by_uri)
+        found = self.spill.noted(list(by_uri))
+        return {naming.uri for naming in found if naming.has_had(by_uri[naming.uri].etag)}
+
+    def _search(self, by_uri: Mapping[str, ManifestFile]) -> None:
+        search = FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes, passed=self._passed)
+        now = self.state.clock.now()
+        if self._looked_at is None or (now - self._looked_at).total_seconds() > FRESH_SECONDS:
+            self._looked_at = now
+            self._searched.clear()
+            # Prefix first: a manifest that a job accepts meanwhile moves from the prefix to the records.
+            self._note(search.waiting(self.spill))
+        dates = {date for uri, file in by_uri.items() for date in possible_dates(uri, file.event_time or now)}
+        self._note(search.on_dates(dict.fromkeys(sorted(dates - self._searched), self.spill)))
+        self._searched |= dates
+
+    def _note(self, found: Iterator[Naming]) -> None:
+        # Not one by one: the threads that search ask the spill, which notes meanwhile.
+        while some := list(islice(found, _AT_ONCE)):
+            self.spill.note(some)
