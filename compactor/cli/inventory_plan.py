@@ -1,5 +1,6 @@
 """The part of `compactor plan` that plans from an S3 Inventory."""
 
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -84,16 +85,16 @@ def plan_inventory(
         if not quiet:
             echo(line)
 
-    planner = inventory_planner(app, rate, on_wait=lambda why: tell(f"Waiting: {why}"))
     reader = InventoryReader(app.store)
     inventory = reader.open(uri)
     scope = InventoryScope(prefixes_to_plan(app, inventory, prefix), date, since)
     made = f"{inventory.created_at:%Y-%m-%d %H:%M} UTC"
     tell(f"Inventory of s3://{inventory.source_bucket} at {made}, {count(len(inventory.files), 'data file')}")
-    totals = planner.load(inventory, reader.rows(inventory), scope)
     if max_manifests is None and not rate.is_paced:
         max_manifests = app.settings.builder.max_manifests_per_plan
-    planner.plan(totals, max_manifests=max_manifests, dry_run=dry_run)
+    with closing(inventory_planner(app, rate, on_wait=lambda why: tell(f"Waiting: {why}"))) as planner:
+        totals = planner.load(inventory, reader.rows(inventory), scope)
+        planner.plan(totals, max_manifests=max_manifests, dry_run=dry_run)
     return InventoryPlan(inventory, totals, cost_of_planning(app, totals))
 
 

@@ -126,7 +126,6 @@ class SqliteSpill:
                 yield Naming(manifest_id, uri, etag, state)
 
     def close(self) -> None:
-        """Give the disk space back."""
         with self._lock:
             self._rows.close()
 

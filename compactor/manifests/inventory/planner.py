@@ -80,6 +80,10 @@ class InventoryPlanner:
     sleep: Callable[[float], None]
     page_files: int = PAGE_FILES
 
+    def close(self) -> None:
+        """Give the space of the sorted files back."""
+        self.spill.close()
+
     def load(self, inventory: Inventory, rows: Iterable[InventoryRow], scope: InventoryScope) -> PlanTotals:
         """Sort all files of an inventory that are in the scope. Claims and writes nothing.
 

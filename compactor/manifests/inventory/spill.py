@@ -47,3 +47,6 @@ class FileSpill(Container[str], Protocol):
 
     def noted(self, uris: Sequence[str]) -> Iterator[Naming]:
         """What was noted of some files."""
+
+    def close(self) -> None:
+        """Give the space back."""

@@ -4,7 +4,7 @@ import csv
 import gzip
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import TextIOWrapper
 from typing import IO, Any
 from urllib.parse import unquote_plus
@@ -98,7 +98,10 @@ def _values(column: Any, name: str, rows: int) -> list[Any]:
     default = _DEFAULTS.get(name, "")
     if column is None:
         return [default] * rows
-    values = column.cast(_TYPES.get(name, pa.string()), safe=name != "lastmodifieddate").to_pylist()
+    if name == "lastmodifieddate":  # pyarrow looks for pandas for each time that it converts
+        milliseconds = column.cast(_MILLISECONDS, safe=False).cast(pa.int64()).to_pylist()
+        return [default if each is None else _EPOCH + timedelta(milliseconds=each) for each in milliseconds]
+    values = column.cast(_TYPES.get(name, pa.string())).to_pylist()
     return [default if each is None else each for each in values] if column.null_count else values
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -55,10 +56,11 @@ def plan(
     harness: Harness, made: InventoryPlanner | None = None, scope: InventoryScope | None = None, **options: Any
 ) -> PlanTotals:
     """One call of the command, in a process of its own."""
-    reader, made = InventoryReader(harness.store), made or planner(harness)
+    reader = InventoryReader(harness.store)
     inventory = reader.open(MANIFEST)
     scope = scope or InventoryScope(prefixes_to_plan(harness.app(), inventory, None))
-    return made.plan(made.load(inventory, reader.rows(inventory), scope), **options)
+    with closing(made or planner(harness)) as planning:
+        return planning.plan(planning.load(inventory, reader.rows(inventory), scope), **options)
 
 
 def manifests(harness: Harness) -> list[Manifest]:
@@ -270,6 +272,42 @@ def test_bound_of_manifests() -> None:
     rest = plan(harness, max_manifests=4)
     assert (rest.planned_before, len(rest.manifests), rest.left_files) == (3, 4, 0)
     assert planned(harness) == all_inputs(harness)
+
+
+def test_beside_a_job() -> None:
+    """Manifests are released as the job takes them, and all of them in the end, also at a rate."""
+    harness = lake(stream={"manifests_in_flight": 1, "max_manifests_per_trigger": 2})
+    put_inventory(harness.store, listed(harness))
+    waited: list[int] = []
+
+    def work(seconds: float) -> None:
+        waited.append(len(harness.waiting()))
+        harness.run_once()
+        harness.clock.advance(seconds)
+
+    rate = Rate(per_hour=60)
+    began = harness.clock.now()
+    made = plan(harness, inventory_planner(harness.app(), rate, on_wait=lambda _why: None, sleep=work))
+    assert (made.files, made.stalled, max(waited)) == (9, False, 1)
+    assert len(made.manifests) - 1 <= (harness.clock.now() - began).total_seconds() / 60 <= len(made.manifests)
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_without_a_job() -> None:
+    """It ends when the job finishes nothing for long, says what is left, and the next call goes on."""
+    harness = lake(stream={"manifests_in_flight": 1, "max_manifests_per_trigger": 2})
+    put_inventory(harness.store, listed(harness))
+
+    def call() -> PlanTotals:
+        made = inventory_planner(harness.app(), Rate(), on_wait=lambda _why: None, sleep=harness.clock.advance)
+        return plan(harness, made)
+
+    made = call()
+    assert (made.stalled, made.files, made.left_files, made.left_manifests) == (True, 5, 4, 3)
+    assert (call().files, call().left_files) == (0, 4)
+    harness.run_once()
+    assert (call().stalled, planned(harness).total()) == (False, 4)
 
 
 def test_events_and_inventory_at_once() -> None:
