@@ -20,7 +20,7 @@ class PlanningCost:
     Attributes:
         claims_written: Dollars for claiming each planned file.
         claims_read: Dollars for asking once which files are claimed; each further call pays it again.
-        claims_kept: Dollars for keeping the claims until they expire.
+        claims_kept: Dollars for keeping the claims, restorable, until they expire.
         requests: Dollars for requests to S3.
     """
 
@@ -54,7 +54,7 @@ def planning_cost(
     return PlanningCost(
         claims_written=_cost(prices["dynamodb_write"], planned_files),
         claims_read=_cost(prices["dynamodb_read"], files),
-        claims_kept=_cost(prices["dynamodb_storage"], kept_gib),
+        claims_kept=_cost(prices["dynamodb_storage"], kept_gib) + _cost(prices["dynamodb_pitr"], kept_gib),
         requests=requests,
     )
 
