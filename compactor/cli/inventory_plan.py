@@ -1,5 +1,7 @@
 """The part of `compactor plan` that plans from an S3 Inventory."""
 
+import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +19,7 @@ from compactor.manifests.inventory.totals import PlanTotals
 from compactor.wiring.app import App
 from compactor.wiring.inventory import Rate, cost_of_planning, inventory_planner, prefixes_to_plan
 
+PROGRESS_SECONDS = 60.0
 LIVE, UNLIMITED = "live", "unlimited"
 
 
@@ -93,9 +96,24 @@ def plan_inventory(
     if max_manifests is None and not rate.is_paced:
         max_manifests = app.settings.builder.max_manifests_per_plan
     with closing(inventory_planner(app, rate, on_wait=lambda why: tell(f"Waiting: {why}"))) as planner:
+        planner.on_date = _Progress(tell)
         totals = planner.load(inventory, reader.rows(inventory), scope)
         planner.plan(totals, max_manifests=max_manifests, dry_run=dry_run)
     return InventoryPlan(inventory, totals, cost_of_planning(app, totals))
+
+
+class _Progress:
+    """Says now and then how far planning is. It may take days."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._told_at = time.monotonic()
+
+    def __call__(self, date: str, totals: PlanTotals) -> None:
+        if time.monotonic() - self._told_at >= PROGRESS_SECONDS:
+            self._told_at = time.monotonic()
+            planned = f"{count(len(totals.manifests), 'manifest')} of {count(totals.files, 'file')}"
+            self._tell(f"Up to {date}: {planned}, {count(totals.planned_before, 'file')} planned before")
 
 
 def show_end(made: InventoryPlan, *, dry_run: bool) -> None:

@@ -10,7 +10,7 @@ from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadabl
 from compactor.core.layout import canonical, is_delivery
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.map_ordered import map_ordered
+from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.versions import is_same_version, version_of
@@ -68,6 +68,7 @@ class FileSearch:
         versions: Versions of local files that are wanted under any name, as `version_of` spells them.
         passed: URIs of waiting manifests, and ids on record, to pass over; those that are searched are added. None to
             search each time anew.
+        threads: How many manifests are read at once.
     """
 
     state: State
@@ -75,6 +76,7 @@ class FileSearch:
     skip_unreadable: bool = False
     versions: Collection[str] = ()
     passed: set[str] | None = None
+    threads: int = THREADS
 
     def on_date(self, date: str, uris: Container[str]) -> Iterator[Naming]:
         """Yield the manifests of a date that name one of the files, the last ones first; `uris` are canonical."""
@@ -86,7 +88,8 @@ class FileSearch:
         """Yield the manifests of several dates that name one of the files that are wanted of their date."""
         listed = map_ordered(lambda date: list(self.state.ledger.manifests(date)), uris_by_date)
         manifests = (key for of_date in listed for key in of_date if self._is_new(key.id))
-        for found in map_ordered(lambda key: self._on_record(key, uris=uris_by_date[key.date]), manifests):
+        search = lambda key: self._on_record(key, uris=uris_by_date[key.date])  # noqa: E731
+        for found in map_ordered(search, manifests, threads=self.threads):
             yield from found
 
     def everywhere(self, uris: Container[str]) -> Iterator[Naming]:
@@ -99,7 +102,7 @@ class FileSearch:
         """Yield the manifests of the watched prefix that name one of the files; `uris` are canonical."""
         listed = self.state.store.list(self.state.layout.manifests_folder)
         listed = (info for info in listed if is_delivery(info.uri) and self._is_new(info.uri))
-        for found in map_ordered(partial(self._delivered, uris=uris), listed):
+        for found in map_ordered(partial(self._delivered, uris=uris), listed, threads=self.threads):
             yield from found
 
     def _is_new(self, place: str) -> bool:

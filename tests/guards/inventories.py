@@ -18,7 +18,7 @@ INVENTORIES = (
     Guard(
         "a data file is verified",
         "manifests/inventory/reading.py",
-        "            if digest.hexdigest() != file.md5:\n",
+        "            if digest != file.md5:\n",
         "            if False:\n",
         _READING,
     ),

@@ -62,7 +62,9 @@ class SqliteSpill:
         self._days: dict[str, _Day] = {}
         # SQLite keeps a database without a name in a file of its own, which it removes as soon as it is open.
         self._rows = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._rows.executescript(f"PRAGMA cache_size = -{CACHE_KIB}; PRAGMA journal_mode = OFF; {_TABLES}")
+        self._rows.executescript(
+            f"PRAGMA cache_size = -{CACHE_KIB}; PRAGMA temp_store = FILE; PRAGMA journal_mode = OFF; {_TABLES}"
+        )
 
     def add(self, files: Iterable[SpilledFile]) -> None:
         with self._used() as rows:

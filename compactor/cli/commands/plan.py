@@ -73,7 +73,8 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
     "--max-manifests",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Write at most N manifests, the largest first (default: builder.max_manifests_per_plan).",
+    help="Write at most N manifests, the largest first, those of an inventory by their days (default: "
+    "builder.max_manifests_per_plan; for --inventory with --rate live, any number).",
 )
 @json_option
 @body

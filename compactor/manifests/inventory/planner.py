@@ -70,6 +70,7 @@ class InventoryPlanner:
         named: Knows the files that manifests name already.
         gate: Holds manifests back.
         sleep: Waits for a number of seconds.
+        on_date: Called after each date, with what was planned so far.
         page_files: How many files are in memory at once, beside those of one manifest.
     """
 
@@ -78,6 +79,7 @@ class InventoryPlanner:
     named: NamedBefore
     gate: Gate
     sleep: Callable[[float], None]
+    on_date: Callable[[str, PlanTotals], None] = lambda _date, _totals: None
     page_files: int = PAGE_FILES
 
     def close(self) -> None:
@@ -134,6 +136,7 @@ class InventoryPlanner:
         for number in range(MAX_ROUNDS):
             for date, files, size_bytes in self.spill.dates():
                 self._plan_date(date, files, size_bytes, call)
+                self.on_date(date, totals)
             if dry_run or call.is_over or totals.held_until is None or number == MAX_ROUNDS - 1:
                 break
             self.sleep(max(0.0, (totals.held_until - self.planner.state.clock.now()).total_seconds()) + 0.1)

