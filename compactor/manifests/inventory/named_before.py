@@ -13,7 +13,7 @@ from compactor.manifests.file_search import FileSearch, Naming
 from compactor.manifests.inventory.spill import FileSpill
 
 FRESH_SECONDS = 300.0
-"""A look at the watched prefix and at the records of a date counts this long; then new manifests are looked for."""
+"""How long a search of the watched prefix and of the records of a date counts; then new manifests are searched for."""
 
 _AT_ONCE = 10_000
 _MANIFESTS_AT_ONCE = 4

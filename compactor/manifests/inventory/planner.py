@@ -231,7 +231,7 @@ class InventoryPlanner:
                 self._count(date, result.manifest.files, result.manifest.manifest_id, call)
 
     def _troubles(self, group: Group) -> list[str]:
-        """Why each file cannot be read any more, else empty; all are asked for if a look at a few finds such a one."""
+        """Why each file cannot be read any more, else empty; if a few of them can be, all are taken to be there."""
         if any(map(self._trouble, group.files[:: max(1, len(group.files) // _PROBES)])):
             return list(map_ordered(self._trouble, group.files))
         return [""] * len(group.files)

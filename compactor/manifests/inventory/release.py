@@ -36,10 +36,10 @@ class OpenGate:
 
 @dataclass(slots=True, kw_only=True)
 class PacedGate:
-    """Looks at the watched prefix before each release. For one thread.
+    """Lists the watched prefix before each release. For one thread.
 
     Attributes:
-        poll_seconds: Time between two looks.
+        poll_seconds: Time between two listings.
         stall_seconds: It gives up after this long in which the job finished no manifest, or was always late.
         sleep: Waits for a number of seconds.
         on_wait: Called at the begin of each wait, with its cause.

@@ -136,7 +136,7 @@ def gate(harness: Harness, waits: list[str], *, most_waiting: int = 3, sleep: ob
 
 
 def test_room_in_the_watched_prefix() -> None:
-    """What waits there counts, but for the marker that keeps the folder; whoever wrote it."""
+    """What waits there counts, whichever program wrote it, but not the marker that keeps the folder."""
     harness, waits = Harness(), []
     harness.store.put(harness.layout.manifests_folder + KEEP_MARKER, b"")
     harness.deliver("m-1", b"{}\n")

@@ -181,7 +181,7 @@ def test_any_version_of_a_file() -> None:
 
 @pytest.mark.parametrize("gone", [1, 9])
 def test_objects_that_went_since(gone: int) -> None:
-    """What was deleted or replaced since the inventory is left out, when a look at a group finds such a file."""
+    """What was deleted or replaced since the inventory is left out, if one of the files that are checked is such a one."""
     harness = lake()
     put_inventory(harness.store, listed(harness))
     doomed = sorted(all_inputs(harness))[:gone]
@@ -200,7 +200,7 @@ def test_a_file_replaced_unseen_is_not_doubled() -> None:
     made.planner = replace(made.planner, target_bytes=lambda: 100 * len(LINE))
     harness.store.put(f"s3://{BUCKET}/raw/{DAYS[0]}-1.ndjson", b'{"id": "2"}\n')
     plan(harness, made)
-    assert planned(harness) == all_inputs(harness)  # no look met it
+    assert planned(harness) == all_inputs(harness)  # it is none of those that are checked
     harness.run_once()
     harness.app().planner.plan(f"s3://{BUCKET}/raw")
     harness.run_once()
