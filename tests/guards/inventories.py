@@ -51,6 +51,13 @@ INVENTORIES = (
         _PLANNING,
     ),
     Guard(
+        "files that manifests got while others were held back are not planned again",
+        "manifests/inventory/planner.py",
+        "[file for file in group.files if canonical(file.uri) not in named]",
+        "list(group.files)",
+        _PLANNING,
+    ),
+    Guard(
         "manifests that arrive while a back-fill runs are looked for",
         "manifests/inventory/named_before.py",
         "        if self._looked_at is None or (now - self._looked_at).total_seconds() > FRESH_SECONDS:\n",

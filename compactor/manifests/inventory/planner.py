@@ -217,18 +217,25 @@ class InventoryPlanner:
             for group in groups:
                 self._count(date, group.files, "", call)
             return
-        there: list[Group] = []
-        for group, troubles in zip(groups, map_ordered(self._troubles, groups, threads=_GROUPS_AT_ONCE), strict=True):
-            for reason in ("gone", "replaced"):
-                call.totals.skip(reason, troubles.count(reason))
-            files = [file for file, why in zip(group.files, troubles, strict=True) if not why]
-            there += [replace(group, files=files)] if files else []
-        written = self.planner.write([(date, group) for group in there])
-        for group, result in zip(there, written, strict=True):
+        left = self._left(groups, call)
+        written = self.planner.write([(date, group) for group in left])
+        for group, result in zip(left, written, strict=True):
             self._count_others({claim_key(file): file for file in group.files}, dict(result.others), call)
             if result.manifest is not None:
                 self.named.note_own(result.manifest.manifest_id)
                 self._count(date, result.manifest.files, result.manifest.manifest_id, call)
+
+    def _left(self, groups: Sequence[Group], call: _Call) -> list[Group]:
+        """The groups without files that were named, deleted or replaced while they were held back."""
+        named = self.named.among(file for group in groups for file in group.files)
+        call.totals.planned_before += len(named)
+        fresh = [_with(group, [file for file in group.files if canonical(file.uri) not in named]) for group in groups]
+        left = []
+        for group, troubles in zip(fresh, map_ordered(self._troubles, fresh, threads=_GROUPS_AT_ONCE), strict=True):
+            for reason in ("gone", "replaced"):
+                call.totals.skip(reason, troubles.count(reason))
+            left.append(_with(group, [file for file, why in zip(group.files, troubles, strict=True) if not why]))
+        return [group for group in left if group.files]
 
     def _troubles(self, group: Group) -> list[str]:
         """Why each file cannot be read any more, else empty; if a few of them can be, all are taken to be there."""
@@ -250,6 +257,10 @@ class InventoryPlanner:
             if file.dated_by == ARRIVAL and self.planner.state.rules.dates.of_file(file.uri, _time(file)).ignored:
                 totals.misdated += 1
                 totals.first_misdated = totals.first_misdated or file.uri
+
+
+def _with(group: Group, files: Sequence[ManifestFile]) -> Group:
+    return group if len(files) == len(group.files) else replace(group, files=files)
 
 
 def _out_of_scope(date: str, modified_at: datetime, scope: InventoryScope) -> str | None:

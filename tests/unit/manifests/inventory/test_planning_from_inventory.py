@@ -181,7 +181,7 @@ def test_any_version_of_a_file() -> None:
 
 @pytest.mark.parametrize("gone", [1, 9])
 def test_objects_that_went_since(gone: int) -> None:
-    """What was deleted or replaced since the inventory is left out, if one of the files that are checked is such a one."""
+    """What was deleted or replaced since the inventory is left out, if a check meets one of them."""
     harness = lake()
     put_inventory(harness.store, listed(harness))
     doomed = sorted(all_inputs(harness))[:gone]
@@ -260,6 +260,25 @@ def test_manifest_that_arrives_meanwhile() -> None:
             harness.clock.advance(3600)
 
     plan(harness, planner(harness, come))
+    assert planned(harness) == all_inputs(harness)
+
+
+def test_manifest_that_arrives_while_others_are_held_back() -> None:
+    """Files that were in no manifest when they were grouped are checked again when their manifest is written."""
+    harness = lake(per_day=9)
+    put_inventory(harness.store, listed(harness))
+    last = sorted(all_inputs(harness))[7:9]
+
+    class Gate:
+        def allow(self, _most: int) -> int:
+            if len(harness.waiting()) == 2:
+                deliver(harness, "foreign", "2026-01-02", last)
+                harness.clock.advance(3600)
+            return 1
+
+    made = planner(harness)
+    made.gate, made.page_files = Gate(), 1000
+    assert plan(harness, made).planned_before == 2
     assert planned(harness) == all_inputs(harness)
 
 
