@@ -60,8 +60,8 @@ INVENTORIES = (
     Guard(
         "manifests that arrive while a back-fill runs are looked for",
         "manifests/inventory/named_before.py",
-        "        if self._looked_at is None or (now - self._looked_at).total_seconds() > FRESH_SECONDS:\n",
-        "        if self._looked_at is None:\n",
+        "if age is not None and age.total_seconds() <= FRESH_SECONDS else None",
+        "if age is not None else None",
         _PLANNING,
     ),
     Guard(

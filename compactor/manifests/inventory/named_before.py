@@ -1,13 +1,14 @@
 """Finds which files of an inventory manifests name already, each manifest read once however many dates there are."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 
 from compactor.core.dates import possible_dates
 from compactor.core.layout import canonical
 from compactor.core.manifest import ManifestFile
+from compactor.core.named_dates import ARRIVAL
 from compactor.ledger.state import State
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.manifests.inventory.spill import FileSpill
@@ -15,6 +16,7 @@ from compactor.manifests.inventory.spill import FileSpill
 FRESH_SECONDS = 300.0
 """How long a search of the watched prefix and of the records of a date counts; then new manifests are searched for."""
 
+_EPOCH = datetime.fromtimestamp(0, UTC)
 _AT_ONCE = 10_000
 _MANIFESTS_AT_ONCE = 4
 """Fewer than elsewhere: each may name 20,000 files, which take 20 MB."""
@@ -40,25 +42,28 @@ class NamedBefore:
         """Pass over a manifest that this planner wrote: its files are claimed."""
         self._passed |= {manifest_id, self.state.layout.manifest(manifest_id)}
 
-    def among(self, files: Iterable[ManifestFile]) -> set[str]:
-        """The canonical URIs of those files that a manifest covers, with any result."""
+    def searched_at(self) -> datetime | None:
+        """When the search was made that counts now; None if a new one is due."""
+        age = None if self._looked_at is None else self.state.clock.now() - self._looked_at
+        return self._looked_at if age is not None and age.total_seconds() <= FRESH_SECONDS else None
+
+    def among(self, date: str, files: Iterable[ManifestFile]) -> set[str]:
+        """The canonical URIs of those files of a date that a manifest covers, with any result."""
         by_uri = {canonical(file.uri): file for file in files}
         if by_uri:
-            self._search(by_uri)
+            self._search(_possible_dates(date, by_uri.values()))
         found = self.spill.noted(list(by_uri))
         return {naming.uri for naming in found if naming.has_had(by_uri[naming.uri].etag)}
 
-    def _search(self, by_uri: Mapping[str, ManifestFile]) -> None:
+    def _search(self, dates: set[str]) -> None:
         search = FileSearch(
             state=self.state, allowed_prefixes=self.allowed_prefixes, passed=self._passed, threads=_MANIFESTS_AT_ONCE
         )
-        now = self.state.clock.now()
-        if self._looked_at is None or (now - self._looked_at).total_seconds() > FRESH_SECONDS:
-            self._looked_at = now
+        if self.searched_at() is None:
+            self._looked_at = self.state.clock.now()
             self._searched.clear()
             # Prefix first: a manifest that a job accepts meanwhile moves from the prefix to the records.
             self._note(search.waiting(self.spill))
-        dates = {date for uri, file in by_uri.items() for date in possible_dates(uri, file.event_time or now)}
         self._note(search.on_dates(dict.fromkeys(sorted(dates - self._searched), self.spill)))
         self._searched |= dates
 
@@ -66,3 +71,14 @@ class NamedBefore:
         # Not one by one: the threads that search ask the spill, which notes meanwhile.
         while some := list(islice(found, _AT_ONCE)):
             self.spill.note(some)
+
+
+def _possible_dates(date: str, files: Iterable[ManifestFile]) -> set[str]:
+    """The dates of manifests that may name some files of a date; see `compactor.core.dates.possible_dates`."""
+    found, arrivals = {date}, set()
+    for file in files:
+        arrived_at = file.event_time or _EPOCH
+        arrivals.add(arrived_at.astimezone(UTC).date())
+        if file.dated_by == ARRIVAL:  # its name may give a date that does not count by now
+            found |= possible_dates(file.uri, arrived_at)
+    return found | {each.isoformat() for each in arrivals}

@@ -51,12 +51,14 @@ class _Call:
     Attributes:
         most: Manifests that may still be written; None for any number.
         is_over: Whether nothing more is to be written.
+        searched_at: When manifests were searched for all files that are not written yet; None if at several times.
     """
 
     totals: PlanTotals
     most: int | None
     dry_run: bool
     is_over: bool = False
+    searched_at: datetime | None = None
     tally: DatingTally = field(default_factory=DatingTally)
 
 
@@ -153,7 +155,10 @@ class InventoryPlanner:
         for page in self.spill.pages(date, self.page_files) if not call.is_over else ():
             files -= len(page)
             size_bytes -= sum(each.size_bytes for each in page)
-            groups = grouped([*rest, *self._free(page, call)], target_bytes, self.planner.state.rules)
+            free = self._free(date, page, call)
+            if not rest or call.searched_at != self.named.searched_at():
+                call.searched_at = None if rest else self.named.searched_at()
+            groups = grouped([*rest, *free], target_bytes, self.planner.state.rules)
             # What does not fill a manifest waits for the next page.
             rest = [file for group in groups if not group.is_full for file in group.files]
             self._release(date, [group for group in groups if group.is_full], call)
@@ -163,13 +168,13 @@ class InventoryPlanner:
         call.totals.left_files += files
         call.totals.left_manifests += -(-size_bytes // max(1, round(target_bytes))) if files else 0
 
-    def _free(self, page: Sequence[SpilledFile], call: _Call) -> list[ManifestFile]:
+    def _free(self, date: str, page: Sequence[SpilledFile], call: _Call) -> list[ManifestFile]:
         """The files of a page that are in no manifest."""
         files = {claim_key(file): file for file in map(self._file, page)}
         claimed = self.planner.claimer.states(list(files))
         self._count_others(files, claimed, call)
         free = [file for key, file in files.items() if key not in claimed or claimed[key][0] == "free"]
-        named = self.named.among(free)
+        named = self.named.among(date, free)
         call.totals.planned_before += len(named)
         return [file for file in free if canonical(file.uri) not in named]
 
@@ -217,7 +222,7 @@ class InventoryPlanner:
             for group in groups:
                 self._count(date, group.files, "", call)
             return
-        left = self._left(groups, call)
+        left = self._left(date, groups, call)
         written = self.planner.write([(date, group) for group in left])
         for group, result in zip(left, written, strict=True):
             self._count_others({claim_key(file): file for file in group.files}, dict(result.others), call)
@@ -225,9 +230,11 @@ class InventoryPlanner:
                 self.named.note_own(result.manifest.manifest_id)
                 self._count(date, result.manifest.files, result.manifest.manifest_id, call)
 
-    def _left(self, groups: Sequence[Group], call: _Call) -> list[Group]:
+    def _left(self, date: str, groups: Sequence[Group], call: _Call) -> list[Group]:
         """The groups without files that were named, deleted or replaced while they were held back."""
-        named = self.named.among(file for group in groups for file in group.files)
+        # As long as the search counts that the files were checked by, nothing more would be found.
+        is_checked = call.searched_at is not None and call.searched_at == self.named.searched_at()
+        named = self.named.among(date, () if is_checked else [file for group in groups for file in group.files])
         call.totals.planned_before += len(named)
         fresh = [_with(group, [file for file in group.files if canonical(file.uri) not in named]) for group in groups]
         left = []
