@@ -44,7 +44,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "plan": (
         ("compactor plan s3://bucket/raw --dry-run", "Show which manifests it would write."),
         ("compactor plan s3://bucket/raw --date 2025-12-21", "Plan one day again after a loss of events."),
-        ("compactor plan logs --since 2025-12-01", "Plan what was written since then."),
+        (
+            "compactor plan --inventory s3://inventories/daily/bucket/all/2025-12-21T01-00Z/manifest.json --dry-run",
+            "Show what a back-fill from an S3 Inventory would plan, and cost.",
+        ),
     ),
     "rebuild": (
         ("compactor rebuild --dry-run", "Find files that are lost or damaged."),

@@ -17,6 +17,7 @@
     ├── EngineLost            the engine died with everything in flight: end this process, another one goes on
     └── OperatorError         a person must act: stop and say so
         ├── ExtraMissing          packages that this work needs are not installed
+        ├── InventoryError        an S3 Inventory that cannot be planned from
         ├── SettingsError         every fault of the settings at once
         └── AccessError           permission denied, or a bucket that does not exist
             ├── CredentialsRefused    credentials that are not valid now
@@ -183,6 +184,12 @@ class ExtraMissing(OperatorError):
     """Packages that this work needs, and most work does not, are not installed."""
 
     next_move = "run the command that the error names in the Python of the compactor, then run it again"
+
+
+class InventoryError(OperatorError):
+    """An S3 Inventory that is damaged, incomplete, or of other objects. Nothing was planned from it."""
+
+    next_move = "name the manifest.json of a complete inventory with the fields that planning needs"
 
 
 class AccessError(OperatorError):

@@ -13,7 +13,7 @@ developer guide, services-sqs-scaling]. Each fills its own batch."""
 
 WINDOW_SECONDS = 15.0  # BuilderWindowSeconds of the template's parameters
 BATCH_MESSAGES = 2000  # BuilderBatchMessages of production
-_CLAIM_BYTES = 400  # a claim: key, manifest and times, with the 100 bytes that DynamoDB adds. Assumed
+CLAIM_BYTES = 400  # a claim: key, manifest and times, with the 100 bytes that DynamoDB adds. Assumed
 _KMS_SHARE = 0.01  # of S3's requests: bucket keys spare "up to 99 percent" [S3 user guide, bucket-key]
 _DATA_KEY_SECONDS = 300.0  # for which SQS and SNS reuse a data key [SQS developer guide, sqs-key-management]
 _KEY_CALLS = 2 * 3 + 3  # R = B / D * (2 * P + C) [the same page], three queues with a producer and a consumer each
@@ -39,7 +39,7 @@ def builds_per_hour(events_per_hour: float) -> float:
 def kept_lines(load: Load, ratio: float, deployment: Deployment, prices: Mapping[str, Price]) -> Iterator[CostLine]:
     """What is kept once input and output are as old as they get."""
     day_gib = load.bytes_per_hour * 24 / GIB
-    claims = load.files_per_hour * 24 * deployment.claim_days * _CLAIM_BYTES / GIB
+    claims = load.files_per_hour * 24 * deployment.claim_days * CLAIM_BYTES / GIB
     input_gib, output_gib = day_gib * deployment.input_days, day_gib * ratio * deployment.output_days
     yield CostLine("S3", f"input of {deployment.input_days:g} days", "given", input_gib, prices["s3_storage"])
     yield CostLine("S3", f"output of {deployment.output_days:g} days", "given", output_gib, prices["s3_storage"])

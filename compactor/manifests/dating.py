@@ -1,9 +1,10 @@
 """Tells by which rules the files of a plan got their dates. Decisions, no I/O."""
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from compactor.core.manifest import Manifest
+from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.named_dates import RULES
 
 
@@ -30,17 +31,34 @@ class DatedFiles:
     example: str
 
 
+@dataclass(slots=True)
+class DatingTally:
+    """Counts planned files by the rule that dated them, one manifest after the other."""
+
+    _days: dict[str, set[str]] = field(default_factory=dict)
+    _files: Counter[str] = field(default_factory=Counter)
+    _examples: dict[str, str] = field(default_factory=dict)
+
+    def add(self, date: str, files: Iterable[ManifestFile]) -> None:
+        """Count the files of one manifest."""
+        for file in files:
+            if file.dated_by is not None:
+                self._days.setdefault(file.dated_by, set()).add(date)
+                self._files[file.dated_by] += 1
+                self._examples.setdefault(file.dated_by, file.uri)
+
+    def rules(self) -> list[DatedFiles]:
+        """The files by rule, in the order in which the rules are tried."""
+        return [
+            DatedFiles(rule, words, self._files[rule], len(days), min(days), max(days), self._examples[rule])
+            for rule, words in RULES.items()
+            if (days := self._days.get(rule))
+        ]
+
+
 def dated_files(manifests: Iterable[Manifest]) -> list[DatedFiles]:
     """The files of some manifests by rule, in the order in which the rules are tried."""
-    days: dict[str, set[str]] = {}
-    uris: dict[str, list[str]] = {}
+    tally = DatingTally()
     for manifest in manifests:
-        for file in manifest.files:
-            if file.dated_by is not None:
-                days.setdefault(file.dated_by, set()).add(manifest.date)
-                uris.setdefault(file.dated_by, []).append(file.uri)
-    return [
-        DatedFiles(rule, words, len(uris[rule]), len(days[rule]), min(days[rule]), max(days[rule]), uris[rule][0])
-        for rule, words in RULES.items()
-        if rule in uris
-    ]
+        tally.add(manifest.date, manifest.files)
+    return tally.rules()

@@ -1,6 +1,6 @@
 """Finds the manifests that name a file, in the records of a date or in the watched prefix."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -10,7 +10,7 @@ from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadabl
 from compactor.core.layout import canonical, is_delivery
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.map_ordered import map_ordered
+from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.versions import is_same_version, version_of
@@ -67,6 +67,9 @@ class FileSearch:
         skip_unreadable: Pass over records and manifests that cannot be read. Only safe where a missed one does no harm.
         versions: Versions of local files that are wanted under any name, as `version_of` spells them.
         also: Whether a file of a commit is wanted, whatever its name and version are.
+        passed: URIs of waiting manifests, and ids on record, to pass over; those that are searched are added. None to
+            search each time anew.
+        threads: How many manifests are read at once.
     """
 
     state: State
@@ -74,33 +77,44 @@ class FileSearch:
     skip_unreadable: bool = False
     versions: Collection[str] = ()
     also: Callable[[FileReport], bool] = lambda _: False
+    passed: set[str] | None = None
+    threads: int = THREADS
 
-    def on_date(self, date: str, uris: Collection[str]) -> Iterator[Naming]:
+    def on_date(self, date: str, uris: Container[str]) -> Iterator[Naming]:
         """Yield the manifests of a date that name one of the files, the last ones first; `uris` are canonical."""
         manifests = list(self.state.ledger.manifests(date))
         for found in map_ordered(partial(self._on_record, uris=uris), reversed(manifests)):
             yield from found
 
-    def on_dates(self, uris_by_date: Mapping[str, Collection[str]]) -> Iterator[Naming]:
+    def on_dates(self, uris_by_date: Mapping[str, Container[str]]) -> Iterator[Naming]:
         """Yield the manifests of several dates that name one of the files that are wanted of their date."""
         listed = map_ordered(lambda date: list(self.state.ledger.manifests(date)), uris_by_date)
-        manifests = (key for of_date in listed for key in of_date)
-        for found in map_ordered(lambda key: self._on_record(key, uris=uris_by_date[key.date]), manifests):
+        manifests = (key for of_date in listed for key in of_date if self._is_new(key.id))
+        search = lambda key: self._on_record(key, uris=uris_by_date[key.date])  # noqa: E731
+        for found in map_ordered(search, manifests, threads=self.threads):
             yield from found
 
-    def everywhere(self, uris: Collection[str]) -> Iterator[Naming]:
+    def everywhere(self, uris: Container[str]) -> Iterator[Naming]:
         """Yield all manifests that name one of the files or versions, those that wait included."""
         # Prefix first: a manifest that a job accepts meanwhile moves from the prefix to the records.
         yield from self.waiting(uris)
         yield from self.on_dates(dict.fromkeys(self.state.ledger.dates(), uris))
 
-    def waiting(self, uris: Collection[str]) -> Iterator[Naming]:
+    def waiting(self, uris: Container[str]) -> Iterator[Naming]:
         """Yield the manifests of the watched prefix that name one of the files; `uris` are canonical."""
-        listed = (info for info in self.state.store.list(self.state.layout.manifests_folder) if is_delivery(info.uri))
-        for found in map_ordered(partial(self._delivered, uris=uris), listed):
+        listed = self.state.store.list(self.state.layout.manifests_folder)
+        listed = (info for info in listed if is_delivery(info.uri) and self._is_new(info.uri))
+        for found in map_ordered(partial(self._delivered, uris=uris), listed, threads=self.threads):
             yield from found
 
-    def _on_record(self, key: ManifestKey, *, uris: Collection[str]) -> list[Naming]:
+    def _is_new(self, place: str) -> bool:
+        if self.passed is None:
+            return True
+        is_new = place not in self.passed
+        self.passed.add(place)
+        return is_new
+
+    def _on_record(self, key: ManifestKey, *, uris: Container[str]) -> list[Naming]:
         try:
             return self._recorded(key, uris)
         except RecordUnreadable:
@@ -108,7 +122,7 @@ class FileSearch:
                 return []
             raise
 
-    def _recorded(self, key: ManifestKey, uris: Collection[str]) -> list[Naming]:
+    def _recorded(self, key: ManifestKey, uris: Container[str]) -> list[Naming]:
         outcome: Commit | DeadLetter | None
         try:
             outcome = self.state.ledger.outcome(key)
@@ -123,7 +137,7 @@ class FileSearch:
         state: FileState = "in_work" if outcome is None else "dead_lettered"
         return self._namings(key, manifest.files, uris, state, manifest.created_at)
 
-    def _delivered(self, info: ObjectInfo, *, uris: Collection[str]) -> list[Naming]:
+    def _delivered(self, info: ObjectInfo, *, uris: Container[str]) -> list[Naming]:
         try:
             manifest = read_waiting_manifest(self.state, info, allowed_prefixes=self.allowed_prefixes)
         except (ObjectNotFound, ManifestError):
@@ -141,7 +155,7 @@ class FileSearch:
         self,
         key: ManifestKey,
         files: Iterable[ManifestFile | FileReport],
-        uris: Collection[str],
+        uris: Container[str],
         state: FileState,
         named_at: datetime,
     ) -> list[Naming]:

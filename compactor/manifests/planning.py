@@ -1,6 +1,6 @@
 """Plans manifests from a listing: each file version in exactly one, also after a crash or with two planners."""
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
@@ -104,7 +104,7 @@ class PlanScope(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class PlannedGroup:
     """The result for one group.
 
     Attributes:
@@ -155,7 +155,7 @@ class Planner:
         Raises:
             SettingsError: The prefix is not within the allowed ones.
         """
-        self._check(prefix)
+        self.check(prefix)
         plan = Plan()
         by_date = self._listed(prefix, plan, **scope)
         claimed = self.claimer.states([claim_key(file) for files in by_date.values() for file in files])
@@ -179,12 +179,21 @@ class Planner:
         if dry_run:
             plan.manifests = [self._manifest(date, group.files) for date, group in groups]
         else:
-            for planned in map_ordered(self._plan_group, groups, threads=self.groups_at_once):
+            for planned in self.write(groups):
                 plan.count_others(planned.others)
                 plan.manifests += [planned.manifest] if planned.manifest is not None else []
         self._note_misdated(plan, dry_run=dry_run)
 
-    def _check(self, prefix: str) -> None:
+    def write(self, groups: Iterable[tuple[str, Group]]) -> Iterator[PlannedGroup]:
+        """Claim the files of groups, each with its date, and write their manifests, several at a time."""
+        return map_ordered(self._plan_group, groups, threads=self.groups_at_once)
+
+    def check(self, prefix: str) -> None:
+        """Check that a prefix may be planned.
+
+        Raises:
+            SettingsError: It is not within the allowed ones, or no folder.
+        """
         if not any(is_within(folder(prefix), each) for each in self.allowed_prefixes):
             allowed = ", ".join(self.allowed_prefixes)
             raise SettingsError([f"plan: {prefix} -> expected a folder within input.allowed_prefixes: {allowed}"])
@@ -245,7 +254,7 @@ class Planner:
         plan.left_files = sum(len(group.files) for _, group in ordered[max_manifests:])
         return sorted(ordered[:max_manifests], key=lambda each: each[0])
 
-    def _plan_group(self, dated: tuple[str, Group]) -> _Planned:
+    def _plan_group(self, dated: tuple[str, Group]) -> PlannedGroup:
         date, group = dated
         manifest_id = new_manifest_id(date)
         claimed = self.claimer.claim([claim_key(file) for file in group.files], manifest_id)
@@ -255,15 +264,15 @@ class Planner:
         others.update({key: ("held", until) for key, until in claimed.held.items()})
         won = [file for file in group.files if claim_key(file) in claimed.won]
         if not won:
-            return _Planned(None, others)
+            return PlannedGroup(None, others)
         manifest = self._manifest(date, won, manifest_id)
         self.state.store.create(self.state.layout.manifest(manifest_id), manifest.to_json())
         self.on_crash_point(CrashPoint.PLANNED, manifest_id)
         if self.claimer.bind(manifest, "manifest"):
-            return _Planned(manifest, others)
+            return PlannedGroup(manifest, others)
         self.state.store.delete([self.state.layout.manifest(manifest_id)])
         taken_over: dict[str, tuple[ClaimState, datetime]] = {claim_key(file): ("taken", now) for file in won}
-        return _Planned(None, {**others, **taken_over})
+        return PlannedGroup(None, {**others, **taken_over})
 
     def _manifest(self, date: str, files: Sequence[ManifestFile], manifest_id: str = "") -> Manifest:
         now = self.state.clock.now()

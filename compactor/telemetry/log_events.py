@@ -285,8 +285,8 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "none for a back-fill; else find the producer of many dates, or lower `BuilderBatchMessages`",
     ),
     "planning.waiting": _info(
-        "`compactor compact` waits before it plans",
-        {"waiting_for": "files still being written, or another planner", "seconds": "length of the wait"},
+        "`compactor compact` waits before it plans, or `compactor plan --inventory` before it releases manifests",
+        {"waiting_for": "files still being written, another planner, or the job", "seconds": "length of the wait"},
     ),
     "parts.sealed": _info(
         "the sealer processed the pending parts",

@@ -8,6 +8,7 @@ from tests.guards.effects import ONCE, VERIFICATION
 from tests.guards.folders import FOLDERS
 from tests.guards.guard import Guard
 from tests.guards.intake import ATTEMPTS, PLACES
+from tests.guards.inventories import INVENTORIES
 from tests.guards.measurements import MEASUREMENTS
 from tests.guards.names import LINKS, NAMES
 from tests.guards.one_pass import ONE_PASS
@@ -36,4 +37,5 @@ GUARDS = (
     *REBUILDING,
     *FOLDERS,
     *DEPLOYMENTS,
+    *INVENTORIES,
 )

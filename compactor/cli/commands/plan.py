@@ -1,5 +1,6 @@
 """`compactor plan`: writes manifests for the files below a prefix."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -8,24 +9,34 @@ import click
 from compactor.adapters.local.skipped_links import skipped_links
 from compactor.api.arguments import date_fault
 from compactor.cli.destination import taken_destination
+from compactor.cli.inventory_plan import InventoryPlan, parsed_rate, plan_inventory, show_end
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import picked, print_json
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.times import moment
+from compactor.core.exit_codes import ExitCode
 from compactor.core.formatting import count, size
-from compactor.core.manifest import Manifest
-from compactor.manifests.dating import dated_files
-from compactor.manifests.planning import SKIP_REASONS, Plan
+from compactor.manifests.dating import DatedFiles
+from compactor.manifests.inventory.rows import INVENTORY_REASONS
+from compactor.manifests.inventory.totals import PlanTotals
+from compactor.manifests.planning import SKIP_REASONS
 from compactor.settings.places import parse_place
 from compactor.wiring.app import App
+from compactor.wiring.inventory import Rate
 
 SHOWN_MANIFESTS = 20
+
+_REASONS = {**SKIP_REASONS, **INVENTORY_REASONS}
 
 
 def _date(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
     if value is not None and (fault := date_fault(value)):
         raise click.BadParameter(fault)
     return value
+
+
+def _inventory(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else _place(value)
 
 
 def _place(value: str) -> str:
@@ -39,7 +50,20 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
 
 
 @click.command("plan")
-@click.argument("words", nargs=-1, required=True, metavar="[DST] PREFIX")
+@click.argument("words", nargs=-1, metavar="[DST] PREFIX")
+@click.option(
+    "--inventory",
+    metavar="URI",
+    callback=_inventory,
+    help="Plan from this S3 Inventory, its manifest.json, instead of a listing; PREFIX may be left out.",
+)
+@click.option(
+    "--rate",
+    metavar="RATE",
+    callback=parsed_rate,
+    help="With --inventory, release manifests as the job has room beside live data (live, the default), and at most so "
+    "many an hour (a number), or all at once (unlimited).",
+)
 @click.option("--dry-run", is_flag=True, help="Claim and write nothing; show what would be written.")
 @date_option
 @click.option(
@@ -49,7 +73,8 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
     "--max-manifests",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Write at most N manifests, the largest first (default: builder.max_manifests_per_plan).",
+    help="Write at most N manifests, the largest first, those of an inventory by their days (default: "
+    "builder.max_manifests_per_plan; for --inventory with --rate live, any number).",
 )
 @json_option
 @body
@@ -57,44 +82,66 @@ def plan(
     invocation: Invocation,
     *,
     words: tuple[str, ...],
+    inventory: str | None,
+    rate: Rate | None,
     dry_run: bool,
     day: str | None,
     since: datetime | None,
     max_manifests: int | None,
     as_json: bool,
-) -> None:
+) -> ExitCode:
     """Write manifests for the files below PREFIX that are in none.
 
     Use it for back-fills, and for files whose events were lost. A second call writes nothing twice.
     """
+    if not words and inventory is None:
+        raise click.UsageError("Missing argument '[DST] PREFIX'.")
+    if rate is not None and inventory is None:
+        raise click.UsageError("--rate is for --inventory; a listing is bounded by --max-manifests.")
     if len(words) > 1:
         invocation, words = taken_destination(invocation, words, most=1)
-    prefix = _place(words[0])
+    prefix = _place(words[0]) if words else None
     app = App(invocation.settings())
+    of_inventory = None
+    if inventory is not None:
+        of_inventory = plan_inventory(
+            app, inventory, prefix=prefix, date=day, since=since, rate=rate or Rate(), max_manifests=max_manifests,
+            dry_run=dry_run, quiet=as_json,
+        )  # fmt: skip
+        made = of_inventory.totals
+    else:
+        made = _listed(app, prefix or "", day, since, max_manifests, dry_run=dry_run)
+    if as_json:
+        print_json(_document(made, of_inventory, dry_run=dry_run))
+    else:
+        _show(made, app.layout.manifests_folder, dry_run=dry_run)
+        if of_inventory is not None:
+            show_end(of_inventory, dry_run=dry_run)
+    return ExitCode.NEEDS_OPERATOR if made.stalled else ExitCode.DONE
+
+
+def _listed(
+    app: App, prefix: str, day: str | None, since: datetime | None, max_manifests: int | None, *, dry_run: bool
+) -> PlanTotals:
     most = max_manifests or app.settings.builder.max_manifests_per_plan
     made = app.planner.plan(prefix, date=day, since=since, max_manifests=most, dry_run=dry_run)
     made.skipped |= skipped_links(prefix, app.settings.input.allowed_prefixes)
-    if as_json:
-        print_json(_document(made, dry_run=dry_run))
-    else:
-        _show(made, app.layout.manifests_folder, dry_run=dry_run)
+    return PlanTotals.of(made, dry_run=dry_run)
 
 
-def _document(made: Plan, *, dry_run: bool) -> dict[str, Any]:
-    # A dry run claims no id, so it has none to show.
-    ids = (None if dry_run else each.manifest_id for each in made.manifests)
+def _document(made: PlanTotals, of_inventory: InventoryPlan | None, *, dry_run: bool) -> dict[str, Any]:
     manifests = [
-        {"manifest_id": manifest_id, "date": each.date, "files": len(each.files), "bytes": _bytes(each)}
-        for manifest_id, each in zip(ids, made.manifests, strict=True)
+        {"manifest_id": each.manifest_id or None, "date": each.date, "files": each.files, "bytes": each.size_bytes}
+        for each in made.manifests
     ]
-    planned = picked(made, "skipped", "planned_before", "held", "held_until")
-    further = picked(made, "misdated", "left_manifests", "left_files")
-    return {"dry_run": dry_run, "manifests": manifests, "dated": dated_files(made.manifests), **planned, **further}
+    planned = picked(made, "dated", "skipped", "planned_before", "held", "held_until")
+    further = picked(made, "misdated", "left_manifests", "left_files", "stalled")
+    inventory = None if of_inventory is None else of_inventory.document()
+    return {"dry_run": dry_run, "manifests": manifests, **planned, **further, "inventory": inventory}
 
 
-def show_dates(made: Plan) -> None:
+def show_dates(dated: Sequence[DatedFiles]) -> None:
     """Print a table of the rules that dated the planned files, and of their days."""
-    dated = dated_files(made.manifests)
     width = max((len(each.looks_for) for each in dated), default=0)
     for each in dated:
         days = each.first_date if each.days == 1 else f"{each.first_date} to {each.last_date}"
@@ -102,22 +149,16 @@ def show_dates(made: Plan) -> None:
         echo(f"Dated by {each.looks_for:{width}}  {found}, such as {each.example}")
 
 
-def _bytes(manifest: Manifest) -> int:
-    return sum(file.size_bytes or 0 for file in manifest.files)
-
-
-def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
-    files = count(sum(len(each.files) for each in made.manifests), "file")
-    total = size(sum(map(_bytes, made.manifests)))
+def _show(made: PlanTotals, folder: str, *, dry_run: bool) -> None:
     verb = "Would write" if dry_run else "Wrote"
-    echo(f"{verb} {count(len(made.manifests), 'manifest')} of {files} ({total}) to {folder}")
+    written, files = count(len(made.manifests), "manifest"), count(made.files, "file")
+    echo(f"{verb} {written} of {files} ({size(made.size_bytes)}) to {folder}")
     for each in made.manifests[:SHOWN_MANIFESTS]:
-        name = each.date if dry_run else each.manifest_id
-        echo(f"  {name}  {count(len(each.files), 'file'):>12}  {size(_bytes(each)):>10}")
+        echo(f"  {each.manifest_id or each.date}  {count(each.files, 'file'):>12}  {size(each.size_bytes):>10}")
     if len(made.manifests) > SHOWN_MANIFESTS:
         echo(f"  and {len(made.manifests) - SHOWN_MANIFESTS:,} more")
     if dry_run:
-        show_dates(made)
+        show_dates(made.dated)
     if made.left_manifests:
         left = f"{count(made.left_manifests, 'manifest')} of {count(made.left_files, 'file')}"
         echo(f"Left for the next plan: {left}; run the command again")
@@ -129,7 +170,7 @@ def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
     if made.planned_before:
         echo(f"In a manifest already: {count(made.planned_before, 'file')}")
     for reason, number in sorted(made.skipped.items()):
-        echo(f"Skipped: {count(number, 'object')}, {SKIP_REASONS[reason]}")
+        echo(f"Skipped: {count(number, 'object')}, {_REASONS[reason]}")
     if made.held:
         until = f"{made.held_until:%Y-%m-%d %H:%M:%S} UTC" if made.held_until else "a lease runs out"
         echo(f"Claimed by another planner: {count(made.held, 'file')}; plan again after {until}")

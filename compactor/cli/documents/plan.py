@@ -1,4 +1,4 @@
-"""What `compactor plan PREFIX --json` prints."""
+"""What `compactor plan --json` prints."""
 
 from pydantic import Field
 
@@ -22,6 +22,16 @@ class DatedFiles(Document, of=dating.DatedFiles):
     last_date: Date = Field(description="The latest of them.")
 
 
+class ReadInventory(Document):
+    """The S3 Inventory that was planned from."""
+
+    uri: str = Field(description="Its manifest.json.")
+    bucket: str = Field(description="Bucket whose objects it lists.")
+    created_at: Time = Field(description="Time at which S3 began to list them.")
+    data_files: int = Field(description="Number of its data files.")
+    dollars: float = Field(description="Cost of claims and requests for planning, at list prices.")
+
+
 class Plan(Document):
     """What was planned. With `--dry-run` nothing is claimed or written."""
 
@@ -37,6 +47,8 @@ class Plan(Document):
     left_files: int = Field(description="Number of files in those.")
     held: int = Field(description="Number of files that another planner has claimed.")
     held_until: Time | None = Field(description="End of the last of those leases; null if nothing is held.")
+    stalled: bool = Field(description="Whether planning ended early because the job did not keep up.")
+    inventory: ReadInventory | None = Field(description="Inventory that was planned from; null for a listing.")
 
 
 Root = Plan

@@ -21,9 +21,10 @@ from compactor.adapters.memory.glue import MemoryGlue, MemoryQueue
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics
 from compactor.api import folder_run
 from compactor.api.closing import Closing
-from compactor.cli.commands import control, deploy, rejects, status, stop
+from compactor.cli.commands import control, deploy, plan, rejects, status, stop
 from compactor.cli.commands.report import make_report
 from compactor.cli.entry import compactor as command
+from compactor.cli.inventory_plan import InventoryPlan
 from compactor.cli.ui import output
 from compactor.cli.ui.compact_report import document
 from compactor.cli.ui.output import print_json, shallow
@@ -35,12 +36,15 @@ from compactor.control.snapshot import Refusals, Snapshot
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import FileReport, FileStatus
+from compactor.cost.planning_cost import PlanningCost
 from compactor.cost.prices import JobSize
 from compactor.job.run_report import RunReport
 from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.claiming import claim_key
+from compactor.manifests.inventory.document import Inventory
+from compactor.manifests.inventory.totals import PlanTotals
 from compactor.manifests.planning import LeftOut, Plan
 from compactor.ndjson.diagnosis import Fault
 from compactor.ops.canary.checker import CanaryStopped
@@ -100,7 +104,9 @@ def plans(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     app, info = workspace.app, workspace.app.store.stat(str(late))
     file = ManifestFile(uri=str(late), etag=info.etag)
     app.claims.claim([claim_key(file)], "of-another-planner", now=app.clock.now(), lease_seconds=300)
-    return [dry, first, workspace.json("plan", raw)[0]]
+    inventory = Inventory("s3://b/manifest.json", "lake", COMMITS[0].decided_at, "CSV", (), ())
+    of_inventory = plan._document(PlanTotals(), InventoryPlan(inventory, PlanTotals(), PlanningCost()), dry_run=False)
+    return [dry, first, workspace.json("plan", raw)[0], json.loads(_printed(of_inventory))]
 
 
 def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:

@@ -1,0 +1,63 @@
+"""What it costs to plan files from an inventory, at list prices: claims and requests, not the compaction itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from compactor.cost.deployment import CLAIM_BYTES
+from compactor.cost.price_list import Price
+from compactor.cost.prices import GIB
+
+_DAYS_PER_MONTH = 365 / 12
+_PUTS = 2  # the manifest, and the record that binds its id
+_LISTS = 1  # of the watched prefix, which cost as much as a PUT
+_GETS = 3  # looks whether files are still there
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningCost:
+    """Dollars for one back-fill.
+
+    Attributes:
+        claims_written: Dollars for claiming each planned file.
+        claims_read: Dollars for asking once which files are claimed; each further call pays it again.
+        claims_kept: Dollars for keeping the claims, restorable, until they expire.
+        requests: Dollars for requests to S3.
+    """
+
+    claims_written: float = 0.0
+    claims_read: float = 0.0
+    claims_kept: float = 0.0
+    requests: float = 0.0
+
+    @property
+    def dollars(self) -> float:
+        """All of it."""
+        return self.claims_written + self.claims_read + self.claims_kept + self.requests
+
+
+def planning_cost(
+    files: int, planned_files: int, manifests: int, *, claim_days: float | None, prices: Mapping[str, Price]
+) -> PlanningCost:
+    """Price a back-fill.
+
+    Args:
+        files: Files that are looked up.
+        planned_files: Those that are claimed.
+        manifests: Manifests that are written.
+        claim_days: Days until a claim in DynamoDB expires; None if claims are kept elsewhere.
+        prices: Those of a region.
+    """
+    requests = _cost(prices["s3_put"], manifests * (_PUTS + _LISTS)) + _cost(prices["s3_get"], manifests * _GETS)
+    if claim_days is None:
+        return PlanningCost(requests=requests)
+    kept_gib = planned_files * CLAIM_BYTES / GIB * claim_days / _DAYS_PER_MONTH
+    return PlanningCost(
+        claims_written=_cost(prices["dynamodb_write"], planned_files),
+        claims_read=_cost(prices["dynamodb_read"], files),
+        claims_kept=_cost(prices["dynamodb_storage"], kept_gib) + _cost(prices["dynamodb_pitr"], kept_gib),
+        requests=requests,
+    )
+
+
+def _cost(price: Price, quantity: float) -> float:
+    return quantity * price.dollars / price.per

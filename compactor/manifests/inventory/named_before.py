@@ -1,0 +1,84 @@
+"""Finds which files of an inventory manifests name already, each manifest read once however many dates there are."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+
+from compactor.core.dates import possible_dates
+from compactor.core.layout import canonical
+from compactor.core.manifest import ManifestFile
+from compactor.core.named_dates import ARRIVAL
+from compactor.ledger.state import State
+from compactor.manifests.file_search import FileSearch, Naming
+from compactor.manifests.inventory.spill import FileSpill
+
+FRESH_SECONDS = 300.0
+"""How long a search of the watched prefix and of the records of a date counts; then new manifests are searched for."""
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_AT_ONCE = 10_000
+_MANIFESTS_AT_ONCE = 4
+"""Fewer than elsewhere: each may name 20,000 files, which take 20 MB."""
+
+
+@dataclass(slots=True, kw_only=True)
+class NamedBefore:
+    """Finds files in manifests that have no claims: those of others, and those whose claims expired.
+
+    Attributes:
+        allowed_prefixes: Folders that input may be in.
+        spill: All files to plan, and what is found of them.
+    """
+
+    state: State
+    allowed_prefixes: Sequence[str]
+    spill: FileSpill
+    _passed: set[str] = field(default_factory=set, init=False)
+    _searched: set[str] = field(default_factory=set, init=False)
+    _looked_at: datetime | None = field(default=None, init=False)
+
+    def note_own(self, manifest_id: str) -> None:
+        """Pass over a manifest that this planner wrote: its files are claimed."""
+        self._passed |= {manifest_id, self.state.layout.manifest(manifest_id)}
+
+    def searched_at(self) -> datetime | None:
+        """When the search was made that counts now; None if a new one is due."""
+        age = None if self._looked_at is None else self.state.clock.now() - self._looked_at
+        return self._looked_at if age is not None and age.total_seconds() <= FRESH_SECONDS else None
+
+    def among(self, date: str, files: Iterable[ManifestFile]) -> set[str]:
+        """The canonical URIs of those files of a date that a manifest covers, with any result."""
+        by_uri = {canonical(file.uri): file for file in files}
+        if by_uri:
+            self._search(_possible_dates(date, by_uri.values()))
+        found = self.spill.noted(list(by_uri))
+        return {naming.uri for naming in found if naming.has_had(by_uri[naming.uri].etag)}
+
+    def _search(self, dates: set[str]) -> None:
+        search = FileSearch(
+            state=self.state, allowed_prefixes=self.allowed_prefixes, passed=self._passed, threads=_MANIFESTS_AT_ONCE
+        )
+        if self.searched_at() is None:
+            self._looked_at = self.state.clock.now()
+            self._searched.clear()
+            # Prefix first: a manifest that a job accepts meanwhile moves from the prefix to the records.
+            self._note(search.waiting(self.spill))
+        self._note(search.on_dates(dict.fromkeys(sorted(dates - self._searched), self.spill)))
+        self._searched |= dates
+
+    def _note(self, found: Iterator[Naming]) -> None:
+        # Not one by one: the threads that search ask the spill, which notes meanwhile.
+        while some := list(islice(found, _AT_ONCE)):
+            self.spill.note(some)
+
+
+def _possible_dates(date: str, files: Iterable[ManifestFile]) -> set[str]:
+    """The dates of manifests that may name some files of a date; see `compactor.core.dates.possible_dates`."""
+    found, arrivals = {date}, set()
+    for file in files:
+        arrived_at = file.event_time or _EPOCH
+        arrivals.add(arrived_at.astimezone(UTC).date())
+        if file.dated_by == ARRIVAL:  # its name may give a date that does not count by now
+            found |= possible_dates(file.uri, arrived_at)
+    return found | {each.isoformat() for each in arrivals}

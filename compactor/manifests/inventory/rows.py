@@ -1,0 +1,63 @@
+"""Tells which rows of an S3 Inventory are files to plan. Decisions, no I/O."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from compactor.manifests.data_files import not_data_reason
+
+INVENTORY_REASONS = {
+    "delete_marker": "a delete marker",
+    "old_version": "not the latest version of its object",
+    "other_prefix": "below no prefix that is planned",
+    "archived": "in an archive storage class, which has to be restored before it can be read",
+    "gone": "deleted since the inventory was made",
+    "replaced": "replaced since the inventory was made, which is announced by an event of its own",
+    "repeated": "listed more than once by the inventory",
+}
+"""Objects of an inventory that are not planned, beside `planning.SKIP_REASONS`: each reason with its meaning."""
+
+_ARCHIVES = frozenset({"GLACIER", "DEEP_ARCHIVE"})  # GLACIER_IR can be read at once
+_ARCHIVE_TIERS = frozenset({"ARCHIVE", "DEEP_ARCHIVE"})
+
+
+class InventoryRow(NamedTuple):
+    """One object, or one version of it, as an inventory lists it.
+
+    Attributes:
+        key: Decoded.
+        etag: Without quotes; empty for a delete marker.
+        modified_at: Time of its last write, UTC.
+        is_latest: True also if the inventory lists only latest versions.
+        storage_class: Empty if the inventory has no such column.
+        access_tier: Of intelligent tiering; empty as above.
+    """
+
+    bucket: str
+    key: str
+    size_bytes: int
+    etag: str
+    modified_at: datetime
+    is_latest: bool = True
+    is_delete_marker: bool = False
+    storage_class: str = ""
+    access_tier: str = ""
+
+
+def row_reason(row: InventoryRow, uri: str, prefixes: tuple[str, ...]) -> str | None:
+    """Return why a row is no file to plan: one of `INVENTORY_REASONS` or of `NOT_DATA`; None if it is one.
+
+    Args:
+        row: The row.
+        uri: Its object.
+        prefixes: The folders to plan; each ends with `/`.
+    """
+    if not uri.startswith(prefixes):
+        return "other_prefix"
+    if row.is_delete_marker:
+        return "delete_marker"
+    if not row.is_latest:
+        return "old_version"
+    reason = not_data_reason(uri, row.size_bytes, prefixes)
+    if reason is None and (row.storage_class in _ARCHIVES or row.access_tier in _ARCHIVE_TIERS):
+        return "archived"
+    return reason

@@ -1,0 +1,102 @@
+"""Each object of an inventory is planned once, and live data keeps its latency."""
+
+from tests.guards.guard import Guard
+
+_READING = ("tests/unit/manifests/inventory/test_reading.py",)
+_PLANNING = ("tests/unit/manifests/inventory/test_planning_from_inventory.py",)
+_PACING = ("tests/unit/manifests/inventory/test_pacing.py",)
+_SPILL = ("tests/unit/adapters/test_spilled_files.py",)
+
+INVENTORIES = (
+    Guard(
+        "a manifest.json is verified",
+        "manifests/inventory/reading.py",
+        "        if found != expected.lower():\n",
+        "        if False:\n",
+        _READING,
+    ),
+    Guard(
+        "a data file is verified",
+        "manifests/inventory/reading.py",
+        "            if digest != file.md5:\n",
+        "            if False:\n",
+        _READING,
+    ),
+    Guard(
+        "an object of another bucket is not planned",
+        "manifests/inventory/reading.py",
+        "                    if row.bucket != inventory.source_bucket:\n",
+        "                    if False:\n",
+        _READING,
+    ),
+    Guard(
+        "an object without a version is not planned",
+        "manifests/inventory/tables.py",
+        "    if not is_delete_marker and (not etag or modified_at == _EPOCH):\n",
+        "    if False:\n",
+        _READING,
+    ),
+    Guard(
+        "an earlier version of an object is not planned",
+        "manifests/inventory/rows.py",
+        "    if not row.is_latest:\n",
+        "    if False:\n",
+        _PLANNING,
+    ),
+    Guard(
+        "a file in a manifest without claims is not planned again",
+        "manifests/inventory/planner.py",
+        "        return [file for file in free if canonical(file.uri) not in named]\n",
+        "        return free\n",
+        _PLANNING,
+    ),
+    Guard(
+        "files that manifests got while others were held back are not planned again",
+        "manifests/inventory/planner.py",
+        "[file for file in group.files if canonical(file.uri) not in named]",
+        "list(group.files)",
+        _PLANNING,
+    ),
+    Guard(
+        "manifests that arrive while a back-fill runs are looked for",
+        "manifests/inventory/named_before.py",
+        "if age is not None and age.total_seconds() <= FRESH_SECONDS else None",
+        "if age is not None else None",
+        _PLANNING,
+    ),
+    Guard(
+        "what a dead planner has claimed is planned later",
+        "manifests/inventory/planner.py",
+        "        if held:\n",
+        "        if False:\n",
+        _PLANNING,
+    ),
+    Guard(
+        "a job that reads any version of a file gets none from an inventory",
+        "wiring/inventory.py",
+        '    if app.settings.input.on_changed_file != "skip":\n',
+        "    if False:\n",
+        _PLANNING,
+    ),
+    Guard(
+        "no planned manifest is added to late ones",
+        "manifests/inventory/pacing.py",
+        "        free = 0 if is_late else max(0, self._width - backlog.manifests)\n",
+        "        free = max(0, self._width - backlog.manifests)\n",
+        _PACING,
+    ),
+    Guard(
+        "a back-fill without a job ends",
+        "manifests/inventory/release.py",
+        "            if backlog.manifests and self._is_stalled(now):\n",
+        "            if backlog.manifests and now.year > 2100:\n",
+        _PACING,
+    ),
+    Guard(
+        "of several versions at one name the last written counts",
+        "adapters/local/spilled_files.py",
+        "ORDER BY modified_ms DESC, rowid",
+        "ORDER BY modified_ms, rowid",
+        _SPILL,
+    ),
+)

@@ -1,0 +1,161 @@
+"""Plans a made-up S3 Inventory in a process of its own, which prints what it took: for tests of memory, and of kills.
+
+The objects are nowhere: the store says of each what the inventory says.
+"""
+
+import hashlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from array import array
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from compactor.adapters.local.store import LocalStore
+from compactor.core.crash_points import CrashPoint
+from compactor.core.manifest import Manifest
+from compactor.core.ports import ObjectInfo
+from compactor.manifests.inventory.planner import InventoryScope
+from compactor.manifests.inventory.reading import InventoryReader
+from compactor.settings.settings import parse_settings
+from compactor.wiring.app import App
+from compactor.wiring.inventory import Rate, inventory_planner
+from tests.support.inventories import BUCKET, NEEDED, file_schema, put_document
+
+FILE_BYTES = 3_500_000
+DAYS = 365
+_BATCH = 100_000
+_START = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+class InventedStore(LocalStore):
+    """A local store that says that every object on S3 is there."""
+
+    def stat(self, uri: str) -> ObjectInfo | None:
+        if uri.startswith("s3://"):
+            return ObjectInfo(uri, FILE_BYTES, _etag(_number(uri)), _START)
+        return super().stat(uri)
+
+
+def _etag(number: int) -> str:
+    return f"{number * 0x9E3779B97F4A7C15 & (1 << 128) - 1:032x}"
+
+
+def _batches(objects: int) -> Iterator[pa.Table]:
+    """Rows in no order of days: each object is of another day than the one before."""
+    for start in range(0, objects, _BATCH):
+        numbers = range(start, min(start + _BATCH, objects))
+        days = [_START + timedelta(days=number % DAYS) for number in numbers]
+        yield pa.table(
+            {
+                "bucket": [BUCKET] * len(numbers),
+                "key": [
+                    f"raw/events/{day:%Y-%m-%d}/producer-{n % 97:02d}-part-{n:09d}.ndjson"
+                    for n, day in zip(numbers, days, strict=True)
+                ],
+                "size": [FILE_BYTES] * len(numbers),
+                "last_modified_date": pa.array([day.replace(tzinfo=None) for day in days], pa.timestamp("ms")),
+                "e_tag": [_etag(number) for number in numbers],
+            }
+        )
+
+
+def make_inventory(folder: Path, objects: int, data_files: int) -> str:
+    """Write an inventory of so many objects, in bounded memory; the place of its manifest.json."""
+    manifest, named = folder / "all" / "2026-01-02T01-00Z" / "manifest.json", []
+    (folder / "all" / "data").mkdir(parents=True)
+    batches, of_each = _batches(objects), -(-objects // _BATCH // data_files) or 1
+    for number in range(data_files):
+        path = folder / "all" / "data" / f"{number}.parquet"
+        tables = [table for table, _ in zip(batches, range(of_each), strict=False)]
+        if not tables:
+            break
+        pq.write_table(pa.concat_tables(tables), path, row_group_size=_BATCH)
+        md5 = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+        named.append({"key": f"all/data/{path.name}", "size": path.stat().st_size, "MD5checksum": md5})
+    document = {
+        "sourceBucket": BUCKET,
+        "creationTimestamp": "1767315600000",
+        "fileFormat": "Parquet",
+        "fileSchema": file_schema("Parquet", NEEDED),
+        "files": named,
+    }
+    put_document(LocalStore(), json.dumps(document).encode(), str(manifest))
+    return str(manifest)
+
+
+def planned_in(folder: Path, manifest: str, *, die_after: int = 0) -> dict[str, int]:
+    """Plan in a process of its own; what it took, nothing if it was killed as it was meant to be."""
+    words = [sys.executable, "-m", __name__, str(folder), manifest, str(die_after)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    expected = -signal.SIGKILL if die_after else 0
+    assert done.returncode == expected, done.stderr
+    return {} if die_after else dict(json.loads(done.stdout))
+
+
+def planned_numbers(folder: Path) -> "array[int]":
+    """The numbers of all objects that waiting manifests name, in order and as often as they are named."""
+    numbers = array("Q")
+    for path in (folder / "m").glob("*.json"):
+        manifest = Manifest.model_validate_json(path.read_bytes())
+        numbers.extend(_number(each.uri) for each in manifest.files)
+    return array("Q", sorted(numbers))
+
+
+def _number(uri: str) -> int:
+    return int(uri.rpartition("-")[2].partition(".")[0])
+
+
+def app_of(folder: Path, die_after: int) -> App:
+    """The parts of a process that kills itself at the nth crash point; 0 to live."""
+    reached = 0
+
+    def on_crash_point(_point: CrashPoint, _manifest_id: str) -> None:
+        nonlocal reached
+        reached += 1
+        if reached == die_after:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    settings = parse_settings(
+        {
+            "paths": {"manifests": f"{folder}/m", "output": f"{folder}/o", "state": f"{folder}/s"},
+            "input": {"allowed_prefixes": [f"s3://{BUCKET}/raw"]},
+            "builder": {"claim_lease_seconds": 5},
+        }
+    )
+    return App(settings, store=InventedStore(), on_crash_point=on_crash_point)
+
+
+def main(folder: Path, manifest: str, die_after: int) -> None:
+    """Plan, and print figures as JSON."""
+    app, began = app_of(folder, die_after), time.monotonic()
+    reader = InventoryReader(app.store)
+    inventory = reader.open(manifest)
+    with closing(inventory_planner(app, Rate(is_paced=False), on_wait=print)) as planner:
+        totals = planner.load(inventory, reader.rows(inventory), InventoryScope((f"s3://{BUCKET}/raw/",)))
+        loaded = time.monotonic() - began
+        planner.plan(totals)
+    figures = {
+        "files": totals.files,
+        "manifests": len(totals.manifests),
+        "planned_before": totals.planned_before,
+        "held": totals.held,
+        "load_seconds": round(loaded, 1),
+        "seconds": round(time.monotonic() - began, 1),
+        "cpu_seconds": round(time.process_time(), 1),
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+    sys.stdout.write(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
