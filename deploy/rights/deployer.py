@@ -11,6 +11,7 @@ from deploy.resolved import Document
 _STACK = "arn:${AWS::Partition}:cloudformation:${AWS::Region}:${AWS::AccountId}:stack/${JobName}/*"
 _ARTEFACTS = "arn:${AWS::Partition}:s3:::${ArtefactBucketName}"
 _WORK = "arn:${AWS::Partition}:s3:::${WorkBucketName}"
+_INPUT = "arn:${AWS::Partition}:s3:::${InputBucketName}"
 
 OWN = {
     "Stack": (
@@ -26,6 +27,8 @@ OWN = {
         ),
         (_STACK,),
     ),
+    "Quotas": (("lambda:GetAccountSettings", "servicequotas:ListServiceQuotas"), ("*",)),
+    "LocateInput": (("s3:GetBucketLocation",), (_INPUT,)),
     "ListArtefacts": (("s3:GetBucketLocation", "s3:ListBucket"), (_ARTEFACTS,)),
     "Artefacts": (
         ("s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"),
