@@ -50,7 +50,7 @@ class ControlPlane:
     def preview(self) -> Check:
         """Gather and decide, and do nothing."""
         now = self.clock.now()
-        snapshot = self.sources.snapshot(now)
+        snapshot = self.sources.snapshot(now, self.policy)
         return Check(snapshot, decide(snapshot, self.policy, now))
 
     def check(self) -> Check:

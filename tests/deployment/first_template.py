@@ -23,7 +23,7 @@ from tests.deployment.looks import (
     window,
 )
 
-WHEELS = "s3://example-artefacts-dev/dev/job/1/package-1"
+MODULES = "s3://b/own-1-cp311-abi3-manylinux_2_28_x86_64.whl,s3://b/pyarrow-1-cp313-cp313-manylinux_2_28_x86_64.whl"
 
 
 def _job_role(world: World, sid: str) -> Document:
@@ -122,12 +122,7 @@ FAULTS = (
         _old_environment,
         environment,
         "needs glibc 2.35",
-        (
-            (
-                "JobModules",
-                f"{WHEELS}-cp311-abi3-manylinux_2_28_x86_64.whl,{WHEELS}-cp313-cp313-manylinux_2_28_x86_64.whl",
-            ),
-        ),
+        (("JobModules", MODULES),),
     ),
     Fault("names that a failed creation keeps", _old_retention, second_try, "already exists [name is taken]"),
     Fault("reserved concurrency in a new account", _old_concurrency, new_account, "[unreserved executions]"),

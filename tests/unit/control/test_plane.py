@@ -173,7 +173,7 @@ def test_everything_is_seen() -> None:
     scene.beat()
     sources = scene.sources()
     sources.runs.ask_to_stop("a")
-    seen = sources.snapshot(scene.clock.now())
+    seen = sources.snapshot(scene.clock.now(), scene.policy)
     assert (seen.queue, seen.queue_oldest_seconds, seen.dead_letters) == (QueueDepth(5, 2), 33.0, 1)
     assert seen.backlog == Backlog(2, 90.0)
     assert seen.heartbeats is not None
@@ -188,7 +188,7 @@ def test_commits_are_seen() -> None:
     harness.deliver("m1", GOOD)
     harness.run_once()
     scene = Scene(harness.store)
-    [commit] = scene.sources().snapshot(scene.clock.now()).recent or ()
+    [commit] = scene.sources().snapshot(scene.clock.now(), scene.policy).recent or ()
     assert commit.manifest_id == "m1"
 
 
@@ -196,8 +196,8 @@ def test_an_empty_queue_has_no_age() -> None:
     """The age is measured minutes late; of a queue that is empty by now it is 0."""
     scene = Scene()
     scene.queue.age_seconds = 500.0
-    assert scene.sources().snapshot(scene.clock.now()).queue_oldest_seconds == 0.0
-    nothing = scene.sources(queue=None, dead_letter_queue=None).snapshot(scene.clock.now())
+    assert scene.sources().snapshot(scene.clock.now(), scene.policy).queue_oldest_seconds == 0.0
+    nothing = scene.sources(queue=None, dead_letter_queue=None).snapshot(scene.clock.now(), scene.policy)
     assert (nothing.queue, nothing.queue_oldest_seconds, nothing.dead_letters) == (None, None, None)
 
 
@@ -207,7 +207,7 @@ def test_each_source_fails_alone() -> None:
     scene.deliver()
     with scene.glue.trouble():
         checked = scene.check(queue=BrokenQueue(), dead_letter_queue=BrokenQueue())
-    unknown = {Source.GLUE, Source.DEFINITION, Source.QUEUE, Source.QUEUE_AGE, Source.DEAD_LETTERS}
+    unknown = {Source.GLUE, Source.QUEUE, Source.QUEUE_AGE, Source.DEAD_LETTERS}
     assert set(checked.snapshot.unknown) == unknown
     assert checked.snapshot.backlog is not None
     [values] = scene.metrics.emitted
@@ -337,6 +337,31 @@ def test_a_deployment_closes_the_breaker() -> None:
     checked = scene.check()
     assert (kinds(checked), checked.alarms) == (["start"], {})
     assert len(scene.glue.living()) == 1
+
+
+def test_the_definition_is_asked_for_only_after_a_failure() -> None:
+    """GetJob is a call a minute that decides nothing as long as no failed run counts."""
+
+    class AskedGlue(MemoryGlue):
+        asked = 0
+
+        def defined_at(self) -> Any:
+            self.asked += 1
+            return super().defined_at()
+
+    scene = Scene()
+    scene.glue = glue = AskedGlue(scene.clock)
+    scene.check()
+    scene.minutes(40)
+    assert glue.asked == 0
+    glue.end(glue.started[-1], JobState.FAILED)
+    scene.minutes(3, alive=False)
+    assert glue.asked == 3, "it delays the next start, and then counts until that run has worked for a while"
+    scene.minutes(40)
+    before = glue.asked
+    scene.minutes(5)
+    assert glue.asked == before
+    assert before < 40
 
 
 def test_people_are_notified_once_per_change() -> None:
