@@ -39,6 +39,7 @@ class StartsRefused(Document):
 
     count: PositiveInt
     since: AwareDatetime
+    over_at: AwareDatetime | None = None  # when a start was accepted again; None while none was
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,13 @@ class Sources:
 
     def keep_refusals(self, refusals: Refusals) -> None:
         """Put on record how many starts were refused in a row. A run that lives later ends them."""
-        record = StartsRefused(count=refusals.count, since=refusals.since)
+        self._record_refusals(StartsRefused(count=refusals.count, since=refusals.since))
+
+    def end_refusals(self, refusals: Refusals, now: datetime) -> None:
+        """Put on record that a start was accepted, for Glue forgets the runs of a job that is deleted."""
+        self._record_refusals(StartsRefused(count=refusals.count, since=refusals.since, over_at=now))
+
+    def _record_refusals(self, record: StartsRefused) -> None:
         self.state.store.put(self.state.layout.starts_refused, record.model_dump_json().encode())
 
     def snapshot(self, now: datetime, policy: Policy) -> Snapshot:
@@ -108,7 +115,7 @@ class Sources:
             found = self.state.ledger.record(self.state.layout.starts_refused, StartsRefused)
         except ObjectNotFound:
             return None
-        return Refusals(found.count, found.since)
+        return None if found.over_at else Refusals(found.count, found.since)
 
     def _breaker_closed_at(self) -> datetime | None:
         try:

@@ -12,7 +12,7 @@ from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
 from compactor.control.plane import Check, ControlPlane
 from compactor.control.runs import JobState
-from compactor.control.snapshot import QueueDepth, Source
+from compactor.control.snapshot import QueueDepth, Refusals, Source
 from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
 from compactor.core.layout import Layout
 from compactor.core.ports import ObjectStore, ProcessName
@@ -381,6 +381,59 @@ def test_people_are_notified_once_per_change() -> None:
     scene.minutes(2)
     assert [subject for subject, _ in scene.notifier.messages[1:]] == ["job: all is well again"]
     assert scene.notifier.messages[1][1].startswith("Right again:\n- 1 S3 event")
+
+
+def test_what_cannot_be_read_is_told_if_it_lasts() -> None:
+    """One check that Glue throttles is no news; two in a row are, and what was wrong before does not count as over."""
+    scene = Scene()
+    scene.check()
+    scene.minutes(2)
+    scene.dead_letters.waiting = 1
+    scene.minutes(1)
+    scene.notifier.messages.clear()
+    for _ in range(3):
+        with scene.glue.trouble():
+            scene.minutes(1)
+        scene.minutes(1)
+    assert scene.notifier.messages == []
+    with scene.glue.trouble():
+        checks = [*scene.minutes(3), scene.check(dead_letter_queue=BrokenQueue())]
+    assert all("unknown_glue" in each.alarms for each in checks)
+    [(_, text)] = scene.notifier.messages
+    assert text.startswith("Wrong now:\n- Glue's run history could not be read")
+    assert LETTER in text
+    scene.minutes(1)
+    assert len(scene.notifier.messages) == 2
+    assert "Right again:\n- Glue's run history" in scene.notifier.messages[-1][1]
+    assert f"Still wrong:\n- {LETTER}" in scene.notifier.messages[-1][1]
+
+
+def test_refused_starts_are_over_with_the_start_that_is_accepted() -> None:
+    """A job that is deleted later takes its runs with it, and nobody hears again of refusals of long ago."""
+
+    class HeldGlue(MemoryGlue):
+        def start(self) -> str | None:
+            return None
+
+    scene = Scene()
+    scene.glue = HeldGlue(scene.clock)
+    scene.minutes(8, alive=False)
+    scene.glue = MemoryGlue(scene.clock)
+    assert "starts_refused" not in scene.minutes(2, alive=False)[-1].alarms
+    scene.glue = MemoryGlue(scene.clock)  # made anew, without a history
+    assert scene.check().alarms == {}
+    assert scene.plane().preview().snapshot.refusals is None
+
+
+def test_a_record_of_refusals_that_cannot_be_ended() -> None:
+    """The start counts all the same."""
+    scene = Scene()
+    scene.sources().keep_refusals(Refusals(2, scene.clock.now()))
+    faulty = FaultyStore(scene.memory)
+    faulty.unavailable_at(1, "put")
+    scene.store = faulty
+    checked = scene.check()
+    assert (checked.done, checked.failed) == (("run jr_000001 was started: no run is on record",), ())
 
 
 def test_a_message_that_did_not_go_out_is_repeated() -> None:
