@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -72,6 +73,9 @@ def test_starts_are_bounded(month: Month) -> None:
         trials = (end - start).total_seconds() / policy.breaker_cooldown_seconds
         assert sum(start <= at < end for at in starts) <= policy.breaker_failures + trials + 1
     assert len(starts) <= month.most_starts()
+    first, *others = [at for at in starts if month.bad[0] <= at < month.bad[1]]
+    for failures, (before, at) in enumerate(pairwise([first, *others][: policy.breaker_failures])):
+        assert (at - before).total_seconds() >= policy.backoff_first_seconds * 2**failures
     refused = max(in_an_hour(month.glue.refusals), default=0)
     assert refused <= (month.held[1] - month.held[0]) / timedelta(minutes=1)
 
@@ -87,6 +91,13 @@ def test_people_hear_of_what_lasts(month: Month) -> None:
     assert any(month.gone[0] <= at < month.gone[1] for at in told["unknown_glue"])
     assert month.account.raised == set()
     assert len(month.scene.notifier.messages) <= 2 * len(month.glue.started) + len(month.events)
+
+
+def test_no_run_ends_at_its_timeout(month: Month) -> None:
+    """A run is asked to stop before Glue would kill it, unless Glue was not to be reached then."""
+    ended = [run.ended_at for run in month.glue.runs.values() if run.state == "TIMEOUT"]
+    spans = (month.away, month.busy)
+    assert [at for at in ended if at and not any(start <= at < end + HOUR for start, end in spans)] == []
 
 
 def test_manifests_wait_no_longer_than_the_longest_outage(month: Month) -> None:
