@@ -1,4 +1,4 @@
-"""The faults of the first template and of the code of its time, each with what puts it back and what shows it."""
+"""The faults of the first template and of the code of its time, each with what reintroduces it and what shows it."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -82,7 +82,7 @@ def _old_metrics(world: World) -> None:
 
 
 class Undated(MemoryGlue):
-    """A job whose definition nobody asks for."""
+    """A job whose definition is not asked for."""
 
     def defined_at(self) -> None:
         return None
@@ -103,14 +103,14 @@ class Fault:
     """A fault.
 
     Attributes:
-        put_back: Makes the world as it was.
+        reintroduce: Makes the world as it was.
         shown: What shows the fault, as a line for each thing that is wrong.
         words: Words of such a line.
         given: Parameters that it needs to show.
     """
 
     name: str
-    put_back: Callable[[World], None]
+    reintroduce: Callable[[World], None]
     shown: Callable[[World], Iterator[str]]
     words: str
     given: tuple[tuple[str, str], ...] = ()
@@ -138,7 +138,7 @@ FAULTS = (
         (("MaintenanceWindow", "Sun:10"),),
     ),
     Fault("a lease that outlives the message", _old_lease, lost_builder, "the file waits for 1800 s"),
-    Fault("refused starts that nobody hears of", _old_refusals, refused_starts, "no alarm"),
+    Fault("refused starts that no one hears of", _old_refusals, refused_starts, "no alarm"),
     Fault(
         "metrics that are bought and not read", _old_metrics, metrics, "nothing reads the metrics of --enable-metrics"
     ),

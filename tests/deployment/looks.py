@@ -62,7 +62,7 @@ def environment(world: World) -> Iterator[str]:
 
 
 def second_try(world: World) -> Iterator[str]:
-    """A creation fails, its cause is mended, and it is tried again."""
+    """A creation fails, its cause is fixed, and it is tried again."""
     deployment = Deployment(Account(glue_versions=("5.0",)))
     try:
         deployment.deploy(world.document, world.parameters)

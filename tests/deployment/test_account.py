@@ -87,7 +87,7 @@ ELSEWHERE = {
     "state of the stack",
     "environment",
     "files of Glue",
-    "metrics nobody reads",
+    "metrics that are not read",
 }
 """Rules that other tests try: here, in `test_first_deployment.py` and in `test_twelve.py`."""
 

@@ -15,6 +15,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -122,7 +123,7 @@ class GlueService:
         self._call("BatchStopJobRun", JobName)
         for run_id in JobRunIds:
             self._set(run_id, "STOPPING")
-            self._later(STOPPING_SECONDS, lambda run_id=run_id: self._set(run_id, "STOPPED"))
+            self._later(STOPPING_SECONDS, partial(self._set, run_id, "STOPPED"))
         return {"Errors": []}
 
     def _call(self, operation: str, name: str) -> None:

@@ -154,6 +154,6 @@ RULES = {
         "Glue developer guide, Enabling the Apache Spark web UI",
         "Every 30 seconds, AWS Glue backs up the Spark event logs to the Amazon S3 path that you specify.",
     ),
-    "metrics nobody reads": Rule("CloudWatch pricing, custom metrics", "each metric is billed by the month"),
+    "metrics that are not read": Rule("CloudWatch pricing, custom metrics", "each metric is billed by the month"),
 }
 """All rules by name."""

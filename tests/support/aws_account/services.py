@@ -98,7 +98,7 @@ def _key(_: Region, new: Resource) -> Said:
         if str(each.get("Principal", {}).get("AWS", "")).endswith(":root") and each["Action"] == "kms:*"
     ]
     if not owners:
-        yield "key policy", "nobody could change it later"
+        yield "key policy", "no one could change it later"
 
 
 def _policy(_: Region, new: Resource) -> Said:

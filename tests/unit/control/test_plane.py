@@ -409,7 +409,7 @@ def test_what_cannot_be_read_is_told_if_it_lasts() -> None:
 
 
 def test_refused_starts_are_over_with_the_start_that_is_accepted() -> None:
-    """A job that is deleted later takes its runs with it, and nobody hears again of refusals of long ago."""
+    """A job that is deleted later takes its runs with it, and no one hears again of refusals of long ago."""
 
     class HeldGlue(MemoryGlue):
         def start(self) -> str | None:
