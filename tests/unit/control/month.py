@@ -99,8 +99,10 @@ class Month:
         self.gone = (gone, gone + timedelta(minutes=30))
         self.busy = (busy, busy + timedelta(minutes=40))
         self.hangs = set(hangs)
-        minutes = self.chance.sample(range(60, DAYS * 1440), 10)
-        self.crashes = {START + timedelta(minutes=at) for at in minutes}
+        # A crash right after a crash loop is a failed trial, which is no crash like another.
+        minutes = (START + timedelta(minutes=at) for at in self.chance.sample(range(60, DAYS * 1440), 10))
+        trials = [(start, end + timedelta(hours=2)) for start, end in (self.loop, self.bad)]
+        self.crashes = {at for at in minutes if not any(start <= at < end for start, end in trials)}
         self.crashes |= {self.away[0] + timedelta(minutes=20), self.held[0], self.busy[0] + timedelta(minutes=5)}
         self.good_definition = definition
         sundays = (START + timedelta(weeks=week, hours=WINDOW_HOUR) for week in range(5))
@@ -220,8 +222,14 @@ class Month:
         self._fall(cause, curable_from)
 
     def _fall(self, cause: str, curable_from: datetime) -> None:
+        """The job is down, and no start can help before that time, nor while Glue is away or refuses starts."""
+        cause, curable_from = self._kept_down(cause, curable_from)
         if self.outage is None or curable_from > self.outage.curable_from:
             self.outage = Outage(cause, curable_from)
+
+    def _kept_down(self, cause: str, at: datetime) -> tuple[str, datetime]:
+        spans = {"outage of Glue": self.away, "refused starts": self.held, "throttling": self.busy}
+        return next(((name, end) for name, (start, end) in spans.items() if start <= at < end), (cause, at))
 
     def _work(self, now: datetime) -> None:
         """A manifest comes; a run that works takes all of them, sends a heartbeat, and ends when it is asked to."""
@@ -251,3 +259,5 @@ class Month:
         self.account.down_seconds += 60
         if self.outage is None:  # ended by Glue at its timeout, or stopped
             self._fall("timeout", now)
+        elif self._kept_down("", now)[1] > now:
+            self._fall(self.outage.cause, now)
