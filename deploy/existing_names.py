@@ -1,6 +1,7 @@
 """Asks AWS whether names that a new stack would give are taken, for CloudFormation could not create it then."""
 
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -50,15 +51,21 @@ _MISSING = {
 }
 
 
-def planned_names(template: Mapping[str, Any], known: Known) -> Iterator[tuple[str, str]]:
-    """Type and name of each resource that a new stack creates and that another one could have."""
+def planned_names(
+    template: Mapping[str, Any], known: Known, owned: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[tuple[str, str]]:
+    """Type and name of each resource that a deployment creates and that another one could have.
+
+    `owned` has the names, URLs or ARNs of the resources that the stack has already, by their names in the template.
+    """
     resolver = Resolver(template, known)
-    for resource in template["Resources"].values():
+    for logical, resource in template["Resources"].items():
         kind = resource["Type"]
         if kind in NAMES and ("Condition" not in resource or resolver.holds(resource["Condition"])):
             properties = resolver.value(resource["Properties"])
-            if WITHIN.get(kind) not in properties:
-                yield kind, str(name_of(kind, properties))
+            name = str(name_of(kind, properties))
+            if WITHIN.get(kind) not in properties and not owned.get(logical, "").endswith(name):
+                yield kind, name
 
 
 def name_of(kind: str, properties: Mapping[str, Any]) -> Any:

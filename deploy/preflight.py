@@ -143,11 +143,8 @@ class Preflight:
                 yield "warning", f"{name} sends no events to EventBridge yet: see deploy/README.md"
 
     def _names(self) -> Iterator[tuple[State, str]]:
-        if not self.is_new:
-            yield "ok", "the stack exists and keeps its names"
-            return
         known = {**pseudo_parameters(self.session.region_name, self.account), **self.parameters}
-        planned = list(planned_names(self.template, known))
+        planned = list(planned_names(self.template, known, {} if self.is_new else self._owned()))
         free = 0
         for kind, name in planned:
             try:
@@ -156,9 +153,20 @@ class Preflight:
                 yield "warning", f"{kind} {name}: not checked: {_shown(exc)}"
                 continue
             free += is_free
-            if not is_free:
+            if not is_free and self.is_new:
                 yield "fault", f"{kind} {name} exists: import it into the stack, or choose another name"
-        yield "ok", f"{free} of {len(planned)} names are free"
+            elif not is_free:
+                yield "warning", f"{kind} {name} exists and is not this stack's: if the change set adds it, it fails"
+        yield "ok", f"{free} of {len(planned)} new names are free" if planned else "the stack keeps its names"
+
+    def _owned(self) -> dict[str, str]:
+        """The resources of the stack: their names, URLs or ARNs by their names in the template."""
+        pages = self.client("cloudformation").get_paginator("list_stack_resources")
+        return {
+            each["LogicalResourceId"]: each.get("PhysicalResourceId", "")
+            for page in pages.paginate(StackName=self.parameters["JobName"])
+            for each in page["StackResourceSummaries"]
+        }
 
     def _lambda_quota(self) -> Iterator[tuple[State, str]]:
         limits = self.client("lambda").get_account_settings()["AccountLimit"]

@@ -23,6 +23,7 @@ OWN = {
             "cloudformation:DescribeStackEvents",
             "cloudformation:DescribeStacks",
             "cloudformation:ExecuteChangeSet",
+            "cloudformation:ListStackResources",
             "cloudformation:TagResource",
         ),
         (_STACK,),

@@ -11,7 +11,7 @@ from typing import Any
 import botocore
 import pytest
 
-from deploy.preflight import Preflight, faults_of
+from deploy.preflight import Preflight, Result, faults_of
 from deploy.resolved import Document
 from deploy.stack import DeploymentError
 from tests.deployment.deployments import NAME, Deployment
@@ -174,7 +174,30 @@ def test_the_sentences_of_the_api_are_there(name: str) -> None:
 )
 def test_the_checks_before_a_deployment_foresee_it(account: Account, parameters: dict[str, str], words: str) -> None:
     """What CloudFormation would fail by, and a call can tell before, is told before."""
-    deployment = Deployment(account)
+    results = looked_at(Deployment(account), parameters, is_new=True)
+    told = [each.found for each in results if each.state != "ok"]
+    assert [words in each for each in told] == ([True] if words else []), told
+    assert bool(faults_of(results)) is (bool(words) and words != "not checked")
+
+
+def test_the_checks_before_an_update_foresee_it() -> None:
+    """A stack keeps its names; one that a change adds, and that is taken, is a warning, and the update would fail."""
+    deployment = Deployment()
+    deployment.deploy()
+    assert "the stack keeps its names" in {each.found for each in looked_at(deployment, {}, is_new=False)}
+    deployment.account.resources.append(Resource("AWS::S3::Bucket", "example-lake-two", {}))
+    changed = {"LakeBucketName": "example-lake-two"}
+    told = [each.found for each in looked_at(deployment, changed, is_new=False) if each.state == "warning"]
+    assert told == [
+        "AWS::S3::Bucket example-lake-two exists and is not this stack's: if the change set adds it, it fails"
+    ]
+    with pytest.raises(DeploymentError, match=r"\[name is taken\]"):
+        deployment.deploy(parameters=changed)
+    assert deployment.status == "UPDATE_ROLLBACK_COMPLETE"
+
+
+def looked_at(deployment: Deployment, parameters: dict[str, str], *, is_new: bool) -> list[Result]:
+    """What the checks find about names and the quota of Lambda."""
     checks = Preflight(
         session=Session(),
         client=deployment.services.client,
@@ -182,12 +205,9 @@ def test_the_checks_before_a_deployment_foresee_it(account: Account, parameters:
         template=template(),
         parameters={**parameters_of("dev"), **parameters},
         files=(),
-        is_new=True,
+        is_new=is_new,
     )
-    results = [each for each in checks.results() if each.name in {"names", "Lambda quota"}]
-    told = [each.found for each in results if each.state != "ok"]
-    assert [words in each for each in told] == ([True] if words else []), told
-    assert bool(faults_of(results)) is (bool(words) and words != "not checked")
+    return [each for each in checks.results() if each.name in {"names", "Lambda quota"}]
 
 
 class Session:

@@ -88,6 +88,7 @@ CALLS: dict[str, tuple[str, Arn]] = {
     "cloudformation.DescribeStacks": ("cloudformation:DescribeStacks", _stack),
     "cloudformation.CreateChangeSet": ("cloudformation:CreateChangeSet", _stack),
     "cloudformation.DescribeChangeSet": ("cloudformation:DescribeChangeSet", _stack),
+    "cloudformation.ListStackResources": ("cloudformation:ListStackResources", _stack),
     "cloudformation.ExecuteChangeSet": ("cloudformation:ExecuteChangeSet", _stack),
     "cloudformation.DeleteChangeSet": ("cloudformation:DeleteChangeSet", _stack),
     "cloudformation.DeleteStack": ("cloudformation:DeleteStack", _stack),
@@ -102,12 +103,13 @@ CONFIRMED: dict[str, dict[str, str]] = {
     "cloudformation.DeleteChangeSet": {"StackName": "compactor-dev"},
     "cloudformation.DescribeStackEvents": {"StackName": "compactor-dev"},
     "cloudformation.ExecuteChangeSet": {"StackName": "compactor-dev"},
+    "cloudformation.ListStackResources": {"StackName": "compactor-dev"},
     "events.DescribeEventBus": {"Name": "compactor-dev-input"},
     "glue.GetTable": {"DatabaseName": "compactor_dev", "Name": "events"},
     "glue.UpdateTable": {"DatabaseName": "compactor_dev", "Name": "events"},
     "s3.GetObject": {"Bucket": "example-compactor-dev", "Key": "state/schemas/1.json"},
 }
-"""Calls that only a confirmed deployment makes, or one with another account's input, each with what it is given."""
+"""What calls are given that only a confirmed or a later deployment makes, or one with another account's input."""
 
 
 def pascal(operation: str) -> str:

@@ -109,6 +109,7 @@ def test_from_plan_to_stack(session: Any, root: Path, capsys: pytest.CaptureFixt
     asked: list[bool] = []
     deploy("dev", Session, confirm=lambda: asked.append(True) or True, root=root)
     again = capsys.readouterr().out
+    assert "exists and is not this stack's" not in again
     assert again.endswith("Nothing to change.\n")
     assert "upload  sha256" not in again
     assert asked == []
@@ -184,7 +185,7 @@ def test_checks_before_a_new_stack(root: Path, capsys: pytest.CaptureFixture[str
     """All that is planned is checked, and what could not be asked is a warning, never a reason to stop."""
     shown = checked(root, capsys)
     for words in (
-        "names            42 of 42 names are free",
+        "names            42 of 42 new names are free",
         "20 wheels for the Python and the glibc of Glue",
         f"{BUCKET} is in this account and region",
         "3 x G.1X, Glue 6.0: up to $0.92 an hour",

@@ -62,6 +62,7 @@ class CloudFormation:
         pages: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
             "describe_change_set": self._changes,
             "describe_stack_events": self._events,
+            "list_stack_resources": self._resources,
         }
         return SimpleNamespace(paginate=pages[operation])
 
@@ -86,6 +87,11 @@ class CloudFormation:
         assert isinstance(plan, Plan)
         added = [name for name in plan.resources if name not in there]
         yield {"Changes": [{"ResourceChange": {"Action": "Add", "LogicalResourceId": name}} for name in added]}
+
+    def _resources(self, StackName: str) -> Iterator[dict[str, Any]]:  # noqa: N803
+        found = self._stack(StackName).resources
+        listed = [{"LogicalResourceId": name, "PhysicalResourceId": each.name} for name, each in found.items()]
+        yield {"StackResourceSummaries": listed}
 
     def _events(self, StackName: str) -> Iterator[dict[str, Any]]:  # noqa: N803
         token = next(reversed(self.plans))
