@@ -71,7 +71,7 @@ def deploy(
     missing = [each for each in files if not _is_uploaded(s3, bucket, each.key)]
     click.echo("\n".join(_plan_lines(session, parameters, files, missing)))
     stack = Stack(session.client("cloudformation"), parameters["JobName"], tags=tags)
-    _check(session, parameters, files, is_new=not stack.exists())
+    _check(session, template, parameters, files, is_new=not stack.exists())
     schema = App(settings).registry.latest() if stack.exists() else EMPTY_SCHEMA
     document = with_columns(template, schema, settings.schema.metadata_columns)
     key = _upload_template(s3, parameters, document)
@@ -92,12 +92,20 @@ def deploy(
     _publish_columns(App(settings))
 
 
-def _check(session: Any, parameters: Mapping[str, str], files: Sequence[Artefact], *, is_new: bool) -> None:
+def _check(
+    session: Any,
+    template: Mapping[str, Any],
+    parameters: Mapping[str, str],
+    files: Sequence[Artefact],
+    *,
+    is_new: bool,
+) -> None:
     """Show what the checks find; a `SettingsError` has what would make the deployment fail."""
     checks = Preflight(
         session=session,
         client=partial(session.client, config=HURRIED),
         account=session.client("sts").get_caller_identity()["Account"],
+        template=template,
         parameters=parameters,
         files=files,
         is_new=is_new,

@@ -1,12 +1,41 @@
 """Asks AWS whether names that a new stack would give are taken, for CloudFormation could not create it then."""
 
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from botocore.exceptions import ClientError
 
+from deploy.resolved import Resolver
+
 Client = Callable[[str], Any]
 """Makes the client of a service."""
+
+Known = Mapping[str, str | None]
+"""The parameters of a stack, with the values that CloudFormation gives by itself."""
+
+NAMES = {
+    "AWS::CloudWatch::Alarm": "AlarmName",
+    "AWS::CloudWatch::Dashboard": "DashboardName",
+    "AWS::DynamoDB::Table": "TableName",
+    "AWS::Events::EventBus": "Name",
+    "AWS::Events::Rule": "Name",
+    "AWS::Glue::Database": "DatabaseInput/Name",
+    "AWS::Glue::Job": "Name",
+    "AWS::Glue::Table": "TableInput/Name",
+    "AWS::IAM::ManagedPolicy": "ManagedPolicyName",
+    "AWS::IAM::Role": "RoleName",
+    "AWS::KMS::Alias": "AliasName",
+    "AWS::Lambda::Function": "FunctionName",
+    "AWS::Logs::LogGroup": "LogGroupName",
+    "AWS::S3::Bucket": "BucketName",
+    "AWS::SNS::Topic": "TopicName",
+    "AWS::SQS::Queue": "QueueName",
+}
+"""The property with the name of a resource, by type."""
+
+WITHIN = {"AWS::Glue::Table": "DatabaseName", "AWS::Events::Rule": "EventBusName"}
+"""The property that puts a resource into another one of the stack, where names are free as long as that one is new."""
 
 _MISSING = {
     "404",
@@ -14,40 +43,49 @@ _MISSING = {
     "NoSuchEntity",
     "AWS.SimpleQueueService.NonExistentQueue",
     "QueueDoesNotExist",
+    "ResourceNotFound",
     "ResourceNotFoundException",
     "EntityNotFoundException",
+    "NotFound",
     "NotFoundException",
 }
 
-FUNCTIONS = ("manifest-builder", "manifest-sealer", "control-plane")
-ROLES = (*FUNCTIONS, "job")
-QUEUES = ("events", "dead-letters", "failed-calls")
+
+def planned_names(
+    template: Mapping[str, Any], known: Known, owned: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[tuple[str, str]]:
+    """Type and name of each resource that a deployment creates and that another one could have.
+
+    `owned` has the names, URLs or ARNs of the resources that the stack has already, by their names in the template.
+    """
+    resolver = Resolver(template, known)
+    for logical, resource in template["Resources"].items():
+        kind = resource["Type"]
+        if kind in NAMES and ("Condition" not in resource or resolver.holds(resource["Condition"])):
+            properties = resolver.value(resource["Properties"])
+            name = str(name_of(kind, properties))
+            if WITHIN.get(kind) not in properties and not owned.get(logical, "").endswith(name):
+                yield kind, name
 
 
-def planned_names(parameters: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Type and name of each resource that a new stack creates and that another one could have."""
-    job = parameters["JobName"]
-    yield from (("AWS::S3::Bucket", parameters[key]) for key in ("WorkBucketName", "LakeBucketName"))
-    if parameters["InputBucketIsNew"] == "yes":
-        yield "AWS::S3::Bucket", parameters["InputBucketName"]
-    yield from (("AWS::SQS::Queue", f"{job}-{name}") for name in QUEUES)
-    yield "AWS::DynamoDB::Table", parameters["ClaimsTableName"]
-    yield from (("AWS::Lambda::Function", f"{job}-{name}") for name in FUNCTIONS)
-    yield from (("AWS::IAM::Role", f"{job}-{name}") for name in ROLES)
-    yield "AWS::Glue::Job", job
-    yield "AWS::Glue::Database", parameters["DatabaseName"]
-    yield from (("AWS::Logs::LogGroup", f"/aws/lambda/{job}-{name}") for name in FUNCTIONS)
-    yield from (("AWS::Logs::LogGroup", f"/aws-glue/{job}/{name}") for name in ("output", "error"))
+def name_of(kind: str, properties: Mapping[str, Any]) -> Any:
+    """The name among the properties of a resource; None if it has none."""
+    if kind not in NAMES:
+        return None
+    found: Any = properties
+    for key in NAMES[kind].split("/"):
+        found = found.get(key, {})
+    return found or None
 
 
-def is_taken(kind: str, name: str, client: Client) -> bool:
+def is_taken(kind: str, name: str, client: Client, known: Known) -> bool:
     """Whether there is a resource of a type and name.
 
     Raises:
         ClientError: It could not be asked.
     """
     try:
-        return _ASK[kind](client, name)
+        return _ASK[kind](client, _arn(kind, name, known) if kind in _ARNS else name)
     except ClientError as exc:
         code = str(exc.response.get("Error", {}).get("Code", ""))
         if code in _MISSING:
@@ -55,18 +93,43 @@ def is_taken(kind: str, name: str, client: Client) -> bool:
         raise
 
 
+_ARNS = {
+    "AWS::IAM::ManagedPolicy": "arn:${AWS::Partition}:iam::${AWS::AccountId}:policy/",
+    "AWS::SNS::Topic": "arn:${AWS::Partition}:sns:${AWS::Region}:${AWS::AccountId}:",
+}
+"""How the ARN begins, of types that are asked for by it."""
+
+
+def _arn(kind: str, name: str, known: Known) -> str:
+    return str(Resolver({"Conditions": {}}, known).value({"Fn::Sub": _ARNS[kind]})) + name
+
+
 def _has_group(client: Client, name: str) -> bool:
     found = client("logs").describe_log_groups(logGroupNamePrefix=name)["logGroups"]
     return any(each["logGroupName"] == name for each in found)
 
 
+def _has_alias(client: Client, name: str) -> bool:
+    pages = client("kms").get_paginator("list_aliases").paginate()
+    return any(each["AliasName"] == name for page in pages for each in page["Aliases"])
+
+
 _ASK: dict[str, Callable[[Client, str], bool]] = {
-    "AWS::S3::Bucket": lambda client, name: bool(client("s3").head_bucket(Bucket=name)),
-    "AWS::SQS::Queue": lambda client, name: bool(client("sqs").get_queue_url(QueueName=name)),
+    "AWS::CloudWatch::Alarm": lambda client, name: bool(
+        client("cloudwatch").describe_alarms(AlarmNames=[name])["MetricAlarms"]
+    ),
+    "AWS::CloudWatch::Dashboard": lambda client, name: bool(client("cloudwatch").get_dashboard(DashboardName=name)),
     "AWS::DynamoDB::Table": lambda client, name: bool(client("dynamodb").describe_table(TableName=name)),
-    "AWS::Lambda::Function": lambda client, name: bool(client("lambda").get_function(FunctionName=name)),
-    "AWS::IAM::Role": lambda client, name: bool(client("iam").get_role(RoleName=name)),
-    "AWS::Glue::Job": lambda client, name: bool(client("glue").get_job(JobName=name)),
+    "AWS::Events::EventBus": lambda client, name: bool(client("events").describe_event_bus(Name=name)),
+    "AWS::Events::Rule": lambda client, name: bool(client("events").describe_rule(Name=name)),
     "AWS::Glue::Database": lambda client, name: bool(client("glue").get_database(Name=name)),
+    "AWS::Glue::Job": lambda client, name: bool(client("glue").get_job(JobName=name)),
+    "AWS::IAM::ManagedPolicy": lambda client, arn: bool(client("iam").get_policy(PolicyArn=arn)),
+    "AWS::IAM::Role": lambda client, name: bool(client("iam").get_role(RoleName=name)),
+    "AWS::KMS::Alias": _has_alias,
+    "AWS::Lambda::Function": lambda client, name: bool(client("lambda").get_function(FunctionName=name)),
     "AWS::Logs::LogGroup": _has_group,
+    "AWS::S3::Bucket": lambda client, name: bool(client("s3").head_bucket(Bucket=name)),
+    "AWS::SNS::Topic": lambda client, arn: bool(client("sns").get_topic_attributes(TopicArn=arn)),
+    "AWS::SQS::Queue": lambda client, name: bool(client("sqs").get_queue_url(QueueName=name)),
 }

@@ -12,6 +12,7 @@ from compactor.settings.settings import load_settings
 from deploy import ROOT
 from deploy.parameters_file import read_parameters
 from deploy.resolved import Document, Resolver, pseudo_parameters
+from deploy.rights.check import check_statements
 from deploy.rights.deployer import deployer_statements
 from deploy.stack_parameters import settings_parameters
 from deploy.template_file import load_template
@@ -38,7 +39,7 @@ def main(environment: str, account: str) -> None:
 
 
 def policies(environment: str, account: str, root: Path = ROOT) -> dict[str, Document]:
-    """The policies by name: `deployer-1`, `deployer-2`, ..., and `key`, for a key that exists."""
+    """The policies by name: `deployer-1`, `deployer-2`, ..., `check`, and `key`, for a key that exists."""
     settings = load_settings(root / "config" / f"{environment}.toml", {})
     given, _ = read_parameters(root / "deploy" / "parameters" / f"{environment}.json")
     if not settings.aws.region:
@@ -50,7 +51,12 @@ def policies(environment: str, account: str, root: Path = ROOT) -> dict[str, Doc
     statements = deployer_statements(types, key=given.get("KmsKey", ""), boundary=given.get("PermissionsBoundary", ""))
     filled = (_filled(resolver, each) for each in statements)
     numbered = {f"deployer-{number}": each for number, each in enumerate(_packed(filled), 1)}
-    return {**numbered, "key": key_policy(template, resolver)}
+    check = check_statements(settings, key=given.get("KmsKey", ""), input_key=given.get("InputKeyArn", ""))
+    return {
+        **numbered,
+        "check": _policy([_filled(resolver, each) for each in check]),
+        "key": key_policy(template, resolver),
+    }
 
 
 def key_policy(template: Mapping[str, Any], resolver: Resolver) -> Document:

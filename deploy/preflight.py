@@ -13,10 +13,12 @@ from deploy.artefacts import MODULES, Artefact
 from deploy.existing_names import Client, is_taken, planned_names
 from deploy.job_wheels import wheel_faults
 from deploy.pip import PackagingError
+from deploy.resolved import pseudo_parameters
 from deploy.wheel import glibc_line
 
-UNRESERVED_CONCURRENCY = 10
-"""What Lambda keeps unreserved, whatever is asked for [AWS Lambda, "Configuring reserved concurrency"]."""
+UNRESERVED_CONCURRENCY = 100
+"""What Lambda keeps unreserved: "You can reserve concurrency for as many functions as you like, as long as you leave at
+least 100 simultaneous executions unreserved" [Lambda API, PutFunctionConcurrency]."""
 
 OTHER_CALLS = 2
 """Calls at once beside the builder's: of the sealer and of the control plane."""
@@ -46,12 +48,14 @@ class Preflight:
         session: A boto3 session.
         client: Makes clients that give up soon.
         account: The id of the account.
+        template: The template, whose names a new stack gives.
         is_new: Whether the stack does not exist yet.
     """
 
     session: Any
     client: Client
     account: str
+    template: Mapping[str, Any]
     parameters: Mapping[str, str]
     files: Sequence[Artefact]
     is_new: bool
@@ -139,21 +143,30 @@ class Preflight:
                 yield "warning", f"{name} sends no events to EventBridge yet: see deploy/README.md"
 
     def _names(self) -> Iterator[tuple[State, str]]:
-        if not self.is_new:
-            yield "ok", "the stack exists and keeps its names"
-            return
-        planned = list(planned_names(self.parameters))
+        known = {**pseudo_parameters(self.session.region_name, self.account), **self.parameters}
+        planned = list(planned_names(self.template, known, {} if self.is_new else self._owned()))
         free = 0
         for kind, name in planned:
             try:
-                is_free = not is_taken(kind, name, self.client)
+                is_free = not is_taken(kind, name, self.client, known)
             except (ClientError, BotoCoreError) as exc:  # a bucket of another account answers so, too
                 yield "warning", f"{kind} {name}: not checked: {_shown(exc)}"
                 continue
             free += is_free
-            if not is_free:
+            if not is_free and self.is_new:
                 yield "fault", f"{kind} {name} exists: import it into the stack, or choose another name"
-        yield "ok", f"{free} of {len(planned)} names are free"
+            elif not is_free:
+                yield "warning", f"{kind} {name} exists and is not this stack's: if the change set adds it, it fails"
+        yield "ok", f"{free} of {len(planned)} new names are free" if planned else "the stack keeps its names"
+
+    def _owned(self) -> dict[str, str]:
+        """The resources of the stack: their names, URLs or ARNs by their names in the template."""
+        pages = self.client("cloudformation").get_paginator("list_stack_resources")
+        return {
+            each["LogicalResourceId"]: each.get("PhysicalResourceId", "")
+            for page in pages.paginate(StackName=self.parameters["JobName"])
+            for each in page["StackResourceSummaries"]
+        }
 
     def _lambda_quota(self) -> Iterator[tuple[State, str]]:
         limits = self.client("lambda").get_account_settings()["AccountLimit"]

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pydantic import AwareDatetime, PositiveInt
 
+from compactor.control.history import RunHistory
 from compactor.control.ports import JobRuns, Queue
 from compactor.control.runs import newest_first
 from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, Snapshot, Source
@@ -16,6 +17,7 @@ from compactor.core.records import Document
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.state import State
+from compactor.settings.control_policy import Policy
 from compactor.telemetry.logs import log_event
 
 HISTORY_DAYS = 15
@@ -37,6 +39,7 @@ class StartsRefused(Document):
 
     count: PositiveInt
     since: AwareDatetime
+    over_at: AwareDatetime | None = None  # when a start was accepted again; None while none was
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,17 @@ class Sources:
 
     def keep_refusals(self, refusals: Refusals) -> None:
         """Put on record how many starts were refused in a row. A run that lives later ends them."""
-        record = StartsRefused(count=refusals.count, since=refusals.since)
+        self._record_refusals(StartsRefused(count=refusals.count, since=refusals.since))
+
+    def end_refusals(self, refusals: Refusals, now: datetime) -> None:
+        """Put on record that a start was accepted, for Glue forgets the runs of a job that is deleted."""
+        self._record_refusals(StartsRefused(count=refusals.count, since=refusals.since, over_at=now))
+
+    def _record_refusals(self, record: StartsRefused) -> None:
         self.state.store.put(self.state.layout.starts_refused, record.model_dump_json().encode())
 
-    def snapshot(self, now: datetime) -> Snapshot:
-        """Read all sources."""
+    def snapshot(self, now: datetime, policy: Policy) -> Snapshot:
+        """Read all sources; the definition of the job only if a run failed, for it decides which failures count."""
         unknown: dict[Source, str] = {}
 
         def known(source: Source, read: Callable[[], T]) -> T | None:
@@ -72,16 +81,19 @@ class Sources:
 
         depth = known(Source.QUEUE, lambda: self.queue.depth() if self.queue else None)
         letters = known(Source.DEAD_LETTERS, lambda: self.dead_letter_queue.depth() if self.dead_letter_queue else None)
+        runs = known(Source.GLUE, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS))))
+        closed_at = known(Source.BREAKER, self._breaker_closed_at)
+        has_failures = RunHistory(Snapshot(runs=runs, breaker_closed_at=closed_at), policy, now).has_failures
         return Snapshot(
-            runs=known(Source.GLUE, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS)))),
+            runs=runs,
             heartbeats=known(Source.HEARTBEATS, lambda: Heartbeats(living_runs(self.runs), self.runs.last_sign_at())),
             queue=depth,
             queue_oldest_seconds=known(Source.QUEUE_AGE, lambda: self._oldest_seconds(depth, now)),
             dead_letters=letters.messages if letters else None,
             backlog=known(Source.MANIFESTS, lambda: self._backlog(now)),
             recent=known(Source.LEDGER, lambda: tuple(self.state.ledger.recent())),
-            breaker_closed_at=known(Source.BREAKER, self._breaker_closed_at),
-            job_defined_at=known(Source.DEFINITION, self.job.defined_at),
+            breaker_closed_at=closed_at,
+            job_defined_at=known(Source.DEFINITION, self.job.defined_at) if has_failures else None,
             refusals=known(Source.REFUSALS, self._refusals),
             unknown=unknown,
         )
@@ -103,7 +115,7 @@ class Sources:
             found = self.state.ledger.record(self.state.layout.starts_refused, StartsRefused)
         except ObjectNotFound:
             return None
-        return Refusals(found.count, found.since)
+        return None if found.over_at else Refusals(found.count, found.since)
 
     def _breaker_closed_at(self) -> datetime | None:
         try:

@@ -79,6 +79,11 @@ class RunHistory:
                 break
         return count
 
+    @property
+    def has_failures(self) -> bool:
+        """Whether a failed run counts now: the breaker counts it, or it delays the start of the next one."""
+        return bool(self.breaker().failures or (not self.snapshot.living_runs and self.failures_in_a_row()))
+
     def next_start_at(self) -> datetime | None:
         """The end of the pause after failed runs; None if the latest run did not fail."""
         failures = self.failures_in_a_row()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from compactor.control.health import Condition
 from compactor.control.ports import Notifier
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.ports import ObjectStore
@@ -14,9 +15,14 @@ from compactor.telemetry.logs import log_event
 
 
 class Told(Document):
-    """The alarms that people were notified of, each with its text; all that the control plane remembers."""
+    """The alarms that people were notified of, each with its text; all that the control plane remembers.
+
+    Attributes:
+        passing: What could not be read at the last check, by the name of the finding; people hear of it if it lasts.
+    """
 
     alarms: dict[str, str]
+    passing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,36 +37,48 @@ class Notices:
     def tell(self, done: Sequence[str], alarms: Mapping[str, str]) -> None:
         """Send a message if anything was done, or if an alarm came or went. Alarms are by the name of the finding.
 
-        An error is logged, and the message is sent at the next check. While the record of what was sent cannot be read,
-        alarms are left out: they would be sent again every minute.
+        What cannot be read is told at the second check in a row. Until it can be read again, no alarm counts as over,
+        for it may only be unseen. An error is logged, and the message is sent at the next check. While the record of
+        what was sent cannot be read, alarms are left out: they would be sent again every minute.
         """
         if self.notifier is None:
             return
         try:
-            told = self._told()
+            record = self._told()
         except CompactorError as exc:
             log_event("control.notices_unread", error=exc)
-            told, alarms = {}, {}
+            record, alarms = Told(alarms={}), {}
+        told = record.alarms
+        unread = [about for about in alarms if is_unread(about)]
+        passing = tuple(about for about in unread if about not in told and about not in record.passing)
+        alarms = {about: words for about, words in alarms.items() if about not in passing}
+        if unread:
+            alarms = {about: words for about, words in told.items() if not is_unread(about)} | alarms
         new = [words for about, words in alarms.items() if about not in told]
         over = [words for about, words in told.items() if about not in alarms]
-        if not (done or new or over):
-            return
         try:
-            self.notifier.tell(self._subject(done, new), _text(done, new, over, alarms))
-            if new or over:
-                self.store.put(self.uri, Told(alarms=dict(alarms)).model_dump_json().encode())
+            if done or new or over:
+                self.notifier.tell(self._subject(done, new), _text(done, new, over, alarms))
+            if new or over or passing != record.passing:
+                kept = Told(alarms=dict(alarms), passing=passing)
+                self.store.put(self.uri, kept.model_dump_json().encode())
         except CompactorError as exc:
             log_event("control.not_told", error=exc)
 
-    def _told(self) -> dict[str, str]:
+    def _told(self) -> Told:
         try:
-            return Told.model_validate_json(self.store.read(self.uri)).alarms
+            return Told.model_validate_json(self.store.read(self.uri))
         except (ObjectNotFound, ValidationError):  # without a readable record all alarms are sent once more
-            return {}
+            return Told(alarms={})
 
     def _subject(self, done: Sequence[str], new: Sequence[str]) -> str:
         first = new[0] if new else done[0] if done else "all is well again"
         return f"{self.job_name}: {first}"
+
+
+def is_unread(about: str) -> bool:
+    """Whether an alarm is about something that could not be read."""
+    return about.startswith(f"{Condition.UNKNOWN}_") and about != Condition.UNKNOWN_STATE
 
 
 def _text(done: Sequence[str], new: Sequence[str], over: Sequence[str], alarms: Mapping[str, str]) -> str:

@@ -50,7 +50,7 @@ class ControlPlane:
     def preview(self) -> Check:
         """Gather and decide, and do nothing."""
         now = self.clock.now()
-        snapshot = self.sources.snapshot(now)
+        snapshot = self.sources.snapshot(now, self.policy)
         return Check(snapshot, decide(snapshot, self.policy, now))
 
     def check(self) -> Check:
@@ -83,7 +83,16 @@ class ControlPlane:
             now = self.clock.now()
             self.sources.keep_refusals(Refusals(before.count + 1, before.since) if before else Refusals(1, now))
             return ""
+        if seen.refusals is not None:
+            self._end_refusals(seen.refusals)
         return f"run {run_id} was started"
+
+    def _end_refusals(self, refusals: Refusals) -> None:
+        """Note that no start is refused any more. An error here is none of the start, and over with the run."""
+        try:
+            self.sources.end_refusals(refusals, self.clock.now())
+        except CompactorError as exc:
+            log_event("control.action_failed", kind=ActionKind.START, error=exc)
 
     def _carry_out(self, action: Action, seen: Snapshot) -> str:
         """Carry out an action; returns what was done, in words, empty if there was nothing to do."""

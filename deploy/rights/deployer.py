@@ -11,6 +11,7 @@ from deploy.resolved import Document
 _STACK = "arn:${AWS::Partition}:cloudformation:${AWS::Region}:${AWS::AccountId}:stack/${JobName}/*"
 _ARTEFACTS = "arn:${AWS::Partition}:s3:::${ArtefactBucketName}"
 _WORK = "arn:${AWS::Partition}:s3:::${WorkBucketName}"
+_INPUT = "arn:${AWS::Partition}:s3:::${InputBucketName}"
 
 OWN = {
     "Stack": (
@@ -22,10 +23,13 @@ OWN = {
             "cloudformation:DescribeStackEvents",
             "cloudformation:DescribeStacks",
             "cloudformation:ExecuteChangeSet",
+            "cloudformation:ListStackResources",
             "cloudformation:TagResource",
         ),
         (_STACK,),
     ),
+    "Quotas": (("lambda:GetAccountSettings", "servicequotas:ListServiceQuotas"), ("*",)),
+    "LocateInput": (("s3:GetBucketLocation",), (_INPUT,)),
     "ListArtefacts": (("s3:GetBucketLocation", "s3:ListBucket"), (_ARTEFACTS,)),
     "Artefacts": (
         ("s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"),
@@ -102,7 +106,7 @@ _UNUSED = re.compile(
 _KEY_USERS = ("AWS::Lambda::Function", "AWS::DynamoDB::Table")
 _BOUNDED = re.compile(r"iam:(CreateRole|PutRolePolicy|PutRolePermissionsBoundary)")
 _OF_OWN_KEY = re.compile(r"kms:(?!TagResource|\w*Alias)\w+")
-_TAGGED = {"StringEquals": {"aws:ResourceTag/application": "compactor"}}  # the tag of `Stack.propose`
+TAGGED = {"StringEquals": {"aws:ResourceTag/application": "compactor"}}  # the tag of `Stack.propose`
 _REGION = "us-east-1"  # whose schemas are complete
 
 
@@ -128,7 +132,7 @@ def deployer_statements(types: Iterable[str], *, key: str, boundary: str) -> Ite
     if key:
         of_key = {each for kind in _KEY_USERS for each in handler_actions(kind) if each.startswith("kms:")}
         keys = RESOURCES["AWS::KMS::Key"] if key == "new" else (key,)
-        tagged = {"Condition": _TAGGED} if key == "new" else {}
+        tagged = {"Condition": TAGGED} if key == "new" else {}
         yield {**_statement("UseKey", of_key - WITHOUT_RESOURCE.keys(), keys), **tagged}
 
 
@@ -141,7 +145,7 @@ def _of_type(kind: str, actions: set[str], boundary: str) -> Iterator[Document]:
     for suffix, some, condition in (
         ("", actions - bounded - own, {}),
         ("WithinBoundary", bounded, {"Condition": within}),
-        ("OfTheStack", own, {"Condition": _TAGGED}),
+        ("OfTheStack", own, {"Condition": TAGGED}),
     ):
         if some:
             yield {**_statement(sid + suffix, some, RESOURCES[kind]), **condition}

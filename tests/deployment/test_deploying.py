@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -22,18 +23,19 @@ from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.settings.settings import parse_settings
 from deploy.__main__ import deploy
-from deploy.existing_names import planned_names
+from deploy.existing_names import NAMES, planned_names
 from deploy.locks import job_modules, locked
 from deploy.preflight import Preflight
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.template_file import with_columns
-from tests.deployment.resolving import ROOT, parameters_of, resources, template
+from tests.deployment.resolving import PSEUDO, ROOT, parameters_of, resources, template
 
 REGION = "eu-central-1"
 BUCKET = "example-artefacts-dev"
 OWN_WHEEL = "ndjson_compactor-0.1.0-cp311-abi3-manylinux_2_28_x86_64.whl"
 FAST = {"Delay": 0, "MaxAttempts": 10}
+POLICY = '{"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}}'
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +109,7 @@ def test_from_plan_to_stack(session: Any, root: Path, capsys: pytest.CaptureFixt
     asked: list[bool] = []
     deploy("dev", Session, confirm=lambda: asked.append(True) or True, root=root)
     again = capsys.readouterr().out
+    assert "exists and is not this stack's" not in again
     assert again.endswith("Nothing to change.\n")
     assert "upload  sha256" not in again
     assert asked == []
@@ -182,7 +185,7 @@ def test_checks_before_a_new_stack(root: Path, capsys: pytest.CaptureFixture[str
     """All that is planned is checked, and what could not be asked is a warning, never a reason to stop."""
     shown = checked(root, capsys)
     for words in (
-        "names            21 of 21 names are free",
+        "names            42 of 42 new names are free",
         "20 wheels for the Python and the glibc of Glue",
         f"{BUCKET} is in this account and region",
         "3 x G.1X, Glue 6.0: up to $0.92 an hour",
@@ -201,14 +204,22 @@ def test_names_that_are_taken(session: Any, root: Path) -> None:
     session.client("iam").create_role(RoleName="compactor-dev-job", AssumeRolePolicyDocument="{}")
     session.client("glue").create_database(DatabaseInput={"Name": "compactor_dev"})
     session.client("logs").create_log_group(logGroupName="/aws-glue/compactor-dev/output")
+    session.client("events").put_rule(Name="compactor-dev-sealer", ScheduleExpression="rate(1 minute)")
+    session.client("iam").create_policy(PolicyName="compactor-dev-operator", PolicyDocument=POLICY)
+    session.client("sns").create_topic(Name="compactor-dev-alarms")
+    session.client("cloudwatch").put_dashboard(DashboardName="compactor-dev", DashboardBody="{}")
     with pytest.raises(SettingsError) as caught:
         deploy("dev", Session, confirm=lambda: True, root=root)
     assert [fault.split()[2] for fault in caught.value.faults] == [
         "example-lake-dev",
         "compactor-dev-events",
-        "compactor-dev-job",
-        "compactor_dev",
+        "compactor-dev-sealer",
         "/aws-glue/compactor-dev/output",
+        "compactor_dev",
+        "compactor-dev-job",
+        "compactor-dev-operator",
+        "compactor-dev-alarms",
+        "compactor-dev",
     ]
     assert kinds(session) == set()
 
@@ -261,7 +272,8 @@ class Quotas:
         (1000, "no", 300, ["ok", "ok"]),
         (10, "no", 300, ["ok", "ok"]),
         (10, "yes", 300, ["fault", "ok", "ok"]),
-        (12, "yes", 300, ["ok", "ok"]),
+        (101, "yes", 300, ["fault", "ok", "ok"]),
+        (102, "yes", 300, ["ok", "ok"]),
         (3, "no", 2, ["warning", "fault"]),
     ],
 )
@@ -271,6 +283,7 @@ def test_quotas(unreserved: int, reserve: str, dpu: float, states: list[str]) ->
         session=None,
         client=lambda _: Quotas(unreserved, dpu),
         account="123456789012",
+        template=template(),
         parameters={**parameters_of("dev"), "ReserveConcurrency": reserve},
         files=(),
         is_new=True,
@@ -297,6 +310,7 @@ def test_a_stack_that_cannot_be_updated(status: str, words: str) -> None:
         session=None,
         client=lambda _: Stacks(),
         account="123456789012",
+        template=template(),
         parameters=parameters_of("dev"),
         files=(),
         is_new=False,
@@ -306,18 +320,40 @@ def test_a_stack_that_cannot_be_updated(status: str, words: str) -> None:
 
 
 def test_every_name_of_the_template_is_checked() -> None:
-    """The names of buckets, queues, tables, functions, roles, logs, job and database are all asked for."""
-    parameters = parameters_of("dev")
-    found = resources(template(), parameters)
-    kinds_asked = {kind for kind, _ in planned_names(parameters)}
-    keys = ("BucketName", "QueueName", "TableName", "FunctionName", "RoleName", "LogGroupName", "Name")
-    named = {
-        (each["Type"], value)
-        for each in found.values()
-        for key, value in {**each["Properties"], **each["Properties"].get("DatabaseInput", {})}.items()
-        if each["Type"] in kinds_asked and key in keys
+    """All named resources are asked for, on every condition, except those within another resource of the stack."""
+    known = {
+        **PSEUDO,
+        **parameters_of("dev"),
+        "KmsKey": "new",
+        "InputBucketIsNew": "no",
+        "InputAccount": "210987654321",
     }
-    assert set(planned_names(parameters)) == named
+    planned = list(planned_names(template(), known))
+    assert len(set(planned)) == len(planned)
+    found = resources(template(), known)
+    named = {each["Type"] for each in found.values() if any("Name" in key for key in each["Properties"])}
+    assert named - NAMES.keys() == {
+        "AWS::Events::EventBusPolicy",
+        "AWS::Lambda::EventInvokeConfig",
+        "AWS::Lambda::EventSourceMapping",
+        "AWS::Lambda::Permission",
+    }, "these name what they belong to"
+    assert {kind for kind, _ in planned} == NAMES.keys() - {"AWS::Glue::Table"}
+    assert ("AWS::Events::Rule", "compactor-dev-input") not in planned
+    assert {"compactor-dev-read-only", "compactor-dev-input", "alias/compactor-dev", "compactor-dev-alarms"} <= {
+        name for _, name in planned
+    }
+    for kind, path in NAMES.items():
+        unchangeable = created_once(kind)
+        assert "/properties/" + path in unchangeable or "/properties/DatabaseName" in unchangeable, kind
+
+
+def created_once(kind: str) -> list[str]:
+    """The properties that AWS's schema of a type does not let change."""
+    folder = files("cfnlint.data.schemas")
+    name = json.loads(folder.joinpath("providers", "us-east-1.json").read_text())[kind]
+    listed: list[str] = json.loads(folder.joinpath("resources", f"{name}.json").read_text())["createOnlyProperties"]
+    return listed
 
 
 def test_without_a_bucket_for_artefacts(session: Any, root: Path) -> None:

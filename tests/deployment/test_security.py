@@ -250,12 +250,14 @@ def test_what_deploying_takes(checkout: Path) -> None:
     boundary = f"arn:aws:iam::{ACCOUNT}:policy/boundary"
     given.write_text(json.dumps({**json.loads(given.read_text()), "KmsKey": "new", "PermissionsBoundary": boundary}))
     found = policies("dev", ACCOUNT, checkout)
-    deployer = [each for name, each in found.items() if name != "key"]
+    deployer = [each for name, each in found.items() if name.startswith("deployer-")]
+    assert len("".join(json.dumps(found["check"]).split())) <= POLICY_CHARACTERS
+    assert "${" not in json.dumps(found["check"])
     assert all(len("".join(json.dumps(each).split())) <= POLICY_CHARACTERS for each in deployer)
     listed = [each for policy in deployer for each in policy["Statement"]]
     assert len({each["Sid"] for each in listed}) == len(listed)
     assert [each["Sid"] for each in listed if "${" in json.dumps(each)] == []
-    assert [each["Sid"] for each in listed if each["Resource"] == ["*"]] == ["Anywhere"]
+    assert [each["Sid"] for each in listed if each["Resource"] == ["*"]] == ["Quotas", "Anywhere"]
     within = {action for each in listed if boundary in json.dumps(each.get("Condition")) for action in each["Action"]}
     assert within == {"iam:CreateRole", "iam:PutRolePolicy", "iam:PutRolePermissionsBoundary"}
     granted = {action for each in listed for action in each["Action"]}

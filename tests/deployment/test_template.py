@@ -188,9 +188,9 @@ def test_one_sealer_and_one_control_plane(found: dict[str, Document]) -> None:
 
 
 def test_a_new_account_has_enough_concurrency(environment: str) -> None:
-    """No execution is reserved unless asked for: Lambda refuses what leaves fewer than 10 unreserved.
+    """No execution is reserved unless asked for: Lambda refuses what leaves fewer than 100 unreserved.
 
-    That is the whole quota of a new account: "Lambda quotas" and "Configuring reserved concurrency" of AWS.
+    A new account has fewer than that in all: "Lambda quotas" and PutFunctionConcurrency of AWS.
     """
     for wish, reserved in (("no", {}), ("yes", {"SealerFunction": 1, "ControlFunction": 1})):
         found = resources(template(), parameters_of(environment) | {"ReserveConcurrency": wish})

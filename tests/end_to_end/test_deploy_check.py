@@ -1,11 +1,13 @@
 """`compactor deploy check` on a stand-in for AWS, with the functions and the job as they are deployed."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,8 +25,13 @@ from compactor.settings.toml import toml_of
 from compactor.wiring.app import App
 from compactor.wiring.canary import canary_checker
 from compactor.wiring.functions import build_messages, forget_components, seal_parts
+from deploy.resolved import Resolver, pseudo_parameters
+from deploy.rights.check import check_statements
+from tests.deployment.test_people import Iam, iam
 from tests.support.aws_stand_in import REGION
 from tests.support.fakes import PlainEngine
+
+__all__ = ["iam"]  # a fixture
 
 RAW, LAKE = "check-raw", "check-lake"
 EARLY = "2000-01-01"
@@ -107,10 +114,41 @@ def deployment(aws_endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     forget_components()
 
 
-def test_a_file_becomes_a_row_and_nothing_is_left(deployment: Deployment) -> None:
-    """Each hop is shown with its time; afterwards neither input, row nor record of the file is there, and no column."""
-    with deployment.at_work():
-        result = deployment.check()
+def test_a_file_becomes_a_row_and_nothing_is_left(
+    deployment: Deployment,
+    iam: Iam,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each hop is shown with its time; afterwards neither input, row nor record of the file is there, and no column.
+
+    The check makes only calls that the policy allows which `make policies` writes for it.
+    """
+    settings = load_settings(deployment.folder / "config" / "dev.toml", {})
+    known: dict[str, str | None] = {
+        **pseudo_parameters(REGION, "123456789012"),
+        **dict.fromkeys(("WorkBucketName", "LakeBucketName", "ClaimsTableName"), LAKE),
+        **{f"{name.title()}Prefix": name for name in ("manifests", "state", "output")},
+        "PendingPrefix": "state/pending",
+        "InputBucketName": RAW,
+        "InputPrefix": "",
+    }
+    resolver = Resolver({"Conditions": {}}, known)
+    statements = [
+        {**each, "Resource": [resolver.value({"Fn::Sub": place}).rpartition("table/")[2] for place in each["Resource"]]}
+        for each in check_statements(settings, key="", input_key="")
+    ]
+
+    def work(_: float) -> None:
+        iam.statements = None
+        deployment.step()
+        iam.statements = statements
+
+    monkeypatch.setattr("compactor.wiring.canary.time", SimpleNamespace(sleep=work, monotonic=time.monotonic))
+    iam.statements = statements
+    result = deployment.check()
+    iam.statements = None
+    assert iam.refused == []
+    assert {action for each in statements for action in each["Action"]} == iam.used
     assert result.exit_code == 0, result.output
     shown = [line.partition(" s  ")[2] for line in result.stdout.splitlines()]
     assert shown[0] == "the file is in the input"

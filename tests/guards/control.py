@@ -97,4 +97,32 @@ CONTROL = (
         "if True]",
         (_CONTROL_SHELL,),
     ),
+    Guard(
+        "what cannot be read is told only if it lasts",
+        "control/notices.py",
+        "if about not in told and about not in record.passing)",
+        "if False)",
+        (_CONTROL_SHELL,),
+    ),
+    Guard(
+        "no alarm counts as over while something cannot be read",
+        "control/notices.py",
+        "        if unread:\n",
+        "        if False:\n",
+        (_CONTROL_SHELL,),
+    ),
+    Guard(
+        "refused starts are over with the start that is accepted",
+        "control/plane.py",
+        "        if seen.refusals is not None:\n",
+        "        if False:\n",
+        (_CONTROL_SHELL,),
+    ),
+    Guard(
+        "a deployment that repairs the job closes the breaker",
+        "control/gathering.py",
+        "self.job.defined_at) if has_failures else None",
+        "self.job.defined_at) if False else None",
+        (_CONTROL_SHELL,),
+    ),
 )

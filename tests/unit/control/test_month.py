@@ -1,217 +1,132 @@
-"""A month of the control plane on a fake clock: Glue's restarts and outage, crashes, a crash loop, hangs."""
+"""Months of the control plane, with crashes, hangs, a bad release and its repair, refusals, throttling and outages."""
 
-import random
+import os
 import sys
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
-from compactor.adapters.memory.glue import MemoryGlue
-from compactor.control.runs import JobRun, JobState
-from compactor.core.errors import StoreUnavailable
-from compactor.core.records import RecentCommit
-from tests.support.recent_commits import recent_commit
-from tests.unit.control.test_plane import LAYOUT, Scene
+from compactor.control.alarms import MANY_REFUSALS
+from tests.support.glue_service import STARTING_SECONDS, STOPPING_SECONDS
+from tests.unit.control.month import DAYS, DEFINITIONS, Month
 
-START = datetime(2026, 3, 1, tzinfo=UTC)  # a Sunday
-DAYS = 30
-TICK_SECONDS = 60
-QUIET_MINUTES = 10
-STARTING_SECONDS = 90
-STOPPING_SECONDS = 30
-SLACK_SECONDS = 4 * TICK_SECONDS  # one check to see it, one for the last heartbeat to age, one to act, one to start
-LOOP = (START + timedelta(days=10, hours=3), START + timedelta(days=10, hours=9))
-AWAY = (START + timedelta(days=16, hours=14), START + timedelta(days=16, hours=17))
-LOST_RESTART_WEEK = 2
+SEEDS = [*range(10)] if (asked := os.environ.get("MONTHS")) is None else [*range(int(asked))]
+"""More months: `MONTHS=200 pytest tests/unit/control/test_month.py`."""
+
+SLACK_SECONDS = 5 * 60  # to see it, for the last heartbeat to age, to act, to start, and for a call that is throttled
+BEGAN = STARTING_SECONDS + SLACK_SECONDS
+HOUR = timedelta(hours=1)
 
 
-@dataclass(slots=True)
-class Outage:
-    """A time without a job at work.
-
-    Attributes:
-        cause: What began it.
-        began: When.
-        curable_from: When a start could first have helped.
-    """
-
-    cause: str
-    began: datetime
-    curable_from: datetime
-
-
-@dataclass(slots=True)
-class Account:
-    """What happened in the month."""
-
-    events: dict[str, int] = field(default_factory=dict)
-    longest_seconds: dict[str, float] = field(default_factory=dict)
-    most_living: int = 0
-    down_seconds: float = 0.0
-    starts_in_loop: int = 0
-
-    def count(self, event: str) -> None:
-        self.events[event] = self.events.get(event, 0) + 1
-
-    def end(self, outage: Outage, now: datetime) -> None:
-        seconds = (now - outage.curable_from).total_seconds()
-        self.longest_seconds[outage.cause] = max(seconds, self.longest_seconds.get(outage.cause, 0.0))
-
-
-class Month:
-    """Glue, the job and the world around them, minute by minute while anything goes on.
-
-    Args:
-        seed: Of all chances.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self.chance = random.Random(seed)
-        self.scene = Scene(maintenance_window="Sun:10")
-        self.scene.clock.set(START)
-        # Its lock is loose, so that only the decisions keep a second run from being started.
-        self.scene.glue = MemoryGlue(
-            self.scene.clock,
-            max_concurrent_runs=3,
-            starting_seconds=STARTING_SECONDS,
-            stopping_seconds=STOPPING_SECONDS,
-        )
-        self.account = Account()
-        self.hung: set[str] = set()
-        self.outage: Outage | None = Outage("first start", START, START)
-        self.delivered: list[str] = []
-        self.next_commit_at = START
-        minutes = range(60, DAYS * 1440)
-        self.crashes = {START + timedelta(minutes=at) for at in self.chance.sample(minutes, 25)}
-        self.crashes.add(AWAY[0] + timedelta(minutes=20))
-        self.hangs = {START + timedelta(days=day, hours=5) for day in (5, 12, 23)}
-        self.restarts = {
-            START + timedelta(weeks=week, hours=10, minutes=self.chance.randrange(170)) for week in range(5)
-        }
-
-    def live(self) -> Account:
-        now = START
-        while now < START + timedelta(days=DAYS):
-            self.scene.clock.set(now)
-            self.happen(now)
-            self.work(now)
-            before = len(self.scene.glue.started)
-            self.check(now)
-            self.account.starts_in_loop += (LOOP[0] <= now < LOOP[1]) * (len(self.scene.glue.started) - before)
-            self.account.most_living = max(self.account.most_living, len(self.scene.glue.living()))
-            now += timedelta(minutes=1 if self.is_eventful(now) else QUIET_MINUTES)
-        return self.account
-
-    def is_eventful(self, now: datetime) -> bool:
-        """Whether something happens now or soon; in between, fewer checks save time and find the same."""
-        soon = {now + timedelta(minutes=at) for at in range(1, QUIET_MINUTES + 1)}
-        is_planned = soon & (self.crashes | self.hangs | self.restarts | {LOOP[0], AWAY[0]})
-        return self.outage is not None or bool(is_planned) or LOOP[0] <= now < LOOP[1] or AWAY[0] <= now < AWAY[1]
-
-    def check(self, now: datetime) -> None:
-        plane = self.scene.plane()
-        if AWAY[0] <= now < AWAY[1]:
-            with self.scene.glue.trouble(StoreUnavailable("Glue is away")):
-                plane.check()
-        else:
-            plane.check()
-
-    def happen(self, now: datetime) -> None:
-        """What befalls the run that lives."""
-        run = next(iter(self.scene.glue.living()), None)
-        if run is None:
-            return
-        if now in self.restarts:
-            is_lost = (now - START).days // 7 == LOST_RESTART_WEEK
-            self.scene.glue.expire(run.run_id, restart_after_seconds=None if is_lost else self.chance.randrange(300))
-            self.falls("lost restart" if is_lost else "restart by Glue", now)
-        elif now in self.crashes:
-            self.crash(run, "crash", now)
-        elif now in self.hangs and run.state is JobState.RUNNING:
-            self.hung.add(run.run_id)
-            self.falls("hang", now)
-        elif LOOP[0] <= now < LOOP[1] and run.state is JobState.RUNNING and run.run_id not in self.hung:
-            self.crash(run, "crash loop", now)
-
-    def crash(self, run: JobRun, cause: str, now: datetime) -> None:
-        self.scene.glue.end(run.run_id, JobState.FAILED, cause)
-        self.falls(cause, now)
-
-    def falls(self, cause: str, now: datetime) -> None:
-        self.account.count(cause)
-        curable_from = LOOP[1] if cause == "crash loop" else now
-        if AWAY[0] <= now < AWAY[1]:
-            cause, curable_from = "outage of Glue", AWAY[1]
-        if self.outage is None or self.outage.cause != "crash loop":
-            self.outage = Outage(cause, now, curable_from)
-
-    def work(self, now: datetime) -> None:
-        """A manifest comes each minute; a run that works takes all of them and sends a heartbeat."""
-        store, layout = self.scene.memory, LAYOUT
-        uri = layout.manifest(f"m{now:%Y%m%d%H%M}")
-        store.put(uri, b"{}")
-        self.delivered.append(uri)
-        run = next(iter(self.scene.glue.living()), None)
-        if run is None or run.state is not JobState.RUNNING or run.run_id in self.hung:
-            self.account.down_seconds += TICK_SECONDS
-            return
-        if self.outage is not None:
-            self.account.end(self.outage, now)
-            self.outage = None
-            self.scene.sources().runs.forget_dead()  # as every run does when it begins
-        self.scene.beat(run.run_id)
-        store.delete(self.delivered)
-        self.delivered.clear()
-        if now >= self.next_commit_at:
-            self.next_commit_at = now + timedelta(minutes=30)
-            store.put(layout.recent(now.hour % 2), commit_at(now).model_dump_json().encode())
-
-
-def commit_at(now: datetime) -> RecentCommit:
-    return recent_commit(now, input_bytes=1_000_000, seconds=30.0)
-
-
-@pytest.mark.parametrize("seed", [1])
-def test_a_month(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """Never two runs; every outage ends within the policy's time; the number of starts is bounded."""
-    month = Month(seed)
-    account = month.live()
+def bounds(month: Month) -> dict[str, float]:
+    """The longest time that each cause may keep the job down, after it could have been cured."""
     policy = month.scene.policy
-    began = STARTING_SECONDS + SLACK_SECONDS
-    bounds = {
-        "first start": began,
-        "restart by Glue": 300 + began,
-        "lost restart": policy.expired_grace_seconds + began,
-        "crash": policy.backoff_longest_seconds + began,
-        "crash loop": policy.breaker_cooldown_seconds + began,
-        "hang": policy.start_grace_seconds + policy.hang_seconds + STOPPING_SECONDS + began,
-        "outage of Glue": policy.backoff_longest_seconds + began,
+    backoff, cooldown = policy.backoff_longest_seconds, policy.breaker_cooldown_seconds
+    return {
+        "first start": BEGAN,
+        "restart by Glue": 300 + BEGAN,
+        "lost restart": policy.expired_grace_seconds + BEGAN,
+        "crash": backoff + BEGAN,
+        "crash loop": cooldown + BEGAN,
+        "hang": policy.start_grace_seconds + policy.hang_seconds + STOPPING_SECONDS + BEGAN,
+        "outage of Glue": backoff + BEGAN,
+        "throttling": backoff + BEGAN,
+        "refused starts": backoff + BEGAN,
+        "deleted job": BEGAN,
+        "bad release": BEGAN,  # a repair closes the breaker: no hour until the next trial
+        "drain": (policy.expired_grace_seconds if policy.maintenance_window else 0) + BEGAN,
+        "timeout": BEGAN,
     }
-    happened = account.events
-    loop_seconds = (LOOP[1] - LOOP[0]).total_seconds()
-    most_in_loop = policy.breaker_failures + loop_seconds / policy.breaker_cooldown_seconds + 1
-    most_starts = 1 + happened["crash"] + happened["hang"] + happened["lost restart"] + most_in_loop + 1
-    with capsys.disabled():
-        sys.stdout.write(f"\n{figures(month, bounds, most_starts=most_starts, most_in_loop=most_in_loop)}\n")
-    assert account.most_living == 1
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def month(request: pytest.FixtureRequest) -> Month:
+    """A month that was lived; its seed chooses also how its runs end."""
+    seed = int(request.param)
+    made = Month(seed, list(DEFINITIONS)[seed % len(DEFINITIONS)])
+    made.live()
+    return made
+
+
+def test_every_outage_ends_in_time(month: Month) -> None:
+    """After what kept the job down is over, it is back at work within the policy's time for each cause."""
+    allowed = bounds(month)
     assert month.outage is None
-    assert set(account.longest_seconds) == set(bounds)
-    for cause, seconds in account.longest_seconds.items():
-        assert seconds <= bounds[cause], cause
-    assert account.starts_in_loop <= most_in_loop
-    assert len(month.scene.glue.started) <= most_starts
+    for cause, seconds in month.account.longest_seconds.items():
+        assert seconds <= allowed[cause], cause
 
 
-def figures(month: Month, bounds: dict[str, float], *, most_starts: float, most_in_loop: float) -> str:
-    """What happened, against what may."""
-    account, scene = month.account, month.scene
-    starts = f"{len(scene.glue.started)} starts (at most {most_starts:.0f})"
-    looped = f"{account.starts_in_loop} of them in the crash loop (at most {most_in_loop:.0f})"
-    down = f"down for {account.down_seconds / 3600:.1f} h"
-    told = f"{len(scene.notifier.messages)} messages"
-    lines = [f"{DAYS} days: {starts}, {looped}; {account.most_living} run at once; {down}; {told}"]
-    for cause, seconds in account.longest_seconds.items():
-        times = account.events.get(cause, 1)
-        lines.append(f"  {cause}: {times}, longest {seconds / 60:.0f} min (at most {bounds[cause] / 60:.0f})")
-    return "\n".join(lines)
+def test_there_is_never_a_second_run(month: Month) -> None:
+    """No start was made while a run lived, nor before a restart by Glue, although the lock of this Glue is loose."""
+    assert [living for _, living in month.glue.started if living] == []
+    assert month.account.most_living == 1
+
+
+def test_starts_are_bounded(month: Month) -> None:
+    """In no hour are there more starts than failures open the breaker, and one; a month has few in all."""
+    starts = [at for at, _ in month.glue.started]
+    policy = month.scene.policy
+    assert max(in_an_hour(starts)) <= policy.breaker_failures + 1
+    for start, end in (month.loop, month.bad):
+        trials = (end - start).total_seconds() / policy.breaker_cooldown_seconds
+        assert sum(start <= at < end for at in starts) <= policy.breaker_failures + trials + 1
+    assert len(starts) <= month.most_starts()
+    first, *others = [at for at in starts if month.bad[0] <= at < month.bad[1]]
+    for failures, (before, at) in enumerate(pairwise([first, *others][: policy.breaker_failures])):
+        assert (at - before).total_seconds() >= policy.backoff_first_seconds * 2**failures
+    refused = max(in_an_hour(month.glue.refusals), default=0)
+    assert refused <= (month.held[1] - month.held[0]) / timedelta(minutes=1)
+
+
+def test_people_hear_of_what_lasts(month: Month) -> None:
+    """Crash loops, refused starts and a job that is gone are alarms in time, each told once and not every minute."""
+    told = month.account.told
+    for start, end in (month.loop, month.bad):
+        assert any(start <= at < end for at in told["crash_loop"])
+    if max(in_an_hour(month.glue.refusals), default=0) > MANY_REFUSALS:
+        [at] = told["starts_refused"]
+        assert at <= month.glue.refusals[MANY_REFUSALS] + timedelta(minutes=2)
+    assert any(month.gone[0] <= at < month.gone[1] for at in told["unknown_glue"])
+    assert month.account.raised == set()
+    assert len(month.scene.notifier.messages) <= 2 * len(month.glue.started) + len(month.events)
+
+
+def test_no_run_ends_at_its_timeout(month: Month) -> None:
+    """A run is asked to stop before Glue would kill it, unless Glue was not to be reached then."""
+    ended = [run.ended_at for run in month.glue.runs.values() if run.state == "TIMEOUT"]
+    spans = (month.away, month.busy)
+    assert [at for at in ended if at and not any(start <= at < end + HOUR for start, end in spans)] == []
+
+
+def test_manifests_wait_no_longer_than_the_longest_outage(month: Month) -> None:
+    """The age of the oldest manifest is bounded by what keeps the job down, and by nothing else."""
+    spans = (month.loop, month.away, month.bad, month.held, month.gone, month.busy)
+    longest = max((end - start).total_seconds() for start, end in spans)
+    assert month.account.oldest_seconds <= longest + max(bounds(month).values())
+
+
+def test_a_seed_is_replayed() -> None:
+    """The same seed is the same month, so that a failure can be looked at again."""
+    one, other = Month(3, "timeout"), Month(3, "timeout")
+    assert one.events == other.events
+    one.live(days=3)
+    other.live(days=3)
+    assert one.account == other.account
+    assert one.glue.started == other.glue.started
+
+
+def test_figures(month: Month, capsys: pytest.CaptureFixture[str]) -> None:
+    """What happened in the month, for people."""
+    account = month.account
+    lines = [f"{cause} {seconds / 60:.0f} min" for cause, seconds in sorted(account.longest_seconds.items())]
+    with capsys.disabled():
+        starts, down = len(month.glue.started), account.down_seconds / 3600
+        told = f"down for {down:.1f} h, {len(month.scene.notifier.messages)} messages, {account.checks} checks"
+        sys.stdout.write(f"\n{DAYS} days by {month.ends}: {starts} starts, {told}; {', '.join(lines)}\n")
+    assert account.longest_seconds
+
+
+def in_an_hour(moments: list[datetime]) -> Iterator[int]:
+    return (sum(at <= other < at + HOUR for other in moments) for at in moments)

@@ -12,7 +12,7 @@ from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
 from compactor.control.plane import Check, ControlPlane
 from compactor.control.runs import JobState
-from compactor.control.snapshot import QueueDepth, Source
+from compactor.control.snapshot import QueueDepth, Refusals, Source
 from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
 from compactor.core.layout import Layout
 from compactor.core.ports import ObjectStore, ProcessName
@@ -173,7 +173,7 @@ def test_everything_is_seen() -> None:
     scene.beat()
     sources = scene.sources()
     sources.runs.ask_to_stop("a")
-    seen = sources.snapshot(scene.clock.now())
+    seen = sources.snapshot(scene.clock.now(), scene.policy)
     assert (seen.queue, seen.queue_oldest_seconds, seen.dead_letters) == (QueueDepth(5, 2), 33.0, 1)
     assert seen.backlog == Backlog(2, 90.0)
     assert seen.heartbeats is not None
@@ -188,7 +188,7 @@ def test_commits_are_seen() -> None:
     harness.deliver("m1", GOOD)
     harness.run_once()
     scene = Scene(harness.store)
-    [commit] = scene.sources().snapshot(scene.clock.now()).recent or ()
+    [commit] = scene.sources().snapshot(scene.clock.now(), scene.policy).recent or ()
     assert commit.manifest_id == "m1"
 
 
@@ -196,8 +196,8 @@ def test_an_empty_queue_has_no_age() -> None:
     """The age is measured minutes late; of a queue that is empty by now it is 0."""
     scene = Scene()
     scene.queue.age_seconds = 500.0
-    assert scene.sources().snapshot(scene.clock.now()).queue_oldest_seconds == 0.0
-    nothing = scene.sources(queue=None, dead_letter_queue=None).snapshot(scene.clock.now())
+    assert scene.sources().snapshot(scene.clock.now(), scene.policy).queue_oldest_seconds == 0.0
+    nothing = scene.sources(queue=None, dead_letter_queue=None).snapshot(scene.clock.now(), scene.policy)
     assert (nothing.queue, nothing.queue_oldest_seconds, nothing.dead_letters) == (None, None, None)
 
 
@@ -207,7 +207,7 @@ def test_each_source_fails_alone() -> None:
     scene.deliver()
     with scene.glue.trouble():
         checked = scene.check(queue=BrokenQueue(), dead_letter_queue=BrokenQueue())
-    unknown = {Source.GLUE, Source.DEFINITION, Source.QUEUE, Source.QUEUE_AGE, Source.DEAD_LETTERS}
+    unknown = {Source.GLUE, Source.QUEUE, Source.QUEUE_AGE, Source.DEAD_LETTERS}
     assert set(checked.snapshot.unknown) == unknown
     assert checked.snapshot.backlog is not None
     [values] = scene.metrics.emitted
@@ -339,6 +339,31 @@ def test_a_deployment_closes_the_breaker() -> None:
     assert len(scene.glue.living()) == 1
 
 
+def test_the_definition_is_asked_for_only_after_a_failure() -> None:
+    """GetJob is a call a minute that decides nothing as long as no failed run counts."""
+
+    class AskedGlue(MemoryGlue):
+        asked = 0
+
+        def defined_at(self) -> Any:
+            self.asked += 1
+            return super().defined_at()
+
+    scene = Scene()
+    scene.glue = glue = AskedGlue(scene.clock)
+    scene.check()
+    scene.minutes(40)
+    assert glue.asked == 0
+    glue.end(glue.started[-1], JobState.FAILED)
+    scene.minutes(3, alive=False)
+    assert glue.asked == 3, "it delays the next start, and then counts until that run has worked for a while"
+    scene.minutes(40)
+    before = glue.asked
+    scene.minutes(5)
+    assert glue.asked == before
+    assert before < 40
+
+
 def test_people_are_notified_once_per_change() -> None:
     """A message is sent when an alarm comes and when it goes, not in between, however its figures change."""
     scene = Scene()
@@ -356,6 +381,59 @@ def test_people_are_notified_once_per_change() -> None:
     scene.minutes(2)
     assert [subject for subject, _ in scene.notifier.messages[1:]] == ["job: all is well again"]
     assert scene.notifier.messages[1][1].startswith("Right again:\n- 1 S3 event")
+
+
+def test_what_cannot_be_read_is_told_if_it_lasts() -> None:
+    """One check that Glue throttles is no news; two in a row are, and what was wrong before does not count as over."""
+    scene = Scene()
+    scene.check()
+    scene.minutes(2)
+    scene.dead_letters.waiting = 1
+    scene.minutes(1)
+    scene.notifier.messages.clear()
+    for _ in range(3):
+        with scene.glue.trouble():
+            scene.minutes(1)
+        scene.minutes(1)
+    assert scene.notifier.messages == []
+    with scene.glue.trouble():
+        checks = [*scene.minutes(3), scene.check(dead_letter_queue=BrokenQueue())]
+    assert all("unknown_glue" in each.alarms for each in checks)
+    [(_, text)] = scene.notifier.messages
+    assert text.startswith("Wrong now:\n- Glue's run history could not be read")
+    assert LETTER in text
+    scene.minutes(1)
+    assert len(scene.notifier.messages) == 2
+    assert "Right again:\n- Glue's run history" in scene.notifier.messages[-1][1]
+    assert f"Still wrong:\n- {LETTER}" in scene.notifier.messages[-1][1]
+
+
+def test_refused_starts_are_over_with_the_start_that_is_accepted() -> None:
+    """A job that is deleted later takes its runs with it, and no one hears again of refusals of long ago."""
+
+    class HeldGlue(MemoryGlue):
+        def start(self) -> str | None:
+            return None
+
+    scene = Scene()
+    scene.glue = HeldGlue(scene.clock)
+    scene.minutes(8, alive=False)
+    scene.glue = MemoryGlue(scene.clock)
+    assert "starts_refused" not in scene.minutes(2, alive=False)[-1].alarms
+    scene.glue = MemoryGlue(scene.clock)  # made anew, without a history
+    assert scene.check().alarms == {}
+    assert scene.plane().preview().snapshot.refusals is None
+
+
+def test_a_record_of_refusals_that_cannot_be_ended() -> None:
+    """The start counts all the same."""
+    scene = Scene()
+    scene.sources().keep_refusals(Refusals(2, scene.clock.now()))
+    faulty = FaultyStore(scene.memory)
+    faulty.unavailable_at(1, "put")
+    scene.store = faulty
+    checked = scene.check()
+    assert (checked.done, checked.failed) == (("run jr_000001 was started: no run is on record",), ())
 
 
 def test_a_message_that_did_not_go_out_is_repeated() -> None:

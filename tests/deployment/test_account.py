@@ -1,0 +1,219 @@
+"""The stand-in for an account refuses what AWS refuses; the template is refused nothing, whatever its parameters."""
+
+import gzip
+import html
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import botocore
+import pytest
+
+from deploy.preflight import Preflight, Result, faults_of
+from deploy.resolved import Document
+from deploy.stack import DeploymentError
+from tests.deployment.deployments import NAME, Deployment
+from tests.deployment.resolving import parameters_of, template
+from tests.deployment.test_drift import drop, put
+from tests.support.aws_account.account import Account
+from tests.support.aws_account.glue_rules import ignored, not_installed
+from tests.support.aws_account.resource import Resource
+from tests.support.aws_account.rules import RULES, Refused
+
+OTHER = "210987654321"
+LAKE = "example-lake-dev"
+
+Change = Callable[[Document], None]
+
+
+def a_circle(document: Document) -> None:
+    document["Resources"]["EventQueuePolicy"]["DependsOn"] = "InputBucket"
+
+
+def without_owner(document: Document) -> None:
+    del document["Resources"]["DataKey"]["Properties"]["KeyPolicy"]["Statement"][0]
+
+
+def a_long_policy(document: Document) -> None:
+    statements = document["Resources"]["OperatorPolicy"]["Properties"]["PolicyDocument"]["Statement"]
+    statements += [{**statements[0], "Sid": f"More{number}"} for number in range(30)]
+
+
+REFUSED: list[tuple[str, Change, dict[str, str], Account]] = [
+    ("name is taken", lambda _: None, {}, Account(resources=[Resource("AWS::IAM::Role", f"{NAME}-job", {})])),
+    ("bucket is taken", lambda _: None, {}, Account(buckets_of_others={LAKE})),
+    ("property", put("EventQueue/Properties/MaxRetry", 0), {}, Account()),
+    ("property", drop("Job/Properties/Command"), {}, Account()),
+    ("property", put("BuilderEventSource/Properties/Id", "x"), {}, Account()),
+    ("parameter", lambda _: None, {"LogDays": "8"}, Account()),
+    ("parameter", lambda _: None, {"MaxWorkers": "1"}, Account()),
+    ("parameter", lambda _: None, {"MaintenanceWindow": "Sunday"}, Account()),
+    ("dependency", a_circle, {}, Account()),
+    ("unreserved executions", lambda _: None, {"ReserveConcurrency": "yes"}, Account(concurrency=101)),
+    ("code is missing", put("SealerFunction/Properties/Code/S3Key", "none.zip"), {}, Account()),
+    ("visibility timeout", put("EventQueue/Properties/VisibilityTimeout", 60), {}, Account()),
+    ("batching window", drop("BuilderEventSource/Properties/MaximumBatchingWindowInSeconds"), {}, Account()),
+    ("notification", drop("InputBucket/DependsOn"), {}, Account()),
+    ("key of a log group", put("BuilderLogs/Properties/LogGroupName", "/other"), {"KmsKey": "new"}, Account()),
+    ("key policy", without_owner, {"KmsKey": "new"}, Account()),
+    ("length of a policy", a_long_policy, {}, Account()),
+    ("timeout", put("Job/Properties/Timeout", 10080), {}, Account()),
+    ("Glue version", lambda _: None, {}, Account(glue_versions=("5.0", "5.1"))),
+    ("worker type", put("Job/Properties/WorkerType", "Z.2X"), {}, Account()),
+    ("capacity", put("Job/Properties/MaxCapacity", 3), {}, Account()),
+    ("reserved argument", put("Job/Properties/DefaultArguments/--JOB_NAME", "x"), {}, Account()),
+    ("reserved argument", put("Job/Properties/DefaultArguments/--conf", "x"), {}, Account()),
+]
+
+IGNORED: list[tuple[str, dict[str, Any]]] = [
+    ("window beside a timeout", {"Timeout": 10079, "MaintenanceWindow": "Sun:10"}),
+    ("unknown argument", {"DefaultArguments": {"--enable-autoscaling": "true"}}),
+    ("argument of another version", {"DefaultArguments": {"--python-virtual-env-storage-prefix": "s3://b/"}}),
+]
+
+MODULES = [
+    ("s3://b/orjson-3.11-cp313-cp313-manylinux_2_17_x86_64.manylinux2014_x86_64.whl", ""),
+    ("s3://b/own-1-cp311-abi3-manylinux_2_28_x86_64.whl,s3://b/six-1-py2.py3-none-any.whl,requests==2.32", ""),
+    ("s3://b/own-1-cp311-abi3-manylinux_2_35_x86_64.whl", "needs glibc 2.35, and Glue has 2.34"),
+    ("s3://b/orjson-3.11-cp312-cp312-manylinux_2_17_x86_64.whl", "is for cp312, and Glue 6.0 has cp313"),
+]
+
+ELSEWHERE = {
+    "bucket is not empty",
+    "replacement of a named resource",
+    "capability",
+    "state of the stack",
+    "environment",
+    "files of Glue",
+    "metrics that are not read",
+}
+"""Rules that other tests try: here, in `test_first_deployment.py` and in `test_twelve.py`."""
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"KmsKey": "new"},
+        {"KmsKey": "new", "InputBucketIsNew": "no", "InputAccount": OTHER},
+        {"GlueVersion": "5.1", "MaintenanceWindow": "Sun:10", "JobTimeoutMinutes": "0"},
+        {"ReserveConcurrency": "yes", "InputPrefix": "raw/", "AlarmEmail": "a@example.com"},
+    ],
+    ids=lambda given: "-".join(given) or "dev",
+)
+def test_the_template_is_refused_nothing(parameters: dict[str, str]) -> None:
+    """Whatever the parameters, the stack is created, and a change of the parameters changes it."""
+    deployment = Deployment()
+    deployment.deploy(parameters=parameters)
+    assert deployment.status == "CREATE_COMPLETE"
+    deployment.deploy(parameters={**parameters, "BuilderConcurrency": "3"})
+    assert deployment.status == "UPDATE_COMPLETE"
+
+
+@pytest.mark.parametrize(("rule", "change", "parameters", "account"), REFUSED, ids=[case[0] for case in REFUSED])
+def test_what_is_refused(rule: str, change: Change, parameters: dict[str, str], account: Account) -> None:
+    """The deployment fails by the rule, and leaves nothing of its own in the account."""
+    document = template()
+    change(document)
+    before = list(account.resources)
+    with pytest.raises(DeploymentError, match=re.escape(f"[{rule}]")):
+        Deployment(account).deploy(document, parameters)
+    assert account.resources == before
+
+
+@pytest.mark.parametrize(("rule", "properties"), IGNORED, ids=[case[0] for case in IGNORED])
+def test_what_glue_ignores(rule: str, properties: dict[str, Any]) -> None:
+    """What Glue takes and does not do is named."""
+    job = {"GlueVersion": "5.1", "DefaultArguments": {"--CONFIG": "s3://b/c"}, **properties}
+    assert [name for name, _ in ignored(job, '"--CONFIG"')] == [rule]
+
+
+@pytest.mark.parametrize(("modules", "words"), MODULES)
+def test_what_a_run_cannot_install(modules: str, words: str) -> None:
+    """Wheels have to be for the Python and the glibc of the version of Glue."""
+    job = {"GlueVersion": "6.0", "DefaultArguments": {"--additional-python-modules": modules}}
+    assert [message.endswith(words) for _, message in not_installed(job)] == ([True] if words else [])
+
+
+def test_every_rule_is_tried() -> None:
+    """There is no rule that no test breaks."""
+    assert {rule for rule, *_ in (*REFUSED, *IGNORED)} | ELSEWHERE == RULES.keys()
+    with pytest.raises(KeyError):
+        Refused("no rule", "")
+
+
+@cache
+def model(service: str) -> str:
+    """The text of botocore's model of a service, which is AWS's own, without its markup."""
+    [*_, path] = sorted((Path(botocore.__file__).parent / "data" / service).glob("*/service-2.json.gz"))
+    text = re.sub(r"<[^>]+>", "", gzip.decompress(path.read_bytes()).decode())
+    return " ".join(html.unescape(text.replace('\\"', '"')).split())
+
+
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.model])
+def test_the_sentences_of_the_api_are_there(name: str) -> None:
+    """What is cited from AWS's API is in its model."""
+    assert RULES[name].sentence in model(RULES[name].model)
+
+
+@pytest.mark.parametrize(
+    ("account", "parameters", "words"),
+    [
+        (Account(), {}, ""),
+        (Account(buckets_of_others={LAKE}), {}, "not checked"),
+        (
+            Account(resources=[Resource("AWS::IAM::Role", f"{NAME}-job", {})]),
+            {},
+            "AWS::IAM::Role compactor-dev-job exists",
+        ),
+        (Account(concurrency=101), {"ReserveConcurrency": "yes"}, "101 unreserved executions: set ReserveConcurrency"),
+    ],
+    ids=["nothing", "bucket of another account", "name", "quota"],
+)
+def test_the_checks_before_a_deployment_foresee_it(account: Account, parameters: dict[str, str], words: str) -> None:
+    """What CloudFormation would fail by, and a call can tell before, is told before."""
+    results = looked_at(Deployment(account), parameters, is_new=True)
+    told = [each.found for each in results if each.state != "ok"]
+    assert [words in each for each in told] == ([True] if words else []), told
+    assert bool(faults_of(results)) is (bool(words) and words != "not checked")
+
+
+def test_the_checks_before_an_update_foresee_it() -> None:
+    """A stack keeps its names; one that a change adds, and that is taken, is a warning, and the update would fail."""
+    deployment = Deployment()
+    deployment.deploy()
+    assert "the stack keeps its names" in {each.found for each in looked_at(deployment, {}, is_new=False)}
+    deployment.account.resources.append(Resource("AWS::S3::Bucket", "example-lake-two", {}))
+    changed = {"LakeBucketName": "example-lake-two"}
+    told = [each.found for each in looked_at(deployment, changed, is_new=False) if each.state == "warning"]
+    assert told == [
+        "AWS::S3::Bucket example-lake-two exists and is not this stack's: if the change set adds it, it fails"
+    ]
+    with pytest.raises(DeploymentError, match=r"\[name is taken\]"):
+        deployment.deploy(parameters=changed)
+    assert deployment.status == "UPDATE_ROLLBACK_COMPLETE"
+
+
+def looked_at(deployment: Deployment, parameters: dict[str, str], *, is_new: bool) -> list[Result]:
+    """What the checks find about names and the quota of Lambda."""
+    checks = Preflight(
+        session=Session(),
+        client=deployment.services.client,
+        account="123456789012",
+        template=template(),
+        parameters={**parameters_of("dev"), **parameters},
+        files=(),
+        is_new=is_new,
+    )
+    return [each for each in checks.results() if each.name in {"names", "Lambda quota"}]
+
+
+class Session:
+    """A session of a region."""
+
+    region_name = "eu-central-1"
+
+    def get_available_regions(self, _: str) -> list[str]:
+        return ["eu-central-1"]

@@ -1,0 +1,56 @@
+"""The account: its resources by type and name, and what it says to a new one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tests.support.aws_account import kinds
+from tests.support.aws_account.resource import Resource, has_own_name
+from tests.support.aws_account.rules import Refused
+from tests.support.aws_account.services import SERVICES
+
+
+@dataclass(slots=True)
+class Account:
+    """An account with its quotas.
+
+    Attributes:
+        concurrency: Lambda's quota of concurrent executions.
+        glue_versions: The versions of Glue that the region has.
+        buckets_of_others: Names of buckets that other accounts have.
+        objects: Places `bucket/key` in buckets that are no resources here, such as that of the artefacts.
+    """
+
+    concurrency: int = 1000
+    glue_versions: tuple[str, ...] = ("5.0", "5.1", "6.0")
+    buckets_of_others: set[str] = field(default_factory=set)
+    objects: set[str] = field(default_factory=set)
+    resources: list[Resource] = field(default_factory=list)
+
+    def of_kind(self, kind: str) -> Iterator[Resource]:
+        return (each for each in self.resources if each.kind == kind)
+
+    def named(self, kind: str, name: str) -> Resource | None:
+        """The resource of a type and name."""
+        return next((each for each in self.of_kind(kind) if each.name == name), None)
+
+    def create(self, new: Resource) -> None:
+        """Create a resource; `Refused` if a service refuses it."""
+        self.check(new)
+        if new.kind == "AWS::S3::Bucket" and new.name in self.buckets_of_others:
+            raise Refused("bucket is taken", f"bucket {new.name} is another account's")
+        if has_own_name(new) and self.named(new.kind, new.name):
+            raise Refused("name is taken", f"{new.kind} {new.name} already exists")
+        self.resources.append(new)
+
+    def check(self, new: Resource) -> None:
+        """Ask the service of a resource that is created or changed; `Refused` with its reason."""
+        for fault in kinds.faults(new.kind, new.properties):
+            raise Refused("property", f"{new.logical}: {fault}")
+        for rule, message in SERVICES[new.kind](self, new) if new.kind in SERVICES else ():
+            raise Refused(rule, f"{new.logical}: {message}")
+
+    def delete(self, old: Resource) -> None:
+        """Delete a resource; `Refused` if it holds something."""
+        if old.kind == "AWS::S3::Bucket" and old.contents:
+            raise Refused("bucket is not empty", f"bucket {old.name} has {len(old.contents)} objects")
+        self.resources.remove(old)

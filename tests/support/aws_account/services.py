@@ -1,0 +1,123 @@
+"""What the service of a type says to a resource that is created or changed."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+from tests.support.aws_account import glue_rules
+from tests.support.aws_account.resource import Resource
+
+POLICY_CHARACTERS = 6144
+KEPT_UNRESERVED = 100
+
+
+class Region(Protocol):
+    """The account as a service sees it."""
+
+    concurrency: int
+    glue_versions: tuple[str, ...]
+    objects: set[str]
+    resources: list[Resource]
+
+    def of_kind(self, kind: str) -> Iterator[Resource]: ...
+
+
+def statements(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    listed = document["Statement"]
+    return listed if isinstance(listed, list) else [listed]
+
+
+Said = Iterator[tuple[str, str]]
+
+
+def _function(account: Region, new: Resource) -> Said:
+    code = new.properties["Code"]
+    if f"{code['S3Bucket']}/{code['S3Key']}" not in account.objects:
+        yield "code is missing", f"there is no {code['S3Bucket']}/{code['S3Key']}"
+    others = [each for each in account.of_kind(new.kind) if each.name != new.name]
+    reserved = [int(each.properties.get("ReservedConcurrentExecutions", 0)) for each in (*others, new)]
+    left = account.concurrency - sum(reserved)
+    if reserved[-1] and left < KEPT_UNRESERVED:
+        yield "unreserved executions", f"{left} executions would be unreserved, below {KEPT_UNRESERVED}"
+
+
+def _mapping(account: Region, new: Resource) -> Said:
+    given = new.properties
+    own = {each.logical: each for each in account.resources if each.stack == new.stack}
+    function, queue = own[given["FunctionName"]], own[given["EventSourceArn"].removesuffix(".Arn")]
+    visible, timeout = (
+        int(each.properties.get(key, default))
+        for each, key, default in ((queue, "VisibilityTimeout", 30), (function, "Timeout", 3))
+    )
+    if visible < timeout:
+        yield "visibility timeout", f"queue visibility timeout {visible} s, function timeout {timeout} s"
+    if int(given.get("BatchSize", 10)) > 10 and not int(given.get("MaximumBatchingWindowInSeconds", 0)):
+        yield "batching window", f"BatchSize {given['BatchSize']} without a window"
+
+
+def _bucket(account: Region, new: Resource) -> Said:
+    """S3 sends a test message to each queue of a notification, which the queue's policy has to let in."""
+    told = new.properties.get("NotificationConfiguration", {}).get("QueueConfigurations", ())
+    policies = [each.properties for each in account.of_kind("AWS::SQS::QueuePolicy") if each.stack == new.stack]
+    for queue in (each["Queue"].removesuffix(".Arn") for each in told):
+        lets_in = any(
+            queue in each["Queues"]
+            and any(
+                statement.get("Principal") == {"Service": "s3.amazonaws.com"} and new.name in json.dumps(statement)
+                for statement in statements(each["PolicyDocument"])
+            )
+            for each in policies
+        )
+        if not lets_in:
+            yield "notification", f"{queue} takes no messages of bucket {new.name}"
+
+
+def _log_group(account: Region, new: Resource) -> Said:
+    key = new.properties.get("KmsKeyId", "")
+    for found in (
+        each for each in account.of_kind("AWS::KMS::Key") if (each.stack, f"{each.logical}.Arn") == (new.stack, key)
+    ):
+        groups = [
+            pattern.rpartition("log-group:")[2]
+            for each in statements(found.properties["KeyPolicy"])
+            if "logs." in str(each.get("Principal", {}).get("Service", ""))
+            for pattern in each["Condition"]["ArnLike"]["kms:EncryptionContext:aws:logs:arn"]
+        ]
+        if not any(re.fullmatch(re.escape(each).replace(r"\*", ".*"), new.name) for each in groups):
+            yield (
+                "key of a log group",
+                f"the policy of {found.logical} does not let CloudWatch Logs use it for {new.name}",
+            )
+
+
+def _key(_: Region, new: Resource) -> Said:
+    owners = [
+        each
+        for each in statements(new.properties["KeyPolicy"])
+        if str(each.get("Principal", {}).get("AWS", "")).endswith(":root") and each["Action"] == "kms:*"
+    ]
+    if not owners:
+        yield "key policy", "no one could change it later"
+
+
+def _policy(_: Region, new: Resource) -> Said:
+    length = len("".join(json.dumps(new.properties["PolicyDocument"]).split()))
+    if length > POLICY_CHARACTERS:
+        yield "length of a policy", f"{length} characters, more than {POLICY_CHARACTERS}"
+
+
+def _job(account: Region, new: Resource) -> Said:
+    return glue_rules.refused(new.properties, account.glue_versions)
+
+
+SERVICES: dict[str, Callable[[Region, Resource], Said]] = {
+    "AWS::Glue::Job": _job,
+    "AWS::IAM::ManagedPolicy": _policy,
+    "AWS::KMS::Key": _key,
+    "AWS::Lambda::EventSourceMapping": _mapping,
+    "AWS::Lambda::Function": _function,
+    "AWS::Logs::LogGroup": _log_group,
+    "AWS::S3::Bucket": _bucket,
+}
+"""What the service of a type says to a resource: the rules that refuse it."""
