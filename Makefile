@@ -9,6 +9,7 @@ ENGINE ?= spark
 PYTEST_ARGS ?=
 ENV ?= dev
 ACCOUNT ?=
+RESTART ?=
 BIN := .venv/bin
 VENV := .venv/.python
 USER := .venv/.user
@@ -50,7 +51,7 @@ test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versityg
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 3 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
-test-all: export REQUIRE ?= native,cargo,versitygw,chromium
+test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history
 test-all: $(READY) $(VERSITYGW) ## Run everything that a release has to pass; takes hours (MINUTES=20 for the soak)
 	@$(BIN)/python -m tests.release $(RELEASE_STEPS)
 
@@ -153,8 +154,8 @@ policies: $(DEVELOPER) ## Write what deploying takes, and the policy of a key, a
 checkov: $(CHECKOV) ## Check the templates by checkov, except for what deploy/checkov.toml accepts
 	@$(CHECKOV_BIN)/python -m tools.checkov
 
-deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1)
-	@$(BIN)/python -m deploy $(ENV)
+deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1 RESTART=1)
+	@$(BIN)/python -m deploy $(ENV) $(if $(RESTART),--restart)
 
 $(VENV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
