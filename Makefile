@@ -31,7 +31,7 @@ HOUSE := tests/unit/house
 RELEASE_STEPS := lint checkov test-full test-faults test-large test-hostile test-guards soak
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies glue-environment help install dev demo test test-all test-full test-large test-faults test-hostile test-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-hostile test-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -144,6 +144,12 @@ image: ## Build the container image ndjson-compactor from the wheel in dist; nee
 ##@ Deploy to AWS
 package: $(DEVELOPER) ## Build the zip of the functions, the zip and the wheel of the job into dist
 	@$(BIN)/python -m deploy.package
+
+emr-archive: $(DEVELOPER) ## Build dist/emr-archive.tar.gz, the job's Python packages for EMR Serverless, after `make package`
+	@$(BIN)/python -m deploy.emr_archive
+
+emr-deploy: $(DEVELOPER) ## Deploy the application that runs the job on EMR Serverless, beside a deployed ENV=dev
+	@$(BIN)/python -m deploy.emr_serverless $(ENV)
 
 glue-environment: $(DEVELOPER) ## Download the wheels of the Glue job's environment into dist; needs neither Linux nor Python 3.13
 	@$(BIN)/python -m deploy.job_wheels

@@ -73,7 +73,7 @@ class Sources:
         depth = known(Source.QUEUE, lambda: self.queue.depth() if self.queue else None)
         letters = known(Source.DEAD_LETTERS, lambda: self.dead_letter_queue.depth() if self.dead_letter_queue else None)
         return Snapshot(
-            runs=known(Source.GLUE, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS)))),
+            runs=known(Source.RUNS, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS)))),
             heartbeats=known(Source.HEARTBEATS, lambda: Heartbeats(living_runs(self.runs), self.runs.last_sign_at())),
             queue=depth,
             queue_oldest_seconds=known(Source.QUEUE_AGE, lambda: self._oldest_seconds(depth, now)),
