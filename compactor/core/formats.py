@@ -57,10 +57,10 @@ FORMATS: Mapping[str, Format] = {
     "StartsRefused": Format(),
     "Told": Format(),
 }
-"""The formats of each kind, by the name of its model. An outcome is a commit or a dead letter."""
+"""The formats of each kind, by the name of its model. An outcome is a commit or a dead letter.
 
-OVERWRITTEN = frozenset({"BreakerClosed", "LastCleaning", "RecentCommit", "RunHeartbeat", "StartsRefused", "Told"})
-"""Kinds that processes of both releases overwrite, so that neither may wait for the other: they stay in format 1."""
+Heartbeats, summaries and the control plane's own records stay in format 1, because both releases overwrite them.
+"""
 
 
 def newer_format(data: bytes, kind: str) -> str:

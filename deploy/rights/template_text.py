@@ -20,7 +20,7 @@ class Table:
     Attributes:
         grants: By the name of the role or policy.
         places: The resources that they name, as expressions of the template.
-        key: The customer's key, likewise.
+        key: The customer's key, as an expression of the template.
     """
 
     grants: Mapping[str, Sequence[Grant]]

@@ -82,7 +82,7 @@ def test_its_error_says_which_release_to_deploy() -> None:
 
 
 def test_other_writers_do_not_get_this_patience() -> None:
-    """A version that no release reads is a dead letter, as before: nobody would ever take such a manifest away."""
+    """A version that no release reads is a dead letter, as before: it would wait for ever."""
     harness = Harness()
     harness.put_manifest("odd.json", b'{"version": 2, "manifest_id": "odd", "record_release": "9.1.0"}')
     assert harness.run_once().dead_lettered == 1
