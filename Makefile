@@ -9,6 +9,7 @@ ENGINE ?= spark
 PYTEST_ARGS ?=
 ENV ?= dev
 ACCOUNT ?=
+RESTART ?=
 BIN := .venv/bin
 VENV := .venv/.python
 USER := .venv/.user
@@ -30,7 +31,7 @@ HOUSE := tests/unit/house
 RELEASE_STEPS := lint checkov test-full test-faults-s3 test-faults-kills test-large test-hostile-native test-hostile-spark test-guards soak
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -50,7 +51,7 @@ test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versityg
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 3 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
-test-all: export REQUIRE ?= native,cargo,versitygw,chromium
+test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history
 test-all: $(READY) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
 	@$(BIN)/python -m tests.release $(if $(AGAIN),--again) $(RELEASE_STEPS)
 
@@ -149,6 +150,12 @@ image: ## Build the container image ndjson-compactor from the wheel in dist; nee
 package: $(DEVELOPER) ## Build the zip of the functions, the zip and the wheel of the job into dist
 	@$(BIN)/python -m deploy.package
 
+emr-archive: $(DEVELOPER) ## Build dist/emr-archive.tar.gz, the job's Python packages for EMR Serverless, after `make package`
+	@$(BIN)/python -m deploy.emr_archive
+
+emr-deploy: $(DEVELOPER) ## Deploy the application that runs the job on EMR Serverless, beside a deployed ENV=dev
+	@$(BIN)/python -m deploy.emr_serverless $(ENV)
+
 glue-environment: $(DEVELOPER) ## Download the wheels of the Glue job's environment into dist; needs neither Linux nor Python 3.13
 	@$(BIN)/python -m deploy.job_wheels
 
@@ -158,8 +165,8 @@ policies: $(DEVELOPER) ## Write what deploying takes, and the policy of a key, a
 checkov: $(CHECKOV) ## Check the templates by checkov, except for what deploy/checkov.toml accepts
 	@$(CHECKOV_BIN)/python -m tools.checkov
 
-deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1)
-	@$(BIN)/python -m deploy $(ENV)
+deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1 RESTART=1)
+	@$(BIN)/python -m deploy $(ENV) $(if $(RESTART),--restart)
 
 $(VENV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \

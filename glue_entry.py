@@ -1,4 +1,4 @@
-"""Starts the job on AWS Glue: the arguments of the job name and override the settings.
+"""Starts the job on AWS Glue, or by `spark-submit` on another cluster: arguments name and override the settings.
 
 It needs nothing of Glue's own library: Glue's bookmarks and metrics are not used, and Spark's session is a plain one.
 """

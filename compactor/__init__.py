@@ -24,6 +24,7 @@ __all__ = [
     "ObjectNotFound",
     "OperatorError",
     "Progress",
+    "RecordTooNew",
     "RecordUnreadable",
     "ScratchFull",
     "SettingsError",

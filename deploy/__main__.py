@@ -15,8 +15,10 @@ from boto3.session import Session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from compactor import __version__
 from compactor.core.errors import CompactorError, SettingsError
 from compactor.schema.registry import EMPTY_SCHEMA
+from compactor.settings.control_policy import Policy
 from compactor.settings.settings import load_settings
 from compactor.wiring.app import App
 from deploy import ROOT
@@ -24,6 +26,7 @@ from deploy.artefacts import MODULES, Artefact, artefact_key, artefacts
 from deploy.locks import job_modules
 from deploy.parameters_file import read_parameters
 from deploy.preflight import Preflight, faults_of, result_lines
+from deploy.restart import Restart
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.template_file import load_template, with_columns
@@ -38,10 +41,14 @@ MAX_PARAMETER_CHARACTERS = 4096
 @click.command()
 @click.argument("environment")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def main(environment: str, *, yes: bool) -> None:
+@click.option("--restart", is_flag=True, help="Then drain the running job, and wait for one of the deployed release.")
+def main(environment: str, *, yes: bool, restart: bool) -> None:
     """Deploy ENVIRONMENT with config/ENVIRONMENT.toml and deploy/parameters/ENVIRONMENT.json."""
+    agreed = yes or os.environ.get("YES") == "1"
     try:
-        deploy(environment, Session, confirm=lambda: yes or os.environ.get("YES") == "1" or click.confirm("Deploy?"))
+        app = deploy(environment, Session, confirm=lambda: agreed or click.confirm("Deploy?"))
+        if restart and app is not None:
+            _restart(app)
     except SettingsError as exc:
         _exit(2, *exc.faults)
     except (CompactorError, DeploymentError) as exc:
@@ -52,10 +59,13 @@ def main(environment: str, *, yes: bool) -> None:
 
 def deploy(
     environment: str, new_session: Callable[..., Any], *, confirm: Callable[[], bool], root: Path = ROOT
-) -> None:
+) -> App | None:
     """Show what deploying an environment changes, and apply it if that is confirmed.
 
     `new_session` creates a boto3 session for a `region_name`. The root has config/, deploy/parameters/ and dist/.
+
+    Returns:
+        The components of the environment as it is deployed; None if the change was not confirmed.
     """
     settings_file = root / "config" / f"{environment}.toml"
     settings = load_settings(settings_file, {})
@@ -79,17 +89,30 @@ def deploy(
     changes = stack.propose(change_set, f"https://{bucket}.s3.{session.region_name}.amazonaws.com/{key}", parameters)
     if changes is None:
         click.echo("Nothing to change.")
-        return
+        return App(settings)
     click.echo("\n".join(change_lines(changes)))
     if not confirm():
         stack.discard(change_set)
         click.echo("Nothing was changed.")
-        return
+        return None
     for each in missing:
         s3.upload_file(str(each.path), bucket, each.key)
     stack.execute(change_set)
     click.echo("\n".join(["Deployed.", *(f"  {name}  {value}" for name, value in stack.outputs().items())]))
-    _publish_columns(App(settings))
+    app = App(settings)
+    _publish_columns(app)
+    return app
+
+
+def _restart(app: App) -> None:
+    Restart(
+        runs=app.runs,
+        policy=Policy(**app.settings.control.model_dump()),
+        release=__version__,
+        seconds=time.monotonic,
+        pause=time.sleep,
+        echo=click.echo,
+    ).go()
 
 
 def _check(

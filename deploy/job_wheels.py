@@ -35,7 +35,7 @@ _OF_AN_INTERPRETER = re.compile(r"(^|/)(pyvenv\.cfg|bin/python[\d.]*)$")
 def download_wheels(folder: Path) -> list[Path]:
     """Download the wheels into a folder that then has no others; a `PackagingError` says what does not fit."""
     shutil.rmtree(folder, ignore_errors=True)
-    platforms = [word for name in (*_PLATFORMS, "manylinux2014_x86_64") for word in ("--platform", name)]
+    platforms = [word for name in manylinux_platforms() for word in ("--platform", name)]
     version = ".".join(map(str, GLUE_PYTHON))
     only = ("--no-deps", "--only-binary=:all:", "--implementation", "cp", "--python-version", version, *platforms)
     pip("download", *only, "--require-hashes", "--requirement", str(lock_file("job")), "--dest", str(folder))
@@ -43,6 +43,11 @@ def download_wheels(folder: Path) -> list[Path]:
     if faults := [*wheel_faults(wheels)]:
         raise PackagingError("; ".join(faults))
     return wheels
+
+
+def manylinux_platforms() -> tuple[str, ...]:
+    """The platforms of wheels that run with the glibc of Amazon Linux 2023, which Glue and EMR have."""
+    return (*_PLATFORMS, "manylinux2014_x86_64")
 
 
 def wheel_faults(wheels: Sequence[Path]) -> Iterator[str]:

@@ -12,9 +12,9 @@ from compactor.schema.schema import SchemaVersion
 TEMPLATE = Path(__file__).with_name("template.yaml")
 
 
-def load_template() -> dict[str, Any]:
-    """The template as a document."""
-    document: dict[str, Any] = json.loads(json.dumps(load(str(TEMPLATE))))
+def load_template(path: Path = TEMPLATE) -> dict[str, Any]:
+    """A template as a document."""
+    document: dict[str, Any] = json.loads(json.dumps(load(str(path))))
     return document
 
 

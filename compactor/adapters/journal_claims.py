@@ -77,7 +77,8 @@ class JournalClaims:
 
     def _read(self, name: str) -> tuple[int, ClaimsEntry]:
         uri, expected = self.folder + name, "an entry of the journal of claims"
-        entry = read_record(ClaimsEntry.model_validate_json, self.store.read(uri), uri, expected=expected)
+        data = self.store.read(uri)
+        entry = read_record(ClaimsEntry.model_validate_json, data, uri, kind="ClaimsEntry", expected=expected)
         return int(name.removesuffix(".json")), entry
 
     def _apply(self, entry: ClaimsEntry) -> None:

@@ -9,7 +9,7 @@ class ActionKind(StrEnum):
 
     START = "start"  # start a run of the job
     ASK_TO_STOP = "ask_to_stop"  # ask runs of the compactor to stop after the manifests in flight
-    STOP = "stop"  # have Glue stop a run, which kills it
+    STOP = "stop"  # have the service stop a run, which kills it
     WAIT = "wait"  # leave the job as it is
     ALARM = "alarm"  # tell people that something is wrong
     ADVISE = "advise"  # suggest a change of size

@@ -43,7 +43,8 @@ def _of_runs(case: Case) -> Iterator[Finding]:
 def _of_refusals(case: Case) -> Iterator[Finding]:
     refusals = case.snapshot.refusals_now
     if refusals and refusals.count >= MANY_REFUSALS:
-        refused = f"Glue has refused {count(refusals.count, 'start')} in a row for {case.age(refusals.since)}"
+        many, since = count(refusals.count, "start"), case.age(refusals.since)
+        refused = f"{case.policy.service} has refused {many} in a row for {since}"
         yield finding(Condition.STARTS_REFUSED, f"{refused}: it counts a run, and lists none that is alive")
 
 
@@ -53,7 +54,7 @@ def _of_foreign_runs(case: Case) -> Iterator[Finding]:
     since = case.seconds_since(latest.last_at) if latest else policy.hang_seconds
     if snapshot.heartbeats and snapshot.heartbeats.living and since >= policy.hang_seconds:
         run = snapshot.heartbeats.living[0]
-        works = f"run {run.run_id} works on this state, but Glue has no run; none is started beside it"
+        works = f"run {run.run_id} works on this state, but {case.policy.service} has no run; none is started beside it"
         yield finding(Condition.FOREIGN_RUN, works)
 
 

@@ -30,8 +30,8 @@ def decide(snapshot: Snapshot, policy: Policy, now: datetime) -> tuple[Action, .
 def _about_the_job(case: Case) -> Action:
     snapshot = case.snapshot
     if snapshot.runs is None:
-        why = snapshot.unknown.get(Source.GLUE, "the reason is unknown")
-        return _wait(f"nothing is started or stopped, as {Source.GLUE} is unknown: {why}")
+        why = snapshot.unknown.get(Source.RUNS, "the reason is unknown")
+        return _wait(f"nothing is started or stopped, as {Source.RUNS} is unknown: {why}")
     living = snapshot.living_runs
     if not living:
         return _about_no_run(case)
@@ -68,7 +68,7 @@ def _reason_to_drain(run: JobRun, case: Case) -> str:
     if case.is_stalled(run):
         return f"nothing was committed for {shown_seconds(policy.stall_seconds)} while {case.work}"
     if left := case.seconds_until_timeout(run):
-        return f"Glue ends it at its timeout in {shown_seconds(left)}, whatever it is doing then"
+        return f"{policy.service} ends it at its timeout in {shown_seconds(left)}, whatever it is doing then"
     if policy.mode == "on_work" and case.is_idle(run):
         return f"there was nothing to do for {shown_seconds(policy.idle_stop_seconds)}"
     return ""
@@ -101,11 +101,11 @@ def _reasons_not_to_start(case: Case) -> Iterator[str]:
         yield 'no run, and control.mode is "never"'
     for each in snapshot.heartbeats.living if snapshot.heartbeats else ():
         age = case.age(each.heartbeat_at)
-        yield f"Glue has no run, but run {each.run_id} of the compactor sent a heartbeat {age} ago"
+        yield f"{policy.service} has no run, but run {each.run_id} of the compactor sent a heartbeat {age} ago"
     latest = snapshot.runs[0] if snapshot.runs else None
     if latest and (until := case.awaits_restart_until(latest)):
         otherwise = f"otherwise a run is started {_in(until, case)}"
-        yield f"run {latest.run_id} is {latest.state} and Glue may restart it; {otherwise}"
+        yield f"run {latest.run_id} is {latest.state} and {policy.service} may restart it; {otherwise}"
     breaker = case.breaker()
     cooldown = timedelta(seconds=policy.breaker_cooldown_seconds)
     if breaker.opened_at and case.now < (trial := breaker.opened_at + cooldown):

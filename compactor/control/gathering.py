@@ -81,7 +81,7 @@ class Sources:
 
         depth = known(Source.QUEUE, lambda: self.queue.depth() if self.queue else None)
         letters = known(Source.DEAD_LETTERS, lambda: self.dead_letter_queue.depth() if self.dead_letter_queue else None)
-        runs = known(Source.GLUE, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS))))
+        runs = known(Source.RUNS, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS))))
         closed_at = known(Source.BREAKER, self._breaker_closed_at)
         has_failures = RunHistory(Snapshot(runs=runs, breaker_closed_at=closed_at), policy, now).has_failures
         return Snapshot(

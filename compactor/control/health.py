@@ -44,7 +44,7 @@ class Condition(StrEnum):
         "starts_refused",
         "stopped",
         "act",
-        "see the runs of the job in Glue's console, and stop what hangs",
+        "see the runs of the job in the AWS console, and stop what hangs",
     )
     STOPPING = "stopping", "stopping", "in_order"
     OLDEST_MANIFEST = "oldest_manifest", "behind", "look", _ADD_WORKERS
@@ -80,9 +80,14 @@ class Condition(StrEnum):
     )
     RECORDS_UNREADABLE = "records_unreadable", "needs_you", "act", "compactor verify names what is damaged"
     SEVERAL_RUNS = "several_runs", "needs_you", "act", "stop all but one, and set MaxConcurrentRuns of the job to 1"
-    FOREIGN_RUN = "foreign_run", "needs_you", "look", "end it with compactor stop if the job should run on Glue"
-    STATE_LASTS = "state_lasts", "needs_you", "act", "see Glue's console"
-    UNKNOWN_STATE = "unknown_state", "needs_you", "look", "see Glue's console, and deploy a newer release"
+    FOREIGN_RUN = (
+        "foreign_run",
+        "needs_you",
+        "look",
+        "end it with compactor stop if the control plane should run the job",
+    )
+    STATE_LASTS = "state_lasts", "needs_you", "act", "see the run in the AWS console"
+    UNKNOWN_STATE = "unknown_state", "needs_you", "look", "see the run in the AWS console, and deploy a newer release"
     UNKNOWN = "unknown", "needs_you", "look", "if it lasts, run compactor doctor --elsewhere"
     SLOW_MANIFESTS = "slow_manifests", "running", "look", "add workers, or lower builder.target_manifest_bytes"
     TOO_FEW_WORKERS = "too_few_workers", "running", "look", _ADD_WORKERS

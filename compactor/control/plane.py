@@ -105,7 +105,7 @@ class ControlPlane:
         if action.kind is ActionKind.STOP:
             for run_id in action.targets:
                 self.sources.job.stop(run_id)
-            return f"Glue was told to stop run {', '.join(action.targets)}"
+            return f"{self.policy.service} was told to stop run {', '.join(action.targets)}"
         return ""
 
 

@@ -13,7 +13,7 @@ from compactor.ledger.backlog import Backlog
 class Source(StrEnum):
     """What a snapshot is read from; each of them may fail alone."""
 
-    GLUE = "Glue's run history"
+    RUNS = "the run history"
     HEARTBEATS = "the heartbeats"
     QUEUE = "the depth of the queue"
     QUEUE_AGE = "the age of the queue"

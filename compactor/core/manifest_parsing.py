@@ -10,7 +10,8 @@ import orjson
 
 from compactor.core import layout
 from compactor.core.dates import DEFAULT_WINDOW, DateWindow
-from compactor.core.errors import ManifestError
+from compactor.core.errors import ManifestError, RecordTooNew
+from compactor.core.formats import newer_document
 from compactor.core.manifest import OUTSIDE, Manifest, ManifestFile
 from compactor.core.named_dates import RULES, NamedDate, named_date
 from compactor.core.path_columns import MAX_PATH_COLUMNS, are_path_columns, path_columns
@@ -90,9 +91,12 @@ def parse_manifest(
 
     Raises:
         ManifestError: It cannot be accepted; the reason is one of `REASONS`.
+        RecordTooNew: A newer release of the compactor wrote it, in a version that this one does not read.
     """
     rules.check_length(uri, len(data))
     document = _document(data, uri, rules)
+    if newer := newer_document(document, "Manifest"):
+        raise RecordTooNew(f"{uri}: {newer}")
     if "version" in document:
         manifest = _version_1(document, uri, modified_at, rules)
     elif "fileLocations" in document:

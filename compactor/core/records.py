@@ -10,25 +10,35 @@ from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from compactor.core.errors import RecordUnreadable
+from compactor.core.errors import RecordTooNew, RecordUnreadable
+from compactor.core.formats import newer_format
 from compactor.core.manifest import Manifest
 from compactor.core.manifest_key import ManifestKey
 
 T = TypeVar("T")
 
 
-def read_record(parse: Callable[[bytes], T], data: bytes, uri: str, *, expected: str) -> T:
-    """Parse a stored document.
+def read_record(parse: Callable[[bytes], T], data: bytes, uri: str, *, kind: str, expected: str) -> T:
+    """Parse a record of the state.
 
     Args:
         parse: Raises `ValidationError` if the bytes are not such a document.
         data: The bytes.
         uri: Where they are stored.
+        kind: One of `compactor.core.formats.FORMATS`.
         expected: The expected kind of document, as the error message names it.
 
     Raises:
+        RecordTooNew: A newer release wrote it in a format that this one does not read.
         RecordUnreadable: The bytes are not such a document; the message names the first fault.
     """
+    if newer := newer_format(data, kind):
+        raise RecordTooNew(f"{uri}: {newer}")
+    return parse_document(parse, data, uri, expected=expected)
+
+
+def parse_document(parse: Callable[[bytes], T], data: bytes, uri: str, *, expected: str) -> T:
+    """Parse a stored document that is no record of the state; see `read_record`."""
     try:
         return parse(data)
     except ValidationError as exc:
@@ -408,12 +418,14 @@ class RunHeartbeat(Document):
     Attributes:
         host: The machine and its boot.
         process_id: The driver's process on that machine.
+        release: The release of the compactor that it runs; empty for one that does not tell.
         is_stopping: It was asked to end: if it dies now, no manifest is to blame.
     """
 
     run_id: str
     host: str
     process_id: int
+    release: str = ""
     started_at: datetime
     heartbeat_at: datetime
     is_stopping: bool = False

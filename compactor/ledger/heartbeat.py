@@ -102,6 +102,7 @@ class Heartbeat:
         clock: Gives the time of each heartbeat.
         run_id: This run.
         process: The process of this run.
+        release: The release that this run is of.
         learn_time: Called with the store's time of each heartbeat that was written promptly.
     """
 
@@ -113,6 +114,7 @@ class Heartbeat:
         run_id: str,
         process: ProcessName,
         *,
+        release: str = "",
         learn_time: Callable[[datetime], None] = lambda _: None,
     ) -> None:
         self._store = store
@@ -120,6 +122,7 @@ class Heartbeat:
         self._clock = clock
         self.run_id = run_id
         self._process = process
+        self._release = release
         self._learn_time = learn_time
         self._started_at = clock.now()
         self._ended = threading.Event()
@@ -173,6 +176,7 @@ class Heartbeat:
             run_id=self.run_id,
             host=self._process.host,
             process_id=self._process.process_id,
+            release=self._release,
             started_at=self._started_at,
             heartbeat_at=begun_at,
             is_stopping=self._is_stopping,

@@ -323,8 +323,9 @@ class Ledger:
 
     def verified_commit(self, key: ManifestKey, attempt: int) -> Commit | None:
         """The commit of a verified attempt that has not taken effect; None if the attempt did not come so far."""
-        data = self._read(self._layout.verified_commit(key.id, attempt))
-        return None if data is None else _parsed(Commit, self._layout.verified_commit(key.id, attempt), data)
+        uri = self._layout.verified_commit(key.id, attempt)
+        data, parse = self._read(uri), Commit.model_validate_json
+        return None if data is None else read_record(parse, data, uri, kind="Outcome", expected="a verified commit")
 
     def keep_verified(self, commit: Commit) -> None:
         """Keep the commit of a verified attempt, so that any driver can decide it without doing its work again."""
@@ -342,7 +343,8 @@ Record = TypeVar("Record", bound=Document)
 
 
 def _parsed(kind: type[Record], uri: str, data: bytes) -> Record:
-    return read_record(kind.model_validate_json, data, uri, expected=f"a record of kind {kind.__name__}")
+    name = kind.__name__
+    return read_record(kind.model_validate_json, data, uri, kind=name, expected=f"a record of kind {name}")
 
 
 def newest_generation(names: Iterable[str]) -> int | None:
@@ -356,7 +358,7 @@ def is_done(outcome: Commit | DeadLetter | None, names: Collection[str]) -> bool
 
 
 def _outcome(data: bytes, uri: str) -> Commit | DeadLetter:
-    return read_record(OUTCOME.validate_json, data, uri, expected="a commit or a dead letter")
+    return read_record(OUTCOME.validate_json, data, uri, kind="Outcome", expected="a commit or a dead letter")
 
 
 def _numbers(pattern: re.Pattern[str], names: Iterable[str]) -> list[int]:

@@ -162,7 +162,7 @@ class Claimer:
                 data = self.state.store.read(self._place(holder, kind))
             except ObjectNotFound:
                 continue
-            read = partial(read_record, Manifest.model_validate_json, data, self._place(holder, kind))
+            read = partial(read_record, Manifest.model_validate_json, data, self._place(holder, kind), kind="Manifest")
             return self._bound(read(expected=f"a {kind} of the id {holder}"), data, kind)
         record = self.state.ledger.accepted(holder)  # it may have been archived, or sealed, in between
         return "unwritten" if record is None else _fate_by(record)

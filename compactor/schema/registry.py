@@ -182,4 +182,5 @@ class SchemaRegistry:
 
     def _read(self, number: int) -> SchemaVersion:
         uri = self._layout.schema(number)
-        return read_record(SchemaVersion.model_validate_json, self._store.read(uri), uri, expected="a schema version")
+        parse, data = SchemaVersion.model_validate_json, self._store.read(uri)
+        return read_record(parse, data, uri, kind="SchemaVersion", expected="a schema version")

@@ -10,6 +10,11 @@ class Policy(Control):
     """The section `control`, with the conclusions that need nothing else."""
 
     @property
+    def service(self) -> str:
+        """What runs the job, as people call it."""
+        return "Glue" if self.target == "glue" else "EMR Serverless"
+
+    @property
     def proven_seconds(self) -> float:
         """A run this old has worked: a run that hung from its start would have been stopped earlier."""
         return self.start_grace_seconds + self.hang_seconds + self.drain_seconds

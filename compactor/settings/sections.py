@@ -15,12 +15,14 @@ from compactor.settings.types import (
     GIB,
     MIB,
     TIB,
+    ApplicationId,
     CalendarDay,
     CatalogName,
     Dimension,
     Endpoint,
     FilePlace,
     FolderTemplate,
+    LogGroup,
     MetadataColumns,
     Namespace,
     OwnPlace,
@@ -28,6 +30,7 @@ from compactor.settings.types import (
     Places,
     QueueUrl,
     Region,
+    RoleArn,
     Seconds,
     SparkConf,
     TableName,
@@ -175,7 +178,8 @@ class Builder(Section):
 class Control(Section):
     """What the control plane watches, its limits, and where it sends notifications."""
 
-    job_name: Dimension = _key("compactor", "name of the Glue job; a dimension of every metric")
+    target: Literal["glue", "emr-serverless"] = _key("glue", "what runs the job")
+    job_name: Dimension = _key("compactor", "name of the Glue job, or of the runs; a dimension of every metric")
     queue_url: QueueUrl = _key("", "SQS queue of S3 events")
     dead_letter_queue_url: QueueUrl = _key("", "its dead-letter queue")
     topic_arn: TopicArn = _key("", "SNS topic for notifications")
@@ -198,6 +202,17 @@ class Control(Section):
     idle_stop_seconds: Seconds = _key(1800, 'for "on_work": stop after this long without work')
     backlog_start_manifests: int = _key(1, 'for "on_work": waiting manifests that start the job', ge=1, le=1_000_000)
     maintenance_window: Window = _key("", "maintenance window of the Glue job, in UTC")
+
+
+class Emr(Section):
+    """The job on EMR Serverless, for `control.target = "emr-serverless"`."""
+
+    application_id: ApplicationId = _key("", "application that runs the job")
+    role_arn: RoleArn = _key("", "role of the job")
+    entry_point: FilePlace = _key("", "glue_entry.py on S3")
+    archive: FilePlace = _key("", "archive of the job's Python packages on S3")
+    log_group: LogGroup = _key("", "log group of CloudWatch for the job; empty: none")
+    spark_conf: SparkConf = Field(default_factory=dict, description="Spark properties that a run is submitted with")
 
 
 class Retention(Section):

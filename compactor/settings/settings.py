@@ -31,6 +31,7 @@ class Settings:
     stream: sections.Stream
     builder: sections.Builder
     control: sections.Control
+    emr: sections.Emr
     retention: sections.Retention
     aws: sections.Aws
     metrics: sections.Metrics
@@ -108,6 +109,7 @@ def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None
     valid: dict[str, Any] = {name: validate(name, model, source) for name, model in SECTIONS.items()}
     _check_places(source)
     _check_declared(source)
+    _check_target(source)
     if source.faults:
         raise SettingsError(source.faults)
     return Settings(**valid, folder=compact_paths.folder_kept_at(place, valid["paths"], valid["metrics"].sink))
@@ -165,6 +167,34 @@ def _check_declared(source: Source) -> None:
     file = source.values.get("schema", {}).get("file", "")
     if discovery == "declared" and file == "":
         source.fault("schema.file", file, 'a schema file, because input.discovery is "declared"')
+
+
+def _check_target(source: Source) -> None:
+    """Record what the job on EMR Serverless lacks. Its Spark is 4.0, on which only the native engine is exact."""
+    if source.values.get("control", {}).get("target") != "emr-serverless":
+        return
+    because = 'because control.target is "emr-serverless"'
+    given = source.values.get("emr", {})
+    for key, expected in _EMR_NEEDS.items():
+        value = given.get(key, "")
+        if value == "" or (key in _EMR_FILES and isinstance(value, str) and not layout.is_s3(value)):
+            source.fault(f"emr.{key}", value, f"{expected}, {because}")
+    engine = source.values.get("convert", {}).get("engine", "auto")
+    if engine != "native":
+        source.fault("convert.engine", engine, f'"native", {because}')
+    conf = given.get("spark_conf", {})
+    for key, value in conf.items() if isinstance(conf, dict) else ():
+        if any(character.isspace() or character in "\"'\\" for character in f"{key}{value}"):
+            source.fault(f"emr.spark_conf.{key}", value, "neither spaces nor quotes, as it becomes an option")
+
+
+_EMR_FILES = ("entry_point", "archive")
+_EMR_NEEDS = {
+    "application_id": "the id of an application",
+    "role_arn": "the role of the job",
+    "entry_point": "glue_entry.py on S3",
+    "archive": "what `make emr-archive` made, on S3",
+}
 
 
 def _apart_from(key: str, place: str) -> str:

@@ -87,7 +87,7 @@ def check_cluster(found: str, wanted: str) -> None:
     """
     if found.startswith("local") and not wanted.startswith("local"):
         raise SettingsError(
-            [f'spark.master: "{wanted}": Spark runs on this machine alone ({found}) -> expected the cluster of Glue']
+            [f'spark.master: "{wanted}": Spark runs on this machine alone ({found}) -> expected a cluster, as Glue has']
         )
 
 

@@ -168,3 +168,13 @@ Namespace = Annotated[
         may_be_empty=False,
     ),
 ]
+ApplicationId = Annotated[str, Matching("1 to 64 lower-case letters and digits, or empty", r"[0-9a-z]{1,64}")]
+RoleArn = Annotated[
+    str,
+    Matching(
+        "arn:aws:iam::account:role/name, or empty", r"arn:aws[a-zA-Z0-9-]*:iam::\d{12}:role(/[!-~]+)?/[\w+=,.@-]+"
+    ),
+]
+LogGroup = Annotated[
+    str, Matching("1 to 512 letters, digits or . _ / # -, or empty", r"[A-Za-z0-9._/#-]{1,512}")  # CloudWatch's rule
+]

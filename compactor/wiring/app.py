@@ -7,6 +7,7 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Unpack
 
+from compactor import __version__
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.processes import MachineProcesses
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
@@ -66,7 +67,10 @@ class App(EngineComponents):
     @cached_property
     def heartbeat(self) -> Heartbeat:
         process = MachineProcesses().this()
-        return Heartbeat(self.store, self.layout, self.clock, self.run_id, process, learn_time=self.clock.learn)
+        learn = self.clock.learn
+        return Heartbeat(
+            self.store, self.layout, self.clock, self.run_id, process, release=__version__, learn_time=learn
+        )
 
     @cached_property
     def planner(self) -> Planner:

@@ -11,6 +11,7 @@ from compactor.control.plane import ControlPlane
 from compactor.control.ports import JobRuns, Notifier, Queue
 from compactor.settings.control_policy import Policy
 from compactor.wiring.components import Components
+from compactor.wiring.emr_job import emr_job
 
 ATTEMPTS = 3
 """The most times that a request is sent: the next check, a minute later, repeats it anyway."""
@@ -31,6 +32,8 @@ class ControlComponents(Components):
 
     @cached_property
     def job(self) -> JobRuns:
+        if self.settings.control.target == "emr-serverless":
+            return emr_job(self.settings, self.store, self.clock, self._client("emr-serverless"))
         from compactor.adapters.aws.glue_job import GlueJob  # noqa: PLC0415 - boto3 is slow to load
 
         return GlueJob(client=self._client("glue"), name=self.settings.control.job_name)

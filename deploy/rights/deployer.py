@@ -37,6 +37,7 @@ OWN = {
     ),
     "ListSchemas": (("s3:ListBucket",), (_WORK,)),
     "Schemas": (("s3:GetObject",), (f"{_WORK}/${{StatePrefix}}/schemas/*",)),
+    "Runs": (("s3:GetObject", "s3:PutObject"), (f"{_WORK}/${{StatePrefix}}/runs/*",)),
 }
 """What the deployment itself calls: the actions and the resources, by the name of the statement."""
 

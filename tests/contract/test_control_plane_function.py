@@ -124,7 +124,7 @@ def test_a_job_that_does_not_exist(deployed: Deployed, monkeypatch: pytest.Monke
         assert answer["done"] == []
         assert "Glue job nowhere" in answer["decided"][0]
     [text] = deployed.told()
-    assert "Glue's run history could not be read" in text
+    assert "the run history could not be read" in text
 
 
 def test_what_the_function_measures(deployed: Deployed, aws_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,8 +183,8 @@ def test_something_wrong_needs_an_operator(deployed: Deployed, monkeypatch: pyte
     monkeypatch.setenv("COMPACTOR_CONTROL__JOB_NAME", "nowhere")
     result = control(deployed, "--dry-run")
     assert result.exit_code == 3
-    assert "alarm: Glue's run history could not be read" in result.stdout
-    assert shows(result.stdout, "Glue's runs unknown")
+    assert "alarm: the run history could not be read" in result.stdout
+    assert shows(result.stdout, "runs unknown")
 
 
 def test_closing_the_breaker(deployed: Deployed) -> None:

@@ -1,4 +1,4 @@
-"""Promises of a Glue job's runs: history newest first, and never a second run; in memory and at a stand-in for Glue."""
+"""Promises of a job's runs: history newest first, and never a second run; in memory, at Glue and at EMR Serverless."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -13,13 +13,16 @@ from moto.glue import glue_backends
 from moto.moto_api import state_manager
 
 from compactor.adapters.aws.clients import aws_client
+from compactor.adapters.aws.emr_job import STATES, EmrJob
 from compactor.adapters.aws.glue_job import GlueJob
 from compactor.adapters.memory.glue import MemoryGlue
 from compactor.adapters.memory.store import ManualClock
 from compactor.control.ports import JobRuns
 from compactor.control.runs import JobState
 from compactor.core.errors import AccessError, StoreUnavailable
+from compactor.settings.sections import Emr
 from tests.support.aws_stand_in import REGION
+from tests.support.emr_stand_in import APPLICATION, ROLE, EmrStandIn
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -27,11 +30,12 @@ NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class ScriptedJob:
-    """A job, and the means to have its runs end and time pass."""
+    """A job, the means to have its runs end and time pass, and how they may end."""
 
     job: JobRuns
     end: Callable[[str, JobState], None]
     pass_time: Callable[[], None]
+    ends: tuple[JobState, ...] = tuple(state for state in JobState if not state.is_living)
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +59,35 @@ def moto_job(glue: Any, *, page_runs: int = 200) -> ScriptedJob:
     return ScriptedJob(GlueJob(client=glue, name=name, page_runs=page_runs), end, pass_time)
 
 
-@pytest.fixture(params=["memory", "moto", "moto, a run a page"])
+def emr_job(*, page_runs: int = 50) -> ScriptedJob:
+    clock = ManualClock(NOON)
+    emr = EmrStandIn(clock.now)
+    wanted = Emr(
+        application_id=APPLICATION, role_arn=ROLE, entry_point="s3://bucket/e.py", archive="s3://bucket/a.tar.gz"
+    )
+    job = EmrJob(
+        emr=emr,
+        name="compactor-dev",
+        wanted=wanted,
+        settings_place="s3://bucket/c.toml",
+        clock=clock,
+        defined_at=lambda: None,
+        page_runs=page_runs,
+    )
+    names = {state: name for name, state in STATES.items()}
+    ends = tuple(state for state in names if not state.is_living)
+    return ScriptedJob(job, lambda run_id, state: emr.set(run_id, names[state]), lambda: clock.advance(3600), ends)
+
+
+@pytest.fixture(params=["memory", "moto", "moto, a run a page", "emr", "emr, a run a page"])
 def scripted(request: pytest.FixtureRequest) -> Iterator[ScriptedJob]:
     if request.param == "memory":
         clock = ManualClock(NOON)
         memory = MemoryGlue(clock, starting_seconds=7200)
         yield ScriptedJob(memory, memory.end, lambda: clock.advance(3600))
+        return
+    if request.param.startswith("emr"):
+        yield emr_job(page_runs=1 if "page" in request.param else 50)
         return
     # The stand-in ends every run with success at once, unless it is set to wait for a number of requests.
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
@@ -104,16 +131,17 @@ def test_never_a_second_run(scripted: ScriptedJob) -> None:
     assert second not in {None, first}
 
 
-@pytest.mark.parametrize("state", [state for state in JobState if not state.is_living])
-def test_every_end(scripted: ScriptedJob, state: JobState) -> None:
-    """However a run ended, it is listed with its state and the time of its end."""
-    run_id = scripted.job.start()
-    assert run_id is not None
-    scripted.end(run_id, state)
-    [run] = scripted.job.list(LONG_AGO)
-    assert (run.state, run.is_living) == (state, False)
-    assert run.ended_at is not None
-    assert run.ended_at.tzinfo is not None
+def test_every_end(scripted: ScriptedJob) -> None:
+    """However a run ended, it is listed with its state and the time of its end, and the next one can start."""
+    for number, state in enumerate(scripted.ends, start=1):
+        run_id = scripted.job.start()
+        assert run_id is not None
+        scripted.end(run_id, state)
+        found = {run.run_id: run for run in scripted.job.list(LONG_AGO)}
+        assert (len(found), found[run_id].state, found[run_id].is_living) == (number, state, False)
+        ended_at = found[run_id].ended_at
+        assert ended_at is not None
+        assert ended_at.tzinfo is not None
 
 
 def test_newest_first(scripted: ScriptedJob) -> None:

@@ -7,7 +7,7 @@ from typing import get_args
 from compactor.cli.failures import ExitCode
 from compactor.control.health import Condition, Word
 from compactor.core import manifest
-from compactor.core.errors import StuckError
+from compactor.core.errors import RecordTooNew, StuckError
 from compactor.core.records import FileStatus
 from compactor.cost.cost import ALARMS, FUNCTION_GB
 from compactor.ndjson import inspection
@@ -67,7 +67,8 @@ def test_every_reason_has_its_next_move() -> None:
         assert all(len(cells) == 2 and cells[1] for cells in rows.values())
     (files,) = re.findall(r"^### Files.*$", OPERATIONS, re.MULTILINE)
     assert set(table(files)) == set(FileStatus) - {FileStatus.COMPACTED}
-    assert set(table("### Stuck manifests")) == {each.__name__ for each in (StuckError, *StuckError.__subclasses__())}
+    stuck = (StuckError, *StuckError.__subclasses__(), RecordTooNew)
+    assert set(table("### Stuck manifests")) == {each.__name__ for each in stuck}
     assert set(table("## Exit codes")) == {str(code.value) for code in ExitCode}
 
 

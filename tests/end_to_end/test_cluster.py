@@ -11,11 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 
 from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
+from tests.faults.conftest import wait_until
 from tests.support.aws_stand_in import REGION
 from tests.support.clusters import PATIENCE_SECONDS, standalone_cluster
 
@@ -133,3 +136,59 @@ def test_the_job_runs_on_a_cluster_with_the_package_shipped(
             rows.append((row["id"], row["_source_file"]))
     assert sorted(rows) == expected
     assert {path.parent.parent.name for path in tmp_path.glob("worker-*/app-*/*")} == {"worker-1", "worker-2"}
+
+
+@pytest.mark.full
+def test_spark_submit_runs_the_job(tmp_path: Path, master: str, package: Path, worker_python: Path) -> None:
+    """The entry of the job runs on any cluster that spark-submit names, and refuses to run on this machine alone."""
+    raw, lake = tmp_path / "raw", tmp_path / "lake"
+    for folder in (raw, lake / "manifests", lake / "output", lake / "state"):
+        folder.mkdir(parents=True)
+    ids = [f"{number}-{line}" for number in range(6) for line in range(40)]
+    for number in range(6):
+        rows = [f'{{"id": "{each}", "price": 1.10}}' for each in ids if each.startswith(f"{number}-")]
+        (raw / f"2026-01-02-{number}.ndjson").write_text("\n".join([*rows, "{broken", ""]))
+    config = tmp_path / "any.toml"
+    paths = "".join(f'{name} = "{lake / name}"\n' for name in ("manifests", "output", "state"))
+    prefixes = f'allowed_prefixes = ["{raw}"]'
+    config.write_text(f'[paths]\n{paths}[input]\n{prefixes}\n[metrics]\nsink = "none"\n')
+    environment = {**os.environ, "PYTHONPATH": str(package), "COMPACTOR_CONFIG": str(config)}
+    environment |= {"PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": str(worker_python)}
+
+    def compactor(*arguments: str) -> str:
+        command = [sys.executable, "-m", "compactor", *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS
+        ).stdout
+
+    def submitted(cluster: str) -> "subprocess.Popen[str]":
+        options = ["--master", cluster, "--py-files", str(package), "--conf", "spark.ui.enabled=false"]
+        memory = ["--driver-memory", "1g", "--executor-memory", "600m", "--conf", "spark.driver.host=127.0.0.1"]
+        entry = [
+            str(ROOT / "glue_entry.py"),
+            "--CONFIG",
+            str(config),
+            "--COMPACTOR_STREAM__TRIGGER_INTERVAL_SECONDS",
+            "1",
+        ]
+        command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), *options, *memory, *entry]
+        return subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    alone = submitted("local[2]")
+    assert "Spark runs on this machine alone" in alone.communicate(timeout=PATIENCE_SECONDS)[0]
+    assert alone.returncode != 0
+    compactor("plan", str(raw))
+    job = submitted(master)
+    try:
+        wait_until(lambda: not list((lake / "manifests").glob("[!_.]*.json")), job)
+        compactor("stop", "--wait", "60")
+        assert job.wait(PATIENCE_SECONDS) == 0
+    finally:
+        job.kill()
+    compactor("verify", "--deep")
+    assert sorted(ds.dataset(lake / "output", format="parquet").to_table().column("id").to_pylist()) == sorted(ids)
+    workers = {path.parent.parent.name for path in tmp_path.glob("worker-*/app-*/*")}
+    assert workers <= {"worker-1", "worker-2"}
+    assert workers

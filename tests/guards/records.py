@@ -9,6 +9,20 @@ _DRIVERS = "tests/faults/test_two_drivers.py"
 
 CREATE_ONLY = (
     Guard(
+        "a record in a newer format is left alone",
+        "core/records.py",
+        "    if newer := newer_format(data, kind):\n",
+        "    if newer := newer_format(b'', kind):\n",
+        ("tests/unit/job/test_newer_records.py", "tests/unit/core/test_formats.py"),
+    ),
+    Guard(
+        "EMR Serverless is asked for no second run",
+        "adapters/aws/emr_job.py",
+        "        if any(run.is_living for run in before):\n",
+        "        if False:\n",
+        ("tests/contract/test_job_runs.py", "tests/contract/test_emr_job.py"),
+    ),
+    Guard(
         "a record on a local disk is created once, never overwritten",
         "adapters/local/store.py",
         "place(path, lambda temporary: _write(temporary, data, self._mode(path)), os.link)",

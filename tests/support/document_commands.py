@@ -10,6 +10,8 @@ import botocore.session
 from botocore import xform_name
 
 from compactor.cli.entry import compactor as command
+from compactor.settings.spark_conf import S3A_PACKAGES
+from compactor.wiring.job_arguments import job_arguments
 from tests.support.document_lake import ROOT
 
 
@@ -24,6 +26,11 @@ def check_command(line: str) -> None:
         _check_make(words[1:])
     elif words[0] == "compactor":
         check_compactor(words[1:])
+    elif words[0] == "spark-submit":
+        _check_spark_submit(words[1:])
+    elif words[0] == "kubectl":
+        assert words[1:3] == ["apply", "--filename"], line
+        assert (ROOT / words[3]).is_file(), line
     else:
         assert words[0] == "aws", f"{line}: expected make, compactor or aws"
         _check_aws(words[1], words[2], words[3:])
@@ -34,6 +41,16 @@ def _check_make(words: Sequence[str]) -> None:
     for word in words:
         name, is_variable, _ = word.partition("=")
         assert re.search(rf"^{name} \?=" if is_variable else rf"^{name}:", makefile, re.MULTILINE), f"make {word}"
+
+
+def _check_spark_submit(words: Sequence[str]) -> None:
+    """See that options of Spark, the script and its arguments are right; packages are those of the job itself."""
+    script = next(number for number, word in enumerate(words) if word.endswith(".py"))
+    given = dict(zip(words[:script:2], words[1:script:2], strict=True))
+    assert given.keys() <= {"--master", "--packages", "--py-files"}, given
+    assert given["--packages"] == S3A_PACKAGES[0]
+    assert (ROOT / words[script]).is_file(), words[script]
+    assert job_arguments(words[script:])["CONFIG"]
 
 
 def check_compactor(words: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from compactor.adapters.local.native_kernel import is_installed
 from tests.support.browser import found_browser
+from tests.support.previous_release import has_history
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIRE = "REQUIRE"
@@ -63,7 +64,8 @@ NATIVE = Extra("native", is_installed, "`make dev` builds the native engine, wit
 CARGO = Extra("cargo", lambda: shutil.which("cargo") is not None, "install Rust 1.88 or later")
 VERSITYGW = Extra("versitygw", lambda: versitygw_path() is not None, "`make versitygw` builds it, with Go")
 CHROMIUM = Extra("chromium", lambda: found_browser() is not None, "`make browser` installs it where apt-get may")
-EXTRAS = {each.name: each for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM)}
+HISTORY = Extra("history", has_history, "`git fetch --unshallow` in a clone brings the code of the release before")
+EXTRAS = {each.name: each for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY)}
 
 
 def required() -> frozenset[str]:

@@ -29,7 +29,7 @@ _SHOWN_RUNS = 5
 def control(invocation: Invocation, *, dry_run: bool, close_breaker: bool, as_json: bool) -> ExitCode:
     """Run one control-plane check now.
 
-    Reads Glue's runs, heartbeats, queues and backlog, decides, and starts, drains or stops the job. The control plane
+    Reads the runs, heartbeats, queues and backlog, decides, and starts, drains or stops the job. The control plane
     does the same every minute.
 
     Exit codes: 1 if an action failed; 3 if there is an alarm.
@@ -90,7 +90,7 @@ def _seen(snapshot: Snapshot) -> list[Field]:
     waiting = count(backlog.manifests, "manifest") if backlog else "unknown"
     if backlog and backlog.manifests:
         waiting += f", the oldest for {duration(backlog.oldest_seconds)}"
-    rows: list[Field] = [("Glue's runs", _runs(snapshot)), ("heartbeats", _living(snapshot.heartbeats))]
+    rows: list[Field] = [("runs", _runs(snapshot)), ("heartbeats", _living(snapshot.heartbeats))]
     rows.append(("manifests", waiting))
     if queue:
         rows.append(("queue", f"{count(queue.waiting, 'message')}, {queue.in_flight:,} in flight"))

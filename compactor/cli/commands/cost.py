@@ -12,7 +12,7 @@ from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.cost_screen import Shown, show_estimate, show_needs
 from compactor.cli.ui.output import picked, print_json, shallow
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable
-from compactor.core.records import read_record
+from compactor.core.records import parse_document
 from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Shape, estimate
 from compactor.cost.deployment import Deployment
 from compactor.cost.lines import Load
@@ -164,7 +164,7 @@ def _deployment(app: App | None, options: Mapping[str, Any]) -> Deployment:
 def _bench_result(path: Path) -> BenchResult:
     expected = "what `python -m bench` writes to .bench/last.json"
     try:
-        return read_record(BenchResult.model_validate_json, path.read_bytes(), str(path), expected=expected)
+        return parse_document(BenchResult.model_validate_json, path.read_bytes(), str(path), expected=expected)
     except OSError as exc:
         raise CompactorError(f"{path}: {exc.strerror}; expected {expected}") from exc
     except RecordUnreadable as exc:  # whose next move is for records of the ledger

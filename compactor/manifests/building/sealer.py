@@ -120,7 +120,8 @@ class Sealer:
     def _read(self, info: ObjectInfo) -> tuple[ObjectInfo, Manifest | RecordUnreadable | None]:
         try:
             data = self.state.store.read(info.uri)
-            part = read_record(Manifest.model_validate_json, data, info.uri, expected="a pending part")
+            parse = Manifest.model_validate_json
+            part = read_record(parse, data, info.uri, kind="Manifest", expected="a pending part")
         except ObjectNotFound:  # another sealer was faster
             return info, None
         except RecordUnreadable as exc:

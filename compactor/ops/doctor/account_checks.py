@@ -204,3 +204,18 @@ def claims(account: Account, name: str) -> Finding:
 def job(config: str) -> Resource:
     """The Glue job; `config` says where these settings are, and is empty where they are not on S3."""
     return Resource("glue job", "control.job_name", "glue", "get_job", "JobName", partial(_judge_job, config))
+
+
+def _judge_application(name: str, found: Mapping[str, Any]) -> Finding:
+    application = found["application"]
+    kind, state = application.get("type", ""), application.get("state", "")
+    if kind.upper() != "SPARK" or state == "TERMINATED":
+        return fault(
+            f"{name} is of type {kind} and {state}, expected a Spark application", "correct emr.application_id"
+        )
+    return ok(f"{name}: {application.get('releaseLabel', 'unknown release')}, {state}")
+
+
+APPLICATION = Resource(
+    "emr application", "emr.application_id", "emr-serverless", "get_application", "applicationId", _judge_application
+)

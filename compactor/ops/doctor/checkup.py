@@ -96,7 +96,9 @@ def _service_checks(env: Environment, settings: Settings, config: str) -> Iterat
         (account_checks.TOPIC, control.topic_arn),
     ):
         yield _resource_check(env, resource, value)
-    if is_on_s3:
+    if control.target == "emr-serverless":
+        yield _resource_check(env, account_checks.APPLICATION, settings.emr.application_id)
+    elif is_on_s3:
         job = account_checks.job(canonical(config) if is_s3(config) else "")
         yield _resource_check(env, job, control.job_name, is_required="job_name" in control.model_fields_set)
     if name := settings.schema.table:

@@ -67,7 +67,8 @@ class FailureReader:
             return known
         data = self.state.store.read(info.uri)
         try:
-            letter = read_record(DeadLetter.model_validate_json, data, info.uri, expected="a dead letter")
+            parse = DeadLetter.model_validate_json
+            letter = read_record(parse, data, info.uri, kind="Outcome", expected="a dead letter")
         except StuckError as exc:  # not cached: it may be repaired
             return _unreadable(manifest_id, info, str(exc))
         self.cache.letters[info.uri] = letter

@@ -96,7 +96,7 @@ def commits_of(document: Mapping[str, Any]) -> tuple[RecentCommit, ...]:
 
 
 UNREAD = {
-    Source.GLUE: "runs",
+    Source.RUNS: "runs",
     Source.HEARTBEATS: "heartbeats",
     Source.QUEUE: "queue",
     Source.QUEUE_AGE: "queue_oldest_seconds",

@@ -207,7 +207,7 @@ def test_each_source_fails_alone() -> None:
     scene.deliver()
     with scene.glue.trouble():
         checked = scene.check(queue=BrokenQueue(), dead_letter_queue=BrokenQueue())
-    unknown = {Source.GLUE, Source.QUEUE, Source.QUEUE_AGE, Source.DEAD_LETTERS}
+    unknown = {Source.RUNS, Source.QUEUE, Source.QUEUE_AGE, Source.DEAD_LETTERS}
     assert set(checked.snapshot.unknown) == unknown
     assert checked.snapshot.backlog is not None
     [values] = scene.metrics.emitted

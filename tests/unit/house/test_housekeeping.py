@@ -83,7 +83,7 @@ EXTRA_FOLDERS = {
 }
 """Where what an extra brings is imported."""
 
-OWNERS = {"control": {"control", "policy", "self"}}
+OWNERS = {"control": {"control", "policy", "self"}, "emr": {"emr", "wanted"}}
 """What a section of the settings is called where its keys are read, if not by its name."""
 
 

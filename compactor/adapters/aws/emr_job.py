@@ -1,0 +1,137 @@
+"""Lists, starts and cancels the runs of the job on EMR Serverless.
+
+An application has no definition of a job, and runs as many jobs as it may: so each start names everything, and does
+nothing while a run of this name lives. Two starts at once send the same token, by which EMR Serverless knows that they
+are one. Runs are of mode BATCH, for EMR Serverless itself "always retries" a run of mode STREAMING [EMR Serverless User
+Guide, Job resiliency], and only the control plane restarts the job.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from compactor.adapters.aws.errors import translated, translated_pages
+from compactor.control.runs import JobRun, JobState, newest_first
+from compactor.core.ports import Clock
+from compactor.settings.sections import Emr
+
+_PAGE_RUNS = 50  # the limit of ListJobRuns [EMR Serverless API]
+_HISTORY = timedelta(days=15)
+_TOKEN_SECONDS = 600
+"""How long a start that nothing came of is repeated under one token, which then may stand for other arguments."""
+
+STATES: Mapping[str, JobState] = {
+    "SUBMITTED": JobState.WAITING,
+    "PENDING": JobState.WAITING,
+    "QUEUED": JobState.WAITING,
+    "SCHEDULED": JobState.STARTING,
+    "RUNNING": JobState.RUNNING,
+    "CANCELLING": JobState.STOPPING,
+    "CANCELLED": JobState.STOPPED,
+    "SUCCESS": JobState.SUCCEEDED,
+    "FAILED": JobState.FAILED,
+}
+_LIVING = [name for name, state in STATES.items() if state.is_living]
+
+_PYTHON = "./environment/bin/python"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmrJob:
+    """The job on one application.
+
+    Attributes:
+        emr: A boto3 client of EMR Serverless.
+        name: The name of its runs. Others of the application are left alone.
+        wanted: The application, and what a run needs.
+        settings_place: Where a run reads its settings.
+        defined_at: When those settings were written, which counts as a deployment; None if it is unknown.
+    """
+
+    emr: Any
+    name: str
+    wanted: Emr
+    settings_place: str
+    clock: Clock
+    defined_at: Callable[[], datetime | None]
+    page_runs: int = _PAGE_RUNS
+
+    def list(self, since: datetime) -> Sequence[JobRun]:
+        # A run without a timeout may have lived for longer than any history.
+        found = {run.run_id: run for run in self._listed(states=_LIVING)}
+        found.update((run.run_id, run) for run in self._listed(createdAtAfter=since))
+        return newest_first([run for run in found.values() if run.is_living or run.started_at >= since])
+
+    def start(self) -> str | None:
+        now = self.clock.now()
+        before = self.list(now - _HISTORY)
+        if any(run.is_living for run in before):
+            return None
+        latest = before[0].run_id if before else "none"
+        with translated(self._place):
+            answer = self.emr.start_job_run(
+                applicationId=self.wanted.application_id,
+                clientToken=f"{len(before)}-{latest}-{int(now.timestamp() // _TOKEN_SECONDS)}",
+                executionRoleArn=self.wanted.role_arn,
+                name=self.name,
+                mode="BATCH",
+                # "You can set executionTimeoutMinutes to 0 if you want your job run to never time out" [EMR Serverless
+                # User Guide, Other considerations]; the default is 12 hours.
+                executionTimeoutMinutes=0,
+                jobDriver={"sparkSubmit": self._submitted()},
+                configurationOverrides=self._monitored(),
+            )
+        return str(answer["jobRunId"])
+
+    def stop(self, run_id: str) -> None:
+        with translated(self._place):
+            self.emr.cancel_job_run(applicationId=self.wanted.application_id, jobRunId=run_id)
+
+    def _listed(self, **which: Any) -> Iterator[JobRun]:
+        pages = self.emr.get_paginator("list_job_runs").paginate(
+            applicationId=self.wanted.application_id, PaginationConfig={"PageSize": self.page_runs}, **which
+        )
+        for answer in translated_pages(self._place, pages):
+            yield from (_run(each) for each in answer.get("jobRuns", ()) if each.get("name") == self.name)
+
+    def _submitted(self) -> Mapping[str, object]:
+        return {
+            "entryPoint": self.wanted.entry_point,
+            "entryPointArguments": ["--CONFIG", self.settings_place],
+            "sparkSubmitParameters": spark_submit_parameters(self.wanted),
+        }
+
+    def _monitored(self) -> Mapping[str, object]:
+        group = self.wanted.log_group
+        logging = {"enabled": True, "logGroupName": group} if group else {"enabled": False}
+        return {"monitoringConfiguration": {"cloudWatchLoggingConfiguration": logging}}
+
+    @property
+    def _place(self) -> str:
+        return f"EMR Serverless application {self.wanted.application_id}"
+
+
+def spark_submit_parameters(wanted: Emr) -> str:
+    """The options of spark-submit: the archive with its Python, as AWS's guide names them, and the properties."""
+    properties = {
+        "spark.archives": f"{wanted.archive}#environment",
+        "spark.emr-serverless.driverEnv.PYSPARK_DRIVER_PYTHON": _PYTHON,
+        "spark.emr-serverless.driverEnv.PYSPARK_PYTHON": _PYTHON,
+        "spark.executorEnv.PYSPARK_PYTHON": _PYTHON,
+        **wanted.spark_conf,
+    }
+    return " ".join(f"--conf {key}={value}" for key, value in properties.items())
+
+
+def _run(found: Mapping[str, Any]) -> JobRun:
+    state = STATES.get(found["state"], JobState.UNKNOWN)
+    details = str(found.get("stateDetails") or "")
+    return JobRun(
+        run_id=found["id"],
+        state=state,
+        started_at=found["createdAt"],
+        changed_at=found["updatedAt"],
+        ended_at=None if state.is_living else found["updatedAt"],
+        error=details if state is JobState.FAILED else "",
+    )

@@ -1,0 +1,126 @@
+"""Replaces the running job by one of the deployed release, without killing what it has begun.
+
+The runs that send heartbeats are asked to stop. They finish the manifests in flight, and the control plane starts the
+next run within a minute. What does not end in `control.drain_seconds`, the control plane has the service stop; its
+manifests are taken up again, and no line is lost or doubled by it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from compactor.core.errors import TryAgainError
+from compactor.core.formatting import shown_seconds
+from compactor.core.records import RunHeartbeat
+from compactor.ledger.heartbeat import Runs
+from compactor.settings.control_policy import Policy
+from deploy.stack import DeploymentError
+
+T = TypeVar("T")
+
+POLL_SECONDS = 2.0
+
+FORCED_SECONDS = 300.0
+"""How long a run may still live after `drain_seconds`: a check of the control plane, the service's stop of the run, and
+the life of its last heartbeat."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """One restart.
+
+    Attributes:
+        runs: The runs that work on the state of the deployment.
+        policy: The settings of its control plane.
+        release: The deployed release.
+        seconds: A clock that only goes forward.
+        pause: Sleeps for some seconds.
+        echo: Prints a line.
+    """
+
+    runs: Runs
+    policy: Policy
+    release: str
+    seconds: Callable[[], float]
+    pause: Callable[[float], None]
+    echo: Callable[[str], None]
+
+    def go(self) -> None:
+        """Ask every run to stop, and wait until they have ended and the next one works.
+
+        Raises:
+            DeploymentError: A run did not end, the next one did not come, or it is of another release.
+        """
+        ended = self._drained(self.runs.living())
+        if self.policy.mode == "never":
+            return self.echo('No run is started while control.mode is "never".')
+        if self.policy.mode == "on_work":
+            return self.echo('The next run starts when work waits, as control.mode is "on_work".')
+        started = self._started(ended)
+        if early := [beat for beat in started if beat.release != self.release]:
+            self.echo(f"run {_all(early)}: of another release, as if it was on its way before the deployment")
+            started = self._started(ended | self._drained(early))
+        if other := [beat for beat in started if beat.release != self.release]:
+            raise DeploymentError(
+                f"run {_all(other)} has started, expected release {self.release}: the package of the job in dist/ is "
+                "of another release; run make package, then deploy again"
+            )
+        return None
+
+    def _drained(self, old: Sequence[RunHeartbeat]) -> frozenset[str]:
+        """Ask runs to stop, and wait until they have ended; returns their ids."""
+        began, limit = self.seconds(), self.policy.drain_seconds
+        for beat in old:
+            self.runs.ask_to_stop(beat.run_id)
+            self.echo(f"run {_all([beat])}: asked to stop; it finishes the manifests in flight")
+        if not old:
+            self.echo("No run sends a heartbeat, so none is asked to stop.")
+        left = list(old)
+        while left:
+            living = self._known(partial(self.runs.living_among, [beat.run_id for beat in left]))
+            waited = self.seconds() - began
+            for beat in [beat for beat in left if living is not None and beat.run_id not in living]:
+                left.remove(beat)
+                self.echo(f"run {_all([beat])}: ended after {shown_seconds(waited)}")
+            if left:
+                limit = self._late(left, waited, limit)
+                self.pause(POLL_SECONDS)
+        return frozenset(beat.run_id for beat in old)
+
+    def _late(self, left: Sequence[RunHeartbeat], waited: float, limit: float) -> float:
+        """Say once that runs are late, and give them until the control plane has had them stopped; the next limit."""
+        if waited < limit:
+            return limit
+        late = f"run {_all(left)}: still at work {shown_seconds(waited)} after it was asked to stop"
+        if limit > self.policy.drain_seconds:
+            raise DeploymentError(f"{late}; read the control plane's log, and see compactor control --dry-run")
+        self.echo(f"{late}; the control plane has it stopped now, and the next run takes its manifests up again")
+        return limit + FORCED_SECONDS
+
+    def _started(self, old: frozenset[str]) -> Sequence[RunHeartbeat]:
+        """Wait for runs other than these."""
+        began = self.seconds()
+        longest = self.policy.backoff_longest_seconds + self.policy.start_grace_seconds
+        self.echo(f"Waiting up to {shown_seconds(longest)} for the control plane to start the next run.")
+        while not (new := [beat for beat in self._known(self.runs.living) or () if beat.run_id not in old]):
+            if self.seconds() - began >= longest:
+                raise DeploymentError(
+                    f"no run sent a heartbeat within {shown_seconds(longest)}; compactor control --dry-run says why, "
+                    "and the job's log how the last one ended"
+                )
+            self.pause(POLL_SECONDS)
+        self.echo(f"run {_all(new)}: works, {shown_seconds(self.seconds() - began)} later")
+        return new
+
+    def _known(self, read: Callable[[], T]) -> T | None:
+        """What the state says; None if that cannot be read now. The next poll asks again."""
+        try:
+            return read()
+        except TryAgainError as exc:
+            self.echo(f"The runs cannot be read now: {exc}")
+            return None
+
+
+def _all(beats: Sequence[RunHeartbeat]) -> str:
+    return ", ".join(f"{beat.run_id} (release {beat.release or 'not told'})" for beat in beats)

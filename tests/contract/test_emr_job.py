@@ -1,0 +1,173 @@
+"""The job on EMR Serverless: what a start asks for, one run at a time, and what the service refuses."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from compactor.adapters.aws.emr_job import EmrJob, spark_submit_parameters
+from compactor.adapters.memory.store import ManualClock, MemoryStore
+from compactor.control.runs import JobState
+from compactor.core.errors import AccessError, SettingsError
+from compactor.settings.sections import Emr
+from compactor.settings.settings import parse_settings
+from compactor.wiring.emr_job import emr_job
+from tests.support.emr_stand_in import APPLICATION, ROLE, EmrStandIn
+
+NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+GIVEN = {
+    "application_id": APPLICATION,
+    "role_arn": ROLE,
+    "entry_point": "s3://bucket/e.py",
+    "archive": "s3://bucket/a.tgz",
+}
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(NOON)
+
+
+@pytest.fixture
+def emr(clock: ManualClock) -> EmrStandIn:
+    return EmrStandIn(clock.now)
+
+
+@pytest.fixture
+def job(clock: ManualClock, emr: EmrStandIn) -> EmrJob:
+    wanted = Emr.model_validate({**GIVEN, "log_group": "/compactor/dev", "spark_conf": {"spark.executor.cores": 4}})
+    place = "s3://bucket/dev/settings/1.toml"
+    return EmrJob(emr=emr, name="dev", wanted=wanted, settings_place=place, clock=clock, defined_at=lambda: None)
+
+
+def test_what_a_run_is_started_with(job: EmrJob, emr: EmrStandIn) -> None:
+    """The entry with the settings, the archive's Python on driver and executors, no time-out and no retries."""
+    job.start()
+    [request] = emr.requests
+    assert (request["name"], request["mode"], request["executionTimeoutMinutes"]) == ("dev", "BATCH", 0)
+    assert "retryPolicy" not in request
+    submitted = request["jobDriver"]["sparkSubmit"]
+    assert submitted["entryPointArguments"] == ["--CONFIG", "s3://bucket/dev/settings/1.toml"]
+    assert submitted["sparkSubmitParameters"] == (
+        "--conf spark.archives=s3://bucket/a.tgz#environment "
+        "--conf spark.emr-serverless.driverEnv.PYSPARK_DRIVER_PYTHON=./environment/bin/python "
+        "--conf spark.emr-serverless.driverEnv.PYSPARK_PYTHON=./environment/bin/python "
+        "--conf spark.executorEnv.PYSPARK_PYTHON=./environment/bin/python "
+        "--conf spark.executor.cores=4"
+    )
+    logged = request["configurationOverrides"]["monitoringConfiguration"]["cloudWatchLoggingConfiguration"]
+    assert logged == {"enabled": True, "logGroupName": "/compactor/dev"}
+
+
+def test_two_starts_at_once_are_one(job: EmrJob, emr: EmrStandIn) -> None:
+    """Two control planes that both see no run send one token, and get one run."""
+    blind = replace(job, emr=_Blind(emr))
+    assert blind.start() == blind.start()
+    assert len(emr.runs) == 1
+    emr.set(emr.runs[0]["id"], "FAILED", "the driver ended with 1")
+    assert job.start() == emr.runs[1]["id"]
+    assert [run.error for run in job.list(LONG_AGO) if run.state is JobState.FAILED] == ["the driver ended with 1"]
+
+
+class _Blind:
+    """A client that lists no run yet."""
+
+    def __init__(self, emr: EmrStandIn) -> None:
+        self._emr = emr
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._emr, name)
+
+    def get_paginator(self, _operation: str) -> "_Blind":
+        return self
+
+    def paginate(self, **_request: Any) -> list[dict[str, Any]]:
+        return [{"jobRuns": []}]
+
+
+def test_a_start_long_after_the_last_run(job: EmrJob, emr: EmrStandIn, clock: ManualClock) -> None:
+    """The token of a start is not that of one weeks ago, which would stand for a run that has ended."""
+    for _ in range(3):
+        run_id = job.start()
+        assert run_id is not None
+        emr.set(run_id, "SUCCESS")
+        clock.advance(30 * 86_400)
+    assert len(emr.runs) == 3
+
+
+def test_a_run_that_has_lived_for_weeks_is_listed(job: EmrJob, clock: ManualClock) -> None:
+    """However old it is, no second one is started beside it."""
+    run_id = job.start()
+    clock.advance(40 * 86_400)
+    assert [run.run_id for run in job.list(NOON + timedelta(days=30))] == [run_id]
+    assert job.start() is None
+
+
+def test_runs_of_others_are_left_alone(job: EmrJob, emr: EmrStandIn) -> None:
+    """An application may run other jobs, with another name or none."""
+    emr.add("00fother", "other")
+    emr.add("00fnameless", None)
+    assert list(job.list(LONG_AGO)) == []
+    assert job.start() is not None
+
+
+def test_stopping(job: EmrJob, emr: EmrStandIn) -> None:
+    """A stop cancels the run; of one that has ended, the refusal is an error."""
+    run_id = job.start()
+    assert run_id is not None
+    job.stop(run_id)
+    assert job.list(LONG_AGO)[0].state is JobState.STOPPING
+    assert job.start() is None
+    emr.set(run_id, "CANCELLED")
+    with pytest.raises(
+        AccessError, match="CancelJobRun was answered with ValidationException: job run is in CANCELLED"
+    ):
+        job.stop(run_id)
+    with pytest.raises(AccessError, match="does not exist"):
+        job.stop("00f9")
+
+
+def test_a_state_of_a_later_release(job: EmrJob, emr: EmrStandIn) -> None:
+    """It counts as alive."""
+    run_id = job.start()
+    assert run_id is not None
+    emr.set(run_id, "PONDERING")
+    assert job.list(LONG_AGO)[0].state is JobState.UNKNOWN
+    assert job.start() is None
+
+
+def test_what_the_stand_in_refuses(job: EmrJob) -> None:
+    """A wrong application, and names that the service does not take."""
+    with pytest.raises(AccessError, match=r"application 00fnowhere: .*does not exist"):
+        replace(job, wanted=Emr.model_validate({**GIVEN, "application_id": "00fnowhere"})).start()
+    with pytest.raises(AccessError, match=r"ValidationException: \.name"):
+        replace(job, name=" ").start()
+
+
+def test_the_settings_of_a_run(clock: ManualClock, emr: EmrStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run reads the settings of the control plane; when these were written is when the job was defined."""
+    document = {
+        "paths": {name: f"s3://bucket/{name}" for name in ("manifests", "output", "state")},
+        "input": {"allowed_prefixes": ["s3://raw-bucket/"]},
+        "convert": {"engine": "native"},
+        "control": {"target": "emr-serverless"},
+        "emr": GIVEN,
+    }
+    settings, store = parse_settings(document), MemoryStore(clock)
+    store.put("s3://bucket/c.toml", b"")
+    monkeypatch.setenv("COMPACTOR_CONFIG", "s3://bucket/c.toml")
+    job = emr_job(settings, store, clock, emr)
+    assert job.defined_at() == NOON
+    job.start()
+    assert emr.requests[0]["jobDriver"]["sparkSubmit"]["entryPointArguments"] == ["--CONFIG", "s3://bucket/c.toml"]
+    monkeypatch.setenv("COMPACTOR_CONFIG", "here.toml")
+    with pytest.raises(SettingsError, match="expected settings on S3"):
+        emr_job(settings, store, clock, emr)
+
+
+def test_properties_of_the_settings_win() -> None:
+    """A property that the settings have replaces that of the target."""
+    wanted = Emr.model_validate({**GIVEN, "spark_conf": {"spark.archives": "s3://bucket/mine.tgz#environment"}})
+    assert "a.tgz" not in spark_submit_parameters(wanted)

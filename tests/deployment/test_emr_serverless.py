@@ -1,0 +1,262 @@
+"""The job on EMR Serverless: its template and rights, the archive of its packages, and how they are deployed."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from cfnlint.api import lint_file
+
+from compactor.adapters.aws import emr_job
+from compactor.core.errors import SettingsError
+from compactor.settings.settings import parse_settings
+from compactor.wiring.control import ControlComponents
+from deploy.emr_archive import EMR_PYTHON, build_archive
+from deploy.emr_serverless import TEMPLATE, deploy_emr
+from deploy.pip import PackagingError
+from deploy.resolved import Resolver, pseudo_parameters
+from deploy.rights.__main__ import EMR
+from deploy.rights.emr_grants import EMR_GRANTS
+from deploy.rights.grants import GRANTS
+from deploy.rights.template_text import with_statements
+from deploy.stack import DeploymentError
+from deploy.template_file import load_template
+from tests.deployment.resolving import ROOT
+
+OUTPUTS = {
+    "ApplicationId": "00f1abcd2efg3h09",
+    "RoleArn": "arn:aws:iam::123456789012:role/compactor-dev-emr-job",
+    "LogGroup": "/aws/emr-serverless/compactor-dev",
+}
+
+
+def test_the_template_is_right() -> None:
+    """The linter finds nothing, and its statements are those of the table."""
+    assert [str(match) for match in lint_file(TEMPLATE)] == []
+    assert with_statements(TEMPLATE.read_text(), EMR) == TEMPLATE.read_text(), "python -m deploy.rights"
+
+
+def test_the_control_plane_may_do_what_it_does() -> None:
+    """Its rights are the calls of the adapter, on this application, its runs and the role of the job alone."""
+    source = Path(emr_job.__file__).read_text()
+    calls = set(re.findall(r"self\.emr\.(\w+)\(\s*applicationId", source)) | set(
+        re.findall(r'get_paginator\("(\w+)"\)', source)
+    )
+    called = {f"emr-serverless:{call.title().replace('_', '')}" for call in calls}
+    granted = {action for grant in EMR_GRANTS["EmrControlPolicy"] for action in grant.actions}
+    assert granted == called | {"iam:PassRole"}
+    assert len(called) == 3
+    document = load_template(TEMPLATE)["Resources"]["ControlPolicy"]["Properties"]["PolicyDocument"]
+    assert all(statement["Resource"] != "*" for statement in document["Statement"])
+
+
+def test_the_job_may_do_what_it_may_on_glue() -> None:
+    """It has the rights of the job's role, without what Glue alone keeps in buckets."""
+    of_glue = {"environments", "spark ui", "output of the job", "errors of the job"}
+    on_glue = {(action, place) for grant in GRANTS["JobRole"] for action in grant.actions for place in grant.places}
+    here = {(action, place) for grant in EMR_GRANTS["EmrJobRole"] for action in grant.actions for place in grant.places}
+    assert {(action, place) for action, place in on_glue if place not in of_glue} <= here
+    assert {action for action, _ in here - on_glue} == {
+        "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents", "logs:DescribeLogGroups",
+    }  # fmt: skip
+
+
+def test_one_run_at_a_time() -> None:
+    """The application runs one job, is of Spark 4, and stops by itself, whatever the control plane does."""
+    template = load_template(TEMPLATE)
+    parameters = {name: about.get("Default", "x") for name, about in template["Parameters"].items()}
+    resolver = Resolver(template, {**pseudo_parameters("eu-central-1", "123456789012"), **parameters})
+    application = resolver.value(template["Resources"]["Application"])["Properties"]
+    assert application["SchedulerConfiguration"]["MaxConcurrentRuns"] == 1
+    assert (application["Type"], application["ReleaseLabel"]) == ("Spark", "emr-spark-8.0.0")
+    assert application["AutoStopConfiguration"]["Enabled"]
+
+
+def test_the_target_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control plane of the function runs the job where the settings say."""
+    monkeypatch.setenv("COMPACTOR_CONFIG", "s3://bucket/c.toml")
+    document = {
+        "paths": {name: f"s3://bucket/{name}" for name in ("manifests", "output", "state")},
+        "input": {"allowed_prefixes": ["s3://raw-bucket/"]},
+        "convert": {"engine": "native"},
+        "aws": {"region": "eu-central-1"},
+    }
+    assert type(ControlComponents(parse_settings(document)).job).__name__ == "GlueJob"
+    given = {
+        "application_id": OUTPUTS["ApplicationId"],
+        "role_arn": OUTPUTS["RoleArn"],
+        "entry_point": "s3://bucket/e.py",
+        "archive": "s3://bucket/a.tar.gz",
+    }
+    wanted = {**document, "control": {"target": "emr-serverless"}, "emr": given}
+    assert isinstance(ControlComponents(parse_settings(wanted)).job, emr_job.EmrJob)
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    """A wheel of the package with a native engine."""
+    path = tmp_path / "ndjson_compactor-0.1.0-cp311-abi3-manylinux_2_28_x86_64.whl"
+    with zipfile.ZipFile(path, "w") as own:
+        own.writestr("compactor/__init__.py", "WHERE = __file__\n")
+        own.writestr("compactor_native/native.abi3.so", "compiled")
+        own.writestr("ndjson_compactor-0.1.0.dist-info/RECORD", "")
+    return path
+
+
+def install(site: Path) -> None:
+    """Packages as pip leaves them."""
+    (site / "orjson").mkdir()
+    (site / "orjson" / "__init__.py").write_text("FROM_ARCHIVE = True\n")
+    (site / "bin").mkdir()
+    (site / "bin" / "tool").write_text("")
+    (site / "orjson" / "__pycache__").mkdir()
+    (site / "orjson" / "__pycache__" / "x.pyc").write_bytes(b"")
+
+
+def test_the_archive_starts_emrs_python_with_the_packages(
+    tmp_path: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unpacked anywhere, its `bin/python` finds the packages; it holds no interpreter, and is the same each time."""
+    first, second = tmp_path / "one.tar.gz", tmp_path / "two.tar.gz"
+    build_archive(first, wheel, install)
+    build_archive(second, wheel, install)
+    assert first.read_bytes() == second.read_bytes()
+    with tarfile.open(first) as tar:
+        assert sorted(tar.getnames()) == [
+            "bin/python",
+            "site/compactor/__init__.py",
+            "site/compactor_native/native.abi3.so",
+            "site/orjson/__init__.py",
+        ]
+        tar.extractall(tmp_path / "environment", filter="data")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / f"python{EMR_PYTHON}").write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    (programs / f"python{EMR_PYTHON}").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("PYTHONPATH", "/from/spark")
+    script = "import compactor, orjson, sys; print(compactor.WHERE, orjson.FROM_ARCHIVE, '/from/spark' in sys.path)"
+    command = ["./environment/bin/python", "-c", script]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(tmp_path / "environment/site/compactor/__init__.py"), "True", "True"]
+
+
+def test_an_archive_needs_the_native_engine(tmp_path: Path) -> None:
+    """Spark 4.0 does not keep what Spark 4.1 keeps, so the job never converts by Spark there."""
+    pure = tmp_path / "ndjson_compactor-0.1.0-py3-none-any.whl"
+    with zipfile.ZipFile(pure, "w") as own:
+        own.writestr("compactor/__init__.py", "")
+    with pytest.raises(PackagingError, match="no native engine"):
+        build_archive(tmp_path / "a.tar.gz", pure, install)
+    assert not (tmp_path / "a.tar.gz").exists()
+
+
+@dataclass
+class Account:
+    """A session of an account whose CloudFormation keeps what it is asked for."""
+
+    stacks: dict[str, dict[str, str]]
+    region_name: str = "eu-central-1"
+    proposed: list[dict[str, Any]] = field(default_factory=list)
+    executed: list[str] = field(default_factory=list)
+    objects: dict[str, bytes] = field(default_factory=dict)
+
+    def client(self, _service: str) -> "Account":
+        return self
+
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> None:  # noqa: N803 - as boto3 names them
+        self.objects[f"{Bucket}/{Key}"] = Body
+
+    def upload_file(self, path: str, bucket: str, key: str) -> None:
+        self.objects[f"{bucket}/{key}"] = Path(path).read_bytes()
+
+    def describe_stacks(self, *, StackName: str) -> dict[str, Any]:  # noqa: N803
+        if StackName not in self.stacks:
+            answer: Any = {"Error": {"Code": "ValidationError", "Message": f"Stack {StackName} does not exist"}}
+            raise ClientError(answer, "DescribeStacks")
+        outputs = [{"OutputKey": key, "OutputValue": value} for key, value in self.stacks[StackName].items()]
+        return {"Stacks": [{"StackStatus": "CREATE_COMPLETE", "Outputs": outputs}]}
+
+    def create_change_set(self, **request: Any) -> None:
+        self.proposed.append(request)
+
+    def execute_change_set(self, *, StackName: str, **_more: Any) -> None:  # noqa: N803
+        self.executed.append(StackName)
+        self.stacks[StackName] = OUTPUTS
+
+    def delete_stack(self, *, StackName: str) -> None:  # noqa: N803
+        self.stacks.pop(StackName, None)
+
+    def get_waiter(self, _name: str) -> "Account":
+        return self
+
+    def wait(self, **_more: Any) -> None: ...
+
+    def get_paginator(self, _name: str) -> "Account":
+        return self
+
+    def paginate(self, **_more: Any) -> list[dict[str, Any]]:
+        change = {
+            "Action": "Add",
+            "LogicalResourceId": "Application",
+            "ResourceType": "AWS::EMRServerless::Application",
+        }
+        return [{"Changes": [{"ResourceChange": change}]}]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A checkout after `make emr-archive`."""
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    shutil.copytree(ROOT / "deploy" / "parameters", tmp_path / "deploy" / "parameters")
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist" / "emr-archive.tar.gz").write_bytes(b"packed")
+    return tmp_path
+
+
+def test_deploying_prints_the_settings_that_name_it(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A refused deployment changes nothing; a confirmed one uploads, and its settings are valid in the file."""
+    account = Account({"compactor-dev": {"KmsKeyArn": "arn:aws:kms:eu-central-1:123456789012:key/1"}})
+
+    def deploy(*, agreed: bool) -> None:
+        deploy_emr("dev", lambda **_: account, more={"MaxCpu": "40 vCPU"}, confirm=lambda: agreed, root=root)
+
+    deploy(agreed=False)
+    assert capsys.readouterr().out.endswith("Nothing was changed.\n")
+    assert ([*account.objects], account.executed) == ([next(iter(account.objects))], [])
+    deploy(agreed=True)
+    assert account.executed == ["compactor-dev-emr"]
+    given = {each["ParameterKey"]: each["ParameterValue"] for each in account.proposed[-1]["Parameters"]}
+    assert (given["MaxCpu"], given["KmsKeyArn"][-1], given["LogDays"]) == ("40 vCPU", "1", "7")
+    printed = tomllib.loads(capsys.readouterr().out.partition("RESTART=1:\n")[2])
+    assert printed["emr"]["application_id"] == OUTPUTS["ApplicationId"]
+    for key in ("entry_point", "archive"):
+        assert printed["emr"][key].removeprefix("s3://") in account.objects
+    file = tomllib.loads((root / "config" / "dev.toml").read_text())
+    merged = {name: {**table, **printed.get(name, {})} for name, table in file.items()}
+    assert parse_settings(merged).control.target == "emr-serverless"
+    # Roles may read what was uploaded.
+    assert all(
+        re.fullmatch(r"example-artefacts-dev/dev/(job|template)/[0-9a-f]{32}\.[a-z.]+", key) for key in account.objects
+    )
+
+
+def test_what_deploying_needs(root: Path) -> None:
+    """The environment itself, and the archive."""
+    with pytest.raises(DeploymentError, match="run make deploy ENV=dev first"):
+        deploy_emr("dev", lambda **_: Account({}), more={}, confirm=lambda: True, root=root)
+    (root / "dist" / "emr-archive.tar.gz").unlink()
+    with pytest.raises(SettingsError, match="make emr-archive"):
+        deploy_emr("dev", lambda **_: Account({"compactor-dev": {}}), more={}, confirm=lambda: True, root=root)
+    with pytest.raises(SettingsError, match="parameter Nothing: unknown"):
+        deploy_emr("dev", lambda **_: Account({"compactor-dev": {}}), more={"Nothing": "1"}, confirm=bool, root=root)
+    assert json.loads((root / "deploy" / "parameters" / "dev.json").read_text())["ArtefactBucketName"]
