@@ -75,8 +75,13 @@ class App(EngineComponents):
             claimer=self.claimer,
             allowed_prefixes=self.settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
+            is_of_other_stream=self._is_of_other_stream,
             on_crash_point=self.on_crash_point,
         )
+
+    def _is_of_other_stream(self, uri: str) -> bool:
+        member = self.settings.member
+        return member is not None and member.routes.stream_of(uri) != self.settings.name
 
     def service(self) -> Service:
         """Make the streaming job, on Spark.
