@@ -86,7 +86,8 @@ class Settings:
     @property
     def suggestions(self) -> Suggestions:
         """How commands are suggested to those who use these settings."""
-        return Suggestions(self.folder, compact_paths.compact_again(self.folder, self.paths.output))
+        again = compact_paths.compact_again(self.folder, self.paths.output)
+        return Suggestions(self.folder, again, stream=self.name)
 
     def layout(self) -> layout.Layout:
         """The layout of all places."""

@@ -7,7 +7,7 @@ import click
 
 from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.control.actions import ActionKind
@@ -25,6 +25,7 @@ _SHOWN_RUNS = 5
 @click.option("--dry-run", is_flag=True, help="Show what the check would do, and do nothing.")
 @click.option("--close-breaker", is_flag=True, help="Ignore failures up to now, and do nothing else.")
 @json_option
+@stream_option
 @body
 def control(invocation: Invocation, *, dry_run: bool, close_breaker: bool, as_json: bool) -> ExitCode:
     """Run one control-plane check now.

@@ -8,7 +8,7 @@ import click
 from compactor.adapters.local.skipped_links import skipped_links
 from compactor.api.arguments import date_fault
 from compactor.cli.destination import taken_destination
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.output import picked, print_json
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.times import moment
@@ -52,6 +52,7 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
     help="Write at most N manifests, the largest first (default: builder.max_manifests_per_plan).",
 )
 @json_option
+@stream_option
 @body
 def plan(
     invocation: Invocation,
