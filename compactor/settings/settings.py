@@ -72,6 +72,19 @@ class Settings:
         """The streams that the shared job works on."""
         return tuple(each for each in self.streams if each.member and each.member.stream.job == "shared")
 
+    def require_job(self) -> None:
+        """Check that there is one job for these settings and nothing else.
+
+        Raises:
+            SettingsError: They are those of a stream whose job works on others, too, or of streams without a common job.
+        """
+        if self.member and self.member.stream.job == "shared":
+            why = f"the job of {self.name} works on other streams, too"
+            raise SettingsError([f"--stream {self.name}: {why} -> expected none, which means all of these streams"])
+        if self.streams and not self.sharing:
+            names = ", ".join(each.name for each in self.streams)
+            raise SettingsError([f"--stream: not given, and each stream has its own job -> expected one of {names}"])
+
     @property
     def claims_layout(self) -> layout.Layout:
         """The layout of the claims, which all streams of a file have together."""

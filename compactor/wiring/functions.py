@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from compactor.control.plane import Check
 from compactor.core.errors import SettingsError
 from compactor.core.ports import FLUSH_SECONDS
 from compactor.manifests.building.reports import build_metrics, log_built, log_sealed, seal_counts, seal_metrics
@@ -54,19 +55,25 @@ def check_job(event: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns what was decided, done and not done, for the caller's log.
     """
-    components = _lasting_components(ControlComponents)
-    job_name = components.settings.control.job_name
-    changed = event.get("detail", {}).get("jobName", job_name)
-    if changed != job_name:
+    jobs = _lasting_components(ControlComponents).of_jobs
+    changed = event.get("detail", {}).get("jobName")
+    if changed is not None and changed not in jobs:
         log_event("control.other_job", job=changed)
         return {"ignored": f"an event of job {changed}"}
-    checked = components.plane.check()
-    components.metrics.flush(FLUSH_SECONDS)
+    meant = jobs.values() if changed is None else [jobs[changed]]
+    checked = [_checked(components) for components in meant]
     return {
-        "decided": [f"{action.kind}: {action.reason}" for action in checked.actions],
-        "done": list(checked.done),
-        "failed": list(checked.failed),
+        "decided": [f"{action.kind}: {action.reason}" for each in checked for action in each.actions],
+        "done": [words for each in checked for words in each.done],
+        "failed": [words for each in checked for words in each.failed],
     }
+
+
+def _checked(components: ControlComponents) -> Check:
+    checked = components.plane.check()
+    for each in (components, *(components.of_streams[each.name] for each in components.settings.sharing)):
+        each.metrics.flush(FLUSH_SECONDS)
+    return checked
 
 
 def function_components() -> Components:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
-from compactor.core.errors import SettingsError
 from compactor.job.service import Service
 from compactor.job.shared_slots import SharedSlots
 from compactor.job.streams_job import Job, StreamsJob
@@ -44,13 +43,13 @@ class StreamsApp(App):
         Raises:
             SettingsError: No stream shares the job.
         """
-        self._check()
+        self.settings.require_job()
         spark = self.spark
         return self.job_of(lambda app: app.service(), spark=spark)
 
     def threaded_job(self, threads: int) -> Job:
         """Make the job without Spark. The streams in flight share so many threads."""
-        self._check()
+        self.settings.require_job()
         at_once = min(len(self.apps), self.settings.stream.manifests_in_flight)
         return self.job_of(lambda app: app.threaded_service(max(1, threads // at_once)))
 
@@ -76,7 +75,3 @@ class StreamsApp(App):
             shared=self.slots.of(settings.name),
             **{**common, **given},
         )
-
-    def _check(self) -> None:
-        if not self.settings.sharing:
-            raise SettingsError(['streams: each has job = "own" -> expected --stream NAME, or one with job = "shared"'])

@@ -31,13 +31,15 @@ def control(invocation: Invocation, *, dry_run: bool, close_breaker: bool, as_js
     """Run one control-plane check now.
 
     Reads Glue's runs, heartbeats, queues and backlog, decides, and starts, drains or stops the job. The control plane
-    does the same every minute.
+    does the same every minute. Of several streams, it checks the job that they share, or that of --stream.
 
     Exit codes: 1 if an action failed; 3 if there is an alarm.
     """
     if dry_run and close_breaker:
         raise click.UsageError("--dry-run and --close-breaker exclude each other")
-    components = ControlComponents(invocation.settings())
+    settings = invocation.deployment()
+    settings.require_job()
+    components = ControlComponents(settings)
     if close_breaker:
         return _close_breaker(components, as_json=as_json)
     checked = components.plane.preview() if dry_run else components.plane.check()

@@ -9,7 +9,6 @@ from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
-from compactor.core.errors import SettingsError
 from compactor.core.records import RunHeartbeat
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, Runs
 from compactor.settings.settings import Settings
@@ -54,16 +53,12 @@ def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool) -> ExitC
 
 
 def _jobs(settings: Settings) -> list[Settings]:
-    """The settings of each job that is meant: of one stream, or of the shared job and those of single streams.
-
-    Raises:
-        SettingsError: One stream is meant, and its job works on others, too.
-    """
-    member = settings.member
-    if member and member.stream.job == "shared":
-        why = f"the job of {settings.name} works on other streams, too"
-        raise SettingsError([f"--stream {settings.name}: {why} -> expected none, to stop it for all of them"])
-    return [settings, *(each for each in settings.streams if each not in settings.sharing)]
+    """The settings of each job that is meant: that of one stream, or the shared one and those of single streams."""
+    own = [each for each in settings.streams if each not in settings.sharing]
+    if own and not settings.sharing:
+        return own
+    settings.require_job()
+    return [settings, *own]
 
 
 def _left(asked: list[tuple[Runs, list[RunHeartbeat]]], wait_seconds: float) -> list[RunHeartbeat]:

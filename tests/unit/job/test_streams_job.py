@@ -125,5 +125,5 @@ def test_a_stream_is_tried_again_until_the_job_is_stopped(monkeypatch: pytest.Mo
 def test_the_job_needs_a_stream_to_share_it() -> None:
     """Where each stream has its own job, there is nothing for a common one."""
     entry = {"name": "orders", "job": "own", "input": {"allowed_prefixes": ["s3://lake/raw/orders"]}}
-    with pytest.raises(SettingsError, match="--stream NAME"):
+    with pytest.raises(SettingsError, match="expected one of orders"):
         StreamsApp(stream_settings(entry)).threaded_job(2)
