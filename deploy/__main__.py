@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from compactor.core.errors import CompactorError, SettingsError
 from compactor.schema.registry import EMPTY_SCHEMA
-from compactor.settings.settings import load_settings
+from compactor.settings.settings import Settings, load_settings
 from compactor.wiring.app import App
 from deploy import ROOT
 from deploy.artefacts import MODULES, Artefact, artefact_key, artefacts
@@ -26,6 +26,7 @@ from deploy.parameters_file import read_parameters
 from deploy.preflight import Preflight, faults_of, result_lines
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
+from deploy.streams import logical_id, with_streams
 from deploy.template_file import load_template, with_columns
 
 HURRIED = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 2})
@@ -62,7 +63,7 @@ def deploy(
     session = _session(new_session, settings.aws.region)
     given, tags = read_parameters(root / "deploy" / "parameters" / f"{environment}.json")
     files = artefacts(settings.metrics.environment, settings_file, given.get("GlueVersion", ""), root / "dist")
-    template = load_template()
+    template = with_streams(load_template(), settings)
     parameters = stack_parameters(
         template, settings_parameters(settings), _artefact_parameters(files, given), given, settings=settings
     )
@@ -72,8 +73,7 @@ def deploy(
     click.echo("\n".join(_plan_lines(session, parameters, files, missing)))
     stack = Stack(session.client("cloudformation"), parameters["JobName"], tags=tags)
     _check(session, parameters, files, is_new=not stack.exists())
-    schema = App(settings).registry.latest() if stack.exists() else EMPTY_SCHEMA
-    document = with_columns(template, schema, settings.schema.metadata_columns)
+    document = _with_columns(template, settings, is_new=not stack.exists())
     key = _upload_template(s3, parameters, document)
     change_set = f"{parameters['JobName']}-{time.time_ns()}"
     changes = stack.propose(change_set, f"https://{bucket}.s3.{session.region_name}.amazonaws.com/{key}", parameters)
@@ -89,7 +89,17 @@ def deploy(
         s3.upload_file(str(each.path), bucket, each.key)
     stack.execute(change_set)
     click.echo("\n".join(["Deployed.", *(f"  {name}  {value}" for name, value in stack.outputs().items())]))
-    _publish_columns(App(settings))
+    for each in settings.streams or (settings,):
+        _publish_columns(App(each))
+
+
+def _with_columns(template: dict[str, Any], settings: Settings, *, is_new: bool) -> dict[str, Any]:
+    """The template whose tables have the columns that are known now."""
+    for each in settings.streams or (settings,):
+        schema = EMPTY_SCHEMA if is_new else App(each).registry.latest()
+        table_id = logical_id("EventsTable", each) if settings.streams else "EventsTable"
+        template = with_columns(template, schema, each.schema.metadata_columns, table_id)
+    return template
 
 
 def _check(session: Any, parameters: Mapping[str, str], files: Sequence[Artefact], *, is_new: bool) -> None:
