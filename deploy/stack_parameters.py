@@ -23,10 +23,14 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
     lake, output = _bucket_and_key(paths.output)
     bucket, key = _bucket_and_key(settings.input.allowed_prefixes[0])
     database, _, table = settings.schema.table.partition(".")
-    tables = {"DatabaseName": database_of(settings)} if settings.streams else {
-        "DatabaseName": database,
-        "EventsTableName": table,
-    }
+    tables = (
+        {"DatabaseName": database_of(settings)}
+        if settings.streams
+        else {
+            "DatabaseName": database,
+            "EventsTableName": table,
+        }
+    )
     sla_seconds = max(each.control.sla_seconds for each in settings.sharing or (settings,))
     return {
         "Environment": settings.metrics.environment,

@@ -49,7 +49,9 @@ def with_streams(template: Document, settings: Settings) -> Document:
         resources["WorkBucket"]["Properties"]["LifecycleConfiguration"]["Rules"] += _rules(template, stream)
     resources["FilesUnroutedAlarm"] = _unrouted(alarms["FilesMisdatedAlarm"])
     if len(resources) > MAX_RESOURCES:
-        raise SettingsError([f"streams: {len(resources)} resources -> expected at most {MAX_RESOURCES}, by fewer streams"])
+        raise SettingsError(
+            [f"streams: {len(resources)} resources -> expected at most {MAX_RESOURCES}, by fewer streams"]
+        )
     return changed
 
 
@@ -145,7 +147,9 @@ def _reaching(place: Any) -> Any:
 
 def _events_table(table: Document, stream: Settings) -> Document:
     output = stream.paths.output.removeprefix("s3://").partition("/")[2]
-    found: Document = _copied(table, OutputPrefix=output, OutputFolder=stream.output.folder.format(date="${!file_date}"))
+    found: Document = _copied(
+        table, OutputPrefix=output, OutputFolder=stream.output.folder.format(date="${!file_date}")
+    )
     found["Properties"]["TableInput"]["Name"] = _tables_of(stream)[0]
     return found
 

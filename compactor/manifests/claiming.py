@@ -158,13 +158,13 @@ class Claimer:
         if holder not in self._settled_fates:
             claimer, plain = self._settling(holder)
             record = claimer.state.ledger.accepted(plain)
-            fate = _fate_by(record) if record is not None else claimer._fate_of_unbound(plain)
+            fate = _fate_by(record) if record is not None else claimer.fate_of_unbound(plain)
             if fate == "unwritten":
                 return fate
             self._settled_fates[holder] = fate
         return self._settled_fates[holder]
 
-    def _fate_of_unbound(self, holder: str) -> Fate:
+    def fate_of_unbound(self, holder: str) -> Fate:
         """Bind what was written and is not bound yet: until then it could still be revoked."""
         for kind in KINDS:
             try:

@@ -59,7 +59,9 @@ class Settings:
         for each in self.streams:
             if each.name == name:
                 return each
-        known = f"one of {', '.join(each.name for each in self.streams)}" if self.streams else "none: there is one stream"
+        known = (
+            f"one of {', '.join(each.name for each in self.streams)}" if self.streams else "none: there is one stream"
+        )
         raise SettingsError([f"--stream {name!r} -> expected {known}"])
 
     @property
@@ -76,7 +78,7 @@ class Settings:
         """Check that there is one job for these settings and nothing else.
 
         Raises:
-            SettingsError: They are those of a stream whose job works on others, too, or of streams without a common job.
+            SettingsError: The job works on other streams, too, or the streams have no common job.
         """
         if self.member and self.member.stream.job == "shared":
             why = f"the job of {self.name} works on other streams, too"

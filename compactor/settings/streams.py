@@ -124,9 +124,7 @@ def merged(entry: Entry, common: Source, shared: Layout) -> Source:
         job_name = common.values.get("control", {}).get("job_name", sections.Control.model_fields["job_name"].default)
         derived["control"] = {"job_name": f"{job_name}-{name}"}
     named = {*common.values, *derived, *own}
-    values = {
-        each: {**common.values.get(each, {}), **derived.get(each, {}), **own.get(each, {})} for each in named
-    }
+    values = {each: {**common.values.get(each, {}), **derived.get(each, {}), **own.get(each, {})} for each in named}
     replaced = {f"{section}.{key}" for part in (derived, own) for section, keys in part.items() for key in keys}
     return Source(values, {key: variable for key, variable in common.origins.items() if key not in replaced})
 
@@ -154,6 +152,7 @@ def crossing(streams: Sequence[Any], common: Any) -> Iterator[str]:
         for prefix in sorted({*one.input.allowed_prefixes} & {*other.input.allowed_prefixes}):
             yield f"{key}.input.allowed_prefixes: {prefix} is of {rival}, too -> expected it in one stream"
         if places.overlap(one.paths.output, other.paths.output):
-            yield f"{key}.paths.output: {other.paths.output} -> expected a place apart from {rival} ({one.paths.output})"
+            apart = f"a place apart from {rival} ({one.paths.output})"
+            yield f"{key}.paths.output: {other.paths.output} -> expected {apart}"
         if one.schema.table and one.schema.table == other.schema.table:
             yield f"{key}.schema.table: {other.schema.table} is of {rival}, too -> expected a table for each stream"

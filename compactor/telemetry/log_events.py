@@ -113,7 +113,11 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
     "job.failed": _error("the job on Glue failed", {"error": _ERROR}, OF_THE_ERROR),
     "stream.failed": _error(
         "the work on one stream of the settings failed; that on the others goes on",
-        {"stream": "name of the stream", "pause_seconds": "pause until the next try; 0 if there is none", "error": _ERROR},
+        {
+            "stream": "name of the stream",
+            "pause_seconds": "pause until the next try; 0 if there is none",
+            "error": _ERROR,
+        },
         OF_THE_ERROR,
     ),
     "recovery.started": _info("the run resumes manifests of earlier runs", {"open_manifests": "number of them"}),

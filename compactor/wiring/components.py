@@ -65,9 +65,7 @@ class Components:
 
     def renewed(self) -> "Components":
         """New components, also of the streams, with the same store, claims and metrics, which have open clients."""
-        new = Components(
-            self.settings, store=self.store, table_of_claims=self.table_of_claims, metrics=self.metrics
-        )
+        new = Components(self.settings, store=self.store, table_of_claims=self.table_of_claims, metrics=self.metrics)
         if self.settings.streams:
             vars(new)["of_streams"] = {name: each.renewed() for name, each in self.of_streams.items()}
         return new

@@ -1,4 +1,4 @@
-"""The bodies of builder and sealer for a deployment of several streams: each stream has its own manifests and figures."""
+"""The bodies of builder and sealer for several streams: each stream has its own manifests and figures."""
 
 from collections.abc import Mapping
 
@@ -23,7 +23,7 @@ def routed_builder(components: Components) -> RoutedBuilder:
 
 
 def build_streams(components: Components, messages: Mapping[str, str | bytes]) -> Mapping[str, str]:
-    """Take in a batch of messages for all streams; returns why each message that failed has to come again, by its id."""
+    """Take in a batch of messages for all streams; returns why each message that failed has to come again."""
     report = routed_builder(components).build(messages)
     of_streams = report.streams
     skipped = sum((each.skipped for each in of_streams.values()), start=report.skipped)

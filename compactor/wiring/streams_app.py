@@ -35,7 +35,7 @@ class StreamsApp(App):
         Raises:
             SettingsError: The settings ask for a job without Spark, and the engine of a stream needs Spark.
         """
-        return any([each.needs_spark for each in self.apps.values()])
+        return any(each.needs_spark for each in self.apps.values())
 
     def job(self) -> Job:
         """Make the job on Spark, which it starts.

@@ -165,7 +165,9 @@ def test_the_control_plane_reaches_the_jobs_of_single_streams() -> None:
     rule = found["JobStateRule"]["Properties"]["EventPattern"]["detail"]["jobName"]
     assert rule == [settings().control.job_name, {"prefix": f"{settings().control.job_name}-"}]
     [jobs] = [each for sid, _, each, _ in statements(found["ControlRole"]) if sid == "RunTheJob"]
-    assert [each.rpartition(":")[2] for each in jobs] == ["job/" + own.removesuffix("-clicks") + end for end in ("", "-*")]
+    assert [each.rpartition(":")[2] for each in jobs] == [
+        "job/" + own.removesuffix("-clicks") + end for end in ("", "-*")
+    ]
     arguments = found["JobOfclicks"]["Properties"]["DefaultArguments"]
     assert {**arguments, "--STREAM": None} == {**found["Job"]["Properties"]["DefaultArguments"], "--STREAM": None}
     assert arguments["--STREAM"] == "clicks"

@@ -44,9 +44,7 @@ class StreamsInMemory:
 
     def components(self, store: ObjectStore | None = None) -> Components:
         """The components of one call of a function."""
-        return Components(
-            self.settings, clock=self.clock, store=store or self.store, table_of_claims=self.claims
-        )
+        return Components(self.settings, clock=self.clock, store=store or self.store, table_of_claims=self.claims)
 
     def builder(self) -> RoutedBuilder:
         return routed_builder(self.components())

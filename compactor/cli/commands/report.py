@@ -75,7 +75,8 @@ def report(
     """Report on a period as one page of HTML that needs no network.
 
     Throughput, times against the SLA, file sizes, rejects, dead letters, schema and cost, with the verdict in words.
-    Without --stream, one line for each of several streams, and no page. Lists the whole ledger, and reads three records for each manifest of the period.
+    Lists the whole ledger, and reads three records for each manifest of the period. Without --stream, one line for
+    each of several streams, and no page.
 
     Exit codes: 0 done; 3 done, and something of the period waits for an operator.
     """

@@ -12,7 +12,7 @@ OWN = {"name": "clicks", "job": "own", "input": {"allowed_prefixes": ["s3://lake
 
 
 def test_each_job_has_its_backlog_and_each_stream_its_metrics() -> None:
-    """What waits in the shared streams starts their job, not that of another; each stream's age is a metric of its own."""
+    """What waits in the shared streams starts their job and no other; each stream's age is a metric of its own."""
     streams = StreamsInMemory(stream_settings("orders", "views", OWN, control={"mode": "on_work"}))
     streams.store.put("s3://lake/manifests/orders/m1.json", b"{}")
     streams.clock.advance(100)

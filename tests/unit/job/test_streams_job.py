@@ -39,7 +39,7 @@ class BrokenEngine(PlainEngine):
         super().__init__(store)
         self.error = error
 
-    def stage(self, request: StageRequest) -> Any:
+    def stage(self, request: StageRequest) -> Any:  # noqa: ARG002 - part of the port
         raise self.error
 
 
@@ -97,7 +97,7 @@ def test_a_lost_engine_ends_all() -> None:
     assert job(streams).run(once=True).records in {6, 12}
 
 
-def test_a_stream_is_tried_again_until_the_job_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_is_tried_again_until_the_job_is_stopped() -> None:
     """A run without end starts a failed stream again after a pause, and ends when it is asked to, in any state."""
     streams = StreamsInMemory(stream_settings("orders", "clicks"))
     fill(streams, "orders", "clicks")

@@ -1,10 +1,5 @@
 """Announced files go to the stream of their longest prefix, each to exactly one, also when the prefixes change."""
 
-import random
-import threading
-from collections import Counter
-from datetime import timedelta
-
 import pytest
 
 from compactor.core.errors import AccessError
@@ -12,8 +7,8 @@ from compactor.core.ports import ObjectInfo
 from compactor.core.routes import Routes
 from tests.support.harness import Harness
 from tests.support.logged import events_logged
-from tests.support.s3_messages import bridged, notification
-from tests.support.streams import MIB, TEN, StreamsInMemory, stream_settings
+from tests.support.s3_messages import notification
+from tests.support.streams import MIB, StreamsInMemory, stream_settings
 
 NESTED = (
     "orders",
