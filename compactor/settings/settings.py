@@ -59,10 +59,9 @@ class Settings:
         for each in self.streams:
             if each.name == name:
                 return each
-        known = (
-            f"one of {', '.join(each.name for each in self.streams)}" if self.streams else "none: there is one stream"
-        )
-        raise SettingsError([f"--stream {name!r} -> expected {known}"])
+        names = ", ".join(each.name for each in self.streams)
+        known = f"one of {names}" if names else "none, as there are no [[streams]]"
+        raise SettingsError([f"--stream: {name!r} -> expected {known}"])
 
     @property
     def routes(self) -> Routes:
@@ -166,12 +165,14 @@ def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None
     common = {name: table for name, table in document.items() if name != _STREAMS}
     source = read_document(common, SECTIONS)
     read_environment(env or {}, SECTIONS, source)
-    entries = read_entries(document[_STREAMS], SECTIONS, source.faults) if _STREAMS in document else []
-    settings = _validated(source, is_common=bool(entries))
+    faults: list[str] = []
+    entries = read_entries(document[_STREAMS], SECTIONS, faults) if _STREAMS in document else []
+    settings = _validated(source, is_common=_STREAMS in document)
     if settings is None:
-        raise SettingsError(source.faults)
-    kept = compact_paths.folder_kept_at(place, settings.paths, settings.metrics.sink)
-    return replace(settings, folder=kept) if not entries else _with_streams(settings, source, entries)
+        raise SettingsError([*source.faults, *faults])
+    if _STREAMS in document:
+        return _with_streams(settings, source, entries, faults)
+    return replace(settings, folder=compact_paths.folder_kept_at(place, settings.paths, settings.metrics.sink))
 
 
 def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
@@ -183,17 +184,17 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     return None if source.faults else Settings(**valid)
 
 
-def _with_streams(common: Settings, source: Source, entries: list[Entry]) -> Settings:
-    """The settings with those of each stream.
+def _with_streams(common: Settings, source: Source, entries: list[Entry], faults: list[str]) -> Settings:
+    """The settings with those of each stream. `faults` are those of entries that could not be read.
 
     Raises:
         SettingsError: With the faults of all streams.
     """
-    shared, faults, read = common.layout(), list[str](), list[tuple[OneStream, Settings]]()
+    shared, read = common.layout(), list[tuple[OneStream, Settings]]()
     for entry in entries:
         own = merged(entry, source, shared)
         settings = _validated(own)
-        faults += [f"streams.{entry.stream.name}.{fault}" for fault in own.faults]
+        faults = [*faults, *(f"streams.{entry.stream.name}.{fault}" for fault in own.faults)]
         if settings is not None:
             read.append((entry.stream, settings))
     routes = Routes({stream.name: settings.input.allowed_prefixes for stream, settings in read})

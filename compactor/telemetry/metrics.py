@@ -138,3 +138,6 @@ CATALOGUE = {
     ),
 }
 """All metrics by name, as CloudWatch shows it."""
+
+ONLY_OF_STREAMS = frozenset({"FilesUnrouted"})
+"""Metrics that are emitted only where the settings have `[[streams]]`."""
