@@ -89,8 +89,8 @@ def deploy(
         s3.upload_file(str(each.path), bucket, each.key)
     stack.execute(change_set)
     click.echo("\n".join(["Deployed.", *(f"  {name}  {value}" for name, value in stack.outputs().items())]))
-    for each in settings.streams or (settings,):
-        _publish_columns(App(each))
+    for stream in settings.streams or (settings,):
+        _publish_columns(App(stream))
 
 
 def _with_columns(template: dict[str, Any], settings: Settings, *, is_new: bool) -> dict[str, Any]:

@@ -24,12 +24,14 @@ _KEY = re.compile(r"(\w+) = (.*?)(  # .*)?")
 
 def with_reference(document: str) -> str:
     """A document with every section as a heading, a sentence and a table; a `ValueError` if their mark is missing."""
+    tables = {**SECTIONS}
+    tables["streams"] = OneStream
     reference = "\n\n".join(
         "\n".join(
             [f"## {name}\n\n{(model.__doc__ or '').strip()}\n\n{_HEAD}"]
             + [_row(key, field) for key, field in model.model_fields.items()]
         )
-        for name, model in {**SECTIONS, "streams": OneStream}.items()
+        for name, model in tables.items()
     )
     own = ", ".join(f"`{section}.{key}`" for section, keys in OWN_KEYS.items() for key in _in_order(section, keys))
     reference += f"\n\nKeys that a stream may set for itself: {own}."

@@ -58,7 +58,7 @@ class _Share:
 
 @dataclass(slots=True)
 class SharedSlots:
-    """The slots of a job. Thread-safe; `deal` calls the beginners, so nobody calls it with a lock of theirs.
+    """The slots of a job. Thread-safe; `deal` calls the beginners, so its caller holds no lock of theirs.
 
     Attributes:
         slots: How many manifests are in flight at once, of all streams together.

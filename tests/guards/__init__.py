@@ -14,6 +14,7 @@ from tests.guards.one_pass import ONE_PASS
 from tests.guards.rebuilding import REBUILDING
 from tests.guards.records import CREATE_ONLY, VERSIONS
 from tests.guards.redriving import REDRIVING
+from tests.guards.streams import STREAMS
 
 __all__ = ["GUARDS", "Guard"]
 
@@ -36,4 +37,5 @@ GUARDS = (
     *REBUILDING,
     *FOLDERS,
     *DEPLOYMENTS,
+    *STREAMS,
 )

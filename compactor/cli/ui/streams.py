@@ -6,6 +6,7 @@ from typing import Any
 from compactor.cli.ui.output import print_table
 from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import size
+from compactor.core.safe_text import quoted
 from compactor.ops.report.report import Report
 from compactor.ops.status.values import Status
 from compactor.ops.verify.report import VerifyReport
@@ -57,7 +58,7 @@ def show_verifications(found: Mapping[str, VerifyReport]) -> None:
     )
     for name, each in found.items():
         if each.needs_operator:
-            echo(f"compactor verify --stream {name} shows what needs a person")
+            echo(f"compactor verify --stream {quoted(name)} shows what needs a person")
 
 
 def show_reports(found: Mapping[str, Report]) -> None:
