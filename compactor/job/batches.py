@@ -229,7 +229,8 @@ class BatchRunner:
     def _is_full(self) -> bool:
         # What is tried again is not counted: it would keep the stream from delivering what nothing is wrong with.
         queue = self._queue
-        is_ahead = queue.first_attempts >= WAITING_MANIFESTS or queue.files >= WAITING_FILES
+        streams = len(self._shared.shared.weights) if self._shared else 1  # memory is for all of them
+        is_ahead = queue.first_attempts >= WAITING_MANIFESTS // streams or queue.files >= WAITING_FILES // streams
         is_full = is_ahead and queue.first_attempts >= queue.slots
         return is_full and not self._closed and self._final_error is None
 

@@ -1,6 +1,7 @@
 """The job of several streams: each has a service of its own in a thread, and one that fails does not end the others."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -47,6 +48,7 @@ class StreamsJob:
     _errors: dict[str, Exception] = field(default_factory=dict, init=False)
     _reports: dict[str, RunReport] = field(default_factory=dict, init=False)
     _lost: EngineLost | None = field(default=None, init=False)
+    _gave_up: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.heartbeat.on_stop_request(self.stop)
@@ -68,9 +70,9 @@ class StreamsJob:
 
         Raises:
             EngineLost: The engine is gone.
-            OperatorError: With `once`: a person must act on a stream. The others were finished.
+            OperatorError: A person must act on a stream. With `once` the others were finished; else all of them failed.
             ManifestsUnfinished: With `once`: some manifests failed each time they were tried.
-            CompactorError: With `once`: a stream failed otherwise.
+            CompactorError: A stream failed otherwise; without `once`, all of them failed.
         """
         threads = [
             threading.Thread(target=self._work, args=(name,), kwargs={"once": once}, name=f"stream {name}")
@@ -87,29 +89,41 @@ class StreamsJob:
                 raise
             finally:
                 self.metrics.flush(FLUSH_SECONDS)
-        self._raise()
+        self._raise(once=once)
         return self._total()
 
     def _work(self, name: str, *, once: bool) -> None:
-        """Work on one stream, again after a pause if it fails."""
+        """Work on one stream, again after a pause if it fails. If all of them fail, the job ends."""
         pause_seconds = self.first_pause_seconds
         while not self._stopping.is_set():
-            try:
-                self._run(name, once=once)
-            except EngineLost as exc:
-                self._lost = exc
-                self.stop()
+            began = time.monotonic()
+            error = self._tried(name, once=once)
+            if time.monotonic() - began >= LONGEST_PAUSE_SECONDS:
+                pause_seconds = self.first_pause_seconds
+            if error is not None:
+                log_event("stream.failed", stream=name, pause_seconds=0 if once else pause_seconds, error=error)
+            if once:
                 return
-            except Exception as exc:  # noqa: BLE001 - no error of one stream may stop the others
-                log_event("stream.failed", stream=name, pause_seconds=0 if once else pause_seconds, error=exc)
-                if once:
-                    self._errors[name] = exc
-                    return
+            if len(self._errors) == len(self.new_services):
+                self._gave_up = True
+                self.stop()
+            elif error is not None:
                 self._stopping.wait(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
-            else:
-                if once:
-                    return
+                if not self._stopping.is_set():
+                    del self._errors[name]
+
+    def _tried(self, name: str, *, once: bool) -> Exception | None:
+        """Work on one stream until it ends; returns the error that ended it."""
+        try:
+            self._run(name, once=once)
+        except EngineLost as exc:
+            self._lost = exc
+            self.stop()
+        except Exception as exc:  # noqa: BLE001 - no error of one stream may stop the others
+            self._errors[name] = exc
+            return exc
+        return None
 
     def _run(self, name: str, *, once: bool) -> None:
         service = self.new_services[name]()
@@ -119,10 +133,12 @@ class StreamsJob:
         report = service.run(once=once)
         self._reports.setdefault(name, RunReport()).merge(report)
 
-    def _raise(self) -> None:
+    def _raise(self, *, once: bool) -> None:
         """Raise what has to end the process, the most urgent first."""
         if self._lost is not None:
             raise self._lost
+        if not (once or self._gave_up):
+            return  # the log has told of streams that failed
         for name, error in self._errors.items():
             if isinstance(error, OperatorError):
                 raise error

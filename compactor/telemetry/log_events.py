@@ -36,6 +36,7 @@ EventName = Literal[
     "manifest.rebuilt",
     "manifest.redriven",
     "manifest.stuck",
+    "manifests.of_no_stream",
     "manifests.unseen_by_stream",
     "message.unreadable",
     "messages.built",
@@ -311,6 +312,11 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "the sealer could not work for one stream; its next call retries",
         {"stream": "name of the stream", "error": _ERROR},
         OF_THE_ERROR,
+    ),
+    "manifests.of_no_stream": _warning(
+        "manifests or pending parts are from before the settings had streams, and no stream has them",
+        {"objects": "number of objects", "first": "URI of one of them"},
+        "run the settings without `[[streams]]` until nothing waits",
     ),
     "planning.waiting": _info(
         "`compactor compact` waits before it plans",

@@ -50,6 +50,7 @@ class Components:
         self.settings = settings
         self._neighbours: dict[str, Claimer] = {}
         self._given = replacements
+        self.common: Components | None = None  # what has the table of claims, of the components of a stream
         # An attribute that is set hides the cached property of the same name.
         vars(self).update({name: each for name, each in replacements.items() if each is not None})
         self.clock = StoreClock(replacements.get("clock") or SystemClock())
@@ -58,10 +59,10 @@ class Components:
     def of_streams(self) -> "dict[str, Self]":
         """The components of each stream, by its name. They have the table of claims together."""
         clock, store = self._given.get("clock"), self._given.get("store")
-        return {
-            each.name: type(self)(each, clock=clock, store=store, table_of_claims=self.table_of_claims)
-            for each in self.settings.streams
-        }
+        found = {each.name: type(self)(each, clock=clock, store=store) for each in self.settings.streams}
+        for each in found.values():
+            each.common = self
+        return found
 
     def renewed(self) -> "Components":
         """New components, also of the streams, with the same store, claims and metrics, which have open clients."""
@@ -118,6 +119,8 @@ class Components:
     @cached_property
     def table_of_claims(self) -> ClaimTable:
         """The table of the claims, as it is."""
+        if self.common is not None:
+            return self.common.table_of_claims
         builder, layout = self.settings.builder, self.settings.claims_layout
         if builder.claims == JOURNAL_CLAIMS:
             return JournalClaims(self.store, layout.claims_folder)

@@ -1,9 +1,10 @@
 """The bodies of builder and sealer for several streams: each stream has its own manifests and figures."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from compactor.core.errors import CompactorError
-from compactor.core.map_ordered import map_ordered
+from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import FLUSH_SECONDS
 from compactor.manifests.building.reports import build_metrics, log_built, log_sealed, seal_counts, seal_metrics
 from compactor.manifests.building.routing import RoutedBuilder
@@ -18,6 +19,7 @@ def routed_builder(components: Components) -> RoutedBuilder:
     return RoutedBuilder(
         routes=settings.routes,
         builder_of=lambda stream: of_streams[stream].builder(),
+        clock=components.clock,
         watched=settings.input.allowed_prefixes,
     )
 
@@ -49,10 +51,11 @@ def seal_streams(components: Components) -> dict[str, int]:
         CompactorError: The first error of a stream, once the others were sealed.
     """
     errors: list[CompactorError] = []
+    at_once = max(1, THREADS // len(components.of_streams))
 
     def seal(name: str) -> SealReport:
         try:
-            return components.of_streams[name].sealer().seal()
+            return replace(components.of_streams[name].sealer(), groups_at_once=at_once).seal()
         except CompactorError as exc:
             log_event("stream.not_sealed", stream=name, error=exc)
             errors.append(exc)

@@ -4,10 +4,12 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
+from compactor.core.layout import is_seen_by_stream
 from compactor.job.service import Service
 from compactor.job.shared_slots import SharedSlots
 from compactor.job.streams_job import Job, StreamsJob
 from compactor.settings.settings import Settings
+from compactor.telemetry.logs import log_event
 from compactor.wiring.app import App
 
 
@@ -43,13 +45,13 @@ class StreamsApp(App):
         Raises:
             SettingsError: No stream shares the job.
         """
-        self.settings.require_job()
+        self._check()
         spark = self.spark
         return self.job_of(lambda app: app.service(), spark=spark)
 
     def threaded_job(self, threads: int) -> Job:
         """Make the job without Spark. The streams in flight share so many threads."""
-        self.settings.require_job()
+        self._check()
         at_once = min(len(self.apps), self.settings.stream.manifests_in_flight)
         return self.job_of(lambda app: app.threaded_service(max(1, threads // at_once)))
 
@@ -65,6 +67,19 @@ class StreamsApp(App):
 
         services = {each.name: partial(made, each) for each in self.settings.sharing}
         return StreamsJob(new_services=services, heartbeat=self.heartbeat, metrics=self.metrics)
+
+    def _check(self) -> None:
+        """Check that there is such a job, and tell of work from before the settings had streams."""
+        self.settings.require_job()
+        folders = (self.layout.manifests_folder, self.layout.pending_folder)
+        left = [
+            info.uri
+            for folder in folders
+            for info in self.store.list(folder)
+            if is_seen_by_stream(info.uri.removeprefix(folder), info.size_bytes)
+        ]
+        if left:
+            log_event("manifests.of_no_stream", objects=len(left), first=left[0])
 
     def _app(self, settings: Settings, **given: Any) -> App:
         common = {name: self._given.get(name) for name in ("clock", "store", "table_of_claims", "metrics")}

@@ -12,8 +12,9 @@ from cfnlint.api import lint_file
 
 from compactor.core.errors import SettingsError
 from compactor.settings.settings import Settings, parse_settings
+from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_STREAMS
 from deploy.stack_parameters import settings_parameters, stack_parameters
-from deploy.streams import logical_id, with_streams
+from deploy.streams import MAX_RESOURCES, logical_id, with_streams
 from tests.deployment.permissions import statements
 from tests.deployment.resolving import ROOT, Document, parameters_of, resources, template
 
@@ -203,3 +204,19 @@ def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
     path = tmp_path / "template.json"
     path.write_text(json.dumps(document))
     assert [str(match) for match in lint_file(path)] == []
+
+
+def test_the_document_has_the_numbers() -> None:
+    """What a stream costs and how many a stack holds, as `docs/streams.md` says."""
+    text = " ".join((ROOT / "docs" / "streams.md").read_text().split())
+    of_job = {"DeadLetterDepth", "JobState", "MetricsDropped", "QueueDepth", "QueueOldestAgeSeconds", "Restarts"}
+    of_job |= {name for name in CATALOGUE if name.startswith("EstimatedDollars")}
+    metrics = len(CATALOGUE) - len(of_job | ONLY_OF_STREAMS)
+    before, after = (with_streams(template(), settings_of(*each)) for each in ([entry("a")], [entry("a"), entry("b")]))
+    added = len(after["Resources"]) - len(before["Resources"])
+    alarms = sum(name.endswith("AlarmOfb") for name in after["Resources"])
+    dollars = metrics * 0.30 + alarms * 0.10
+    assert f"up to {metrics} metrics and {alarms} alarms of its own: about ${dollars:.2f} a month" in text
+    own = with_streams(template(), settings_of(entry("a"), entry("b", job="own")))
+    room, added_own = MAX_RESOURCES - len(before["Resources"]), len(own["Resources"]) - len(before["Resources"])
+    assert f"about {room // added // 5 * 5} streams, or {room // added_own // 5 * 5} with jobs of their own" in text

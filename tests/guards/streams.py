@@ -59,8 +59,8 @@ STREAMS = (
     Guard(
         "an error of one stream ends no other",
         "job/streams_job.py",
-        "            except Exception as exc:  # noqa: BLE001 - no error of one stream may stop the others\n",
-        "            except ZeroDivisionError as exc:\n",
+        "        except Exception as exc:  # noqa: BLE001 - no error of one stream may stop the others\n",
+        "        except ZeroDivisionError as exc:\n",
         (_JOB + "::test_a_stream_that_fails_holds_up_no_other",),
     ),
 )

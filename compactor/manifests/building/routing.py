@@ -3,13 +3,15 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import partial
 
 from compactor.core.errors import CompactorError
 from compactor.core.manifest import ManifestFile
-from compactor.core.map_ordered import map_ordered
+from compactor.core.map_ordered import THREADS, map_ordered
+from compactor.core.ports import Clock
 from compactor.core.routes import Routes
-from compactor.manifests.building.builder import Builder, BuildReport
+from compactor.manifests.building.builder import BUILD_SECONDS, Builder, BuildReport
 from compactor.manifests.data_files import not_data_reason
 from compactor.manifests.s3_events import Announcement, EventError, parse_body
 from compactor.telemetry.logs import log_event
@@ -46,11 +48,13 @@ class RoutedBuilder:
     Attributes:
         routes: Which stream an object belongs to.
         builder_of: Makes the builder of a stream.
+        clock: Says when no further groups are begun.
         watched: The folders whose objects are announced, routed or not.
     """
 
     routes: Routes
     builder_of: Callable[[str], Builder]
+    clock: Clock
     watched: Sequence[str]
 
     def build(self, messages: Mapping[str, str | bytes]) -> RoutedReport:
@@ -62,8 +66,8 @@ class RoutedBuilder:
                 routed.setdefault(stream, {})[message_id] = Announcement(tuple(files))
         if report.unrouted:
             log_event("files.unrouted", files=report.unrouted, first=report.first_unrouted)
-        built = map_ordered(partial(self._built, routed), routed, threads=max(1, len(routed)))
-        report.streams = dict(zip(routed, built, strict=True))
+        begins_until = self.clock.now() + timedelta(seconds=BUILD_SECONDS)
+        report.streams = dict(zip(routed, map_ordered(partial(self._built, routed, begins_until), routed), strict=True))
         for of_stream in report.streams.values():
             report.failed |= of_stream.failed
         return report
@@ -89,11 +93,17 @@ class RoutedBuilder:
                 report.first_unrouted = report.first_unrouted or file.uri
         return found
 
-    def _built(self, routed: Mapping[str, Mapping[str, Announcement]], stream: str) -> BuildReport:
-        announced = routed[stream]
+    def _built(
+        self, routed: Mapping[str, Mapping[str, Announcement]], begins_until: datetime, stream: str
+    ) -> BuildReport:
+        announced, at_once = routed[stream], max(1, THREADS // len(routed))
         try:
-            builder = replace(self.builder_of(stream), read_body=lambda message_id: announced[str(message_id)])
-            return builder.build({message_id: message_id for message_id in announced})
+            builder = replace(
+                self.builder_of(stream),
+                read_body=lambda message_id: announced[str(message_id)],
+                groups_at_once=at_once,
+            )
+            return builder.build({message_id: message_id for message_id in announced}, begins_until)
         except CompactorError as exc:  # the other streams need not wait until a person has acted
             log_event("stream.not_built", stream=stream, messages=len(announced), error=exc)
             failed = dict.fromkeys(announced, f"stream {stream}: {exc}")

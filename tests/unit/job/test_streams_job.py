@@ -122,8 +122,27 @@ def test_a_stream_is_tried_again_until_the_job_is_stopped() -> None:
     assert app_of(streams, "orders").verifier().verify_all().rows == 6
 
 
+def test_a_job_whose_streams_all_fail_ends() -> None:
+    """The control plane starts it again, and opens its breaker if that does not help."""
+    streams = StreamsInMemory(stream_settings("orders", "clicks"))
+    fill(streams, "orders", "clicks")
+    with pytest.raises(AccessError):
+        job(streams, {name: AccessError("denied") for name in ("orders", "clicks")}).run(once=False)
+
+
 def test_the_job_needs_a_stream_to_share_it() -> None:
     """Where each stream has its own job, there is nothing for a common one."""
     entry = {"name": "orders", "job": "own", "input": {"allowed_prefixes": ["s3://lake/raw/orders"]}}
     with pytest.raises(SettingsError, match="expected one of orders"):
         StreamsApp(stream_settings(entry)).threaded_job(2)
+
+
+def test_work_from_before_there_were_streams_is_told() -> None:
+    """Manifests at the top of the watched prefix are in no stream; the log says how to finish them."""
+    streams = StreamsInMemory(stream_settings("orders", stream={"source": "listing"}))
+    streams.store.put("s3://lake/manifests/m1.json", b"{}")
+    streams.store.put("s3://lake/manifests/orders/m2.json", b"{}")
+    app = StreamsApp(streams.settings, clock=streams.clock, store=streams.store, table_of_claims=streams.claims)
+    with events_logged("manifests.of_no_stream") as told:
+        app.threaded_job(1)
+    assert told == [{"objects": 1, "first": "s3://lake/manifests/m1.json"}]

@@ -47,6 +47,7 @@ class Storm:
             builder = RoutedBuilder(
                 routes=self._streams.settings.routes,
                 builder_of=lambda name, parts=parts: parts[name].builder(on_crash_point=self._die_sometimes),
+                clock=self._streams.clock,
                 watched=self._streams.settings.input.allowed_prefixes,
             )
             with suppress(DiedError):
