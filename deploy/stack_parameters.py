@@ -7,7 +7,7 @@ from typing import Any
 from compactor.core.errors import SettingsError
 from compactor.core.layout import folder, is_s3
 from compactor.settings.settings import Settings
-from deploy.streams import database_of
+from deploy.streams import OF_ONE_STREAM, database_of
 
 _JOB_NAME = re.compile(r"[a-z0-9-]{1,40}")  # names of queues, functions and roles begin with it
 _FEWEST_STARTS = 2  # a single start is normal
@@ -23,16 +23,8 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
     lake, output = _bucket_and_key(paths.output)
     bucket, key = _bucket_and_key(settings.input.allowed_prefixes[0])
     database, _, table = settings.schema.table.partition(".")
-    tables = (
-        {"DatabaseName": database_of(settings)}
-        if settings.streams
-        else {
-            "DatabaseName": database,
-            "EventsTableName": table,
-        }
-    )
     sla_seconds = max(each.control.sla_seconds for each in settings.sharing or (settings,))
-    return {
+    found = {
         "Environment": settings.metrics.environment,
         "JobName": control.job_name,
         "MetricNamespace": settings.metrics.namespace,
@@ -46,7 +38,8 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "InputBucketName": bucket,
         "InputPrefix": folder(key) if key else "",
         "SchemaFile": settings.schema.file.removeprefix("s3://"),
-        **tables,
+        "DatabaseName": database_of(settings) if settings.streams else database,
+        "EventsTableName": table,
         "ClaimsTableName": settings.builder.claims,
         "SlaSeconds": f"{sla_seconds:g}",
         "HalfSlaSeconds": f"{sla_seconds / 2:g}",
@@ -54,6 +47,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "CrashLoopStarts": str(max(_FEWEST_STARTS, control.breaker_failures - 1)),
         "MaintenanceWindow": control.maintenance_window,
     }
+    return {name: value for name, value in found.items() if not (settings.streams and name in OF_ONE_STREAM)}
 
 
 def stack_parameters(

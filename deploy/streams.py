@@ -17,6 +17,9 @@ Document = dict[str, Any]
 MAX_RESOURCES = 500
 """The most resources of a stack [CloudFormation quotas]."""
 
+OF_ONE_STREAM = ("EventsTableName", "OutputFolder")
+"""Parameters that the template of several streams does without."""
+
 _STATE = "${StatePrefix}/"
 _KINDS = ("accepted", "recent", "control", "runs")  # below the state; what roles name apart
 _OF_QUEUE = ("EventsDeadLetteredAlarm", "QueueAgeAlarm")  # the check of the shared job watches the queue
@@ -36,10 +39,10 @@ def with_streams(template: Document, settings: Settings) -> Document:
     _share(changed, settings)
     resources = changed["Resources"]
     events, rejects = resources.pop("EventsTable"), resources.pop("RejectsTable")
-    del changed["Parameters"]["EventsTableName"]
-    groups = changed["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
-    for group in groups:
-        group["Parameters"] = [each for each in group["Parameters"] if each != "EventsTableName"]
+    for name in OF_ONE_STREAM:
+        del changed["Parameters"][name]
+    for group in changed["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]:
+        group["Parameters"] = [each for each in group["Parameters"] if each not in OF_ONE_STREAM]
     alarms = {name: each for name, each in resources.items() if each["Type"] == "AWS::CloudWatch::Alarm"}
     for stream in settings.streams:
         resources[logical_id("EventsTable", stream)] = _events_table(events, stream)

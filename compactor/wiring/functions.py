@@ -55,13 +55,14 @@ def check_job(event: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns what was decided, done and not done, for the caller's log.
     """
-    jobs = _lasting_components(ControlComponents).of_jobs
+    components = _lasting_components(ControlComponents)
+    jobs = components.of_jobs
     changed = event.get("detail", {}).get("jobName")
     if changed is not None and changed not in jobs:
         log_event("control.other_job", job=changed)
         return {"ignored": f"an event of job {changed}"}
     meant = jobs.values() if changed is None else [jobs[changed]]
-    checked = [_checked(components) for components in meant]
+    checked = [_checked(each) for each in meant]
     return {
         "decided": [f"{action.kind}: {action.reason}" for each in checked for action in each.actions],
         "done": [words for each in checked for words in each.done],
