@@ -27,10 +27,10 @@ CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 HOUSE := tests/unit/house
-RELEASE_STEPS := lint checkov test-full test-faults test-large test-hostile test-guards soak
+RELEASE_STEPS := lint checkov test-full test-faults-s3 test-faults-kills test-large test-hostile-native test-hostile-spark test-guards soak
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies glue-environment help install dev demo test test-all test-full test-large test-faults test-hostile test-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -51,8 +51,8 @@ test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versityg
 	@$(BIN)/pytest --numprocesses 3 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
 test-all: export REQUIRE ?= native,cargo,versitygw,chromium
-test-all: $(READY) $(VERSITYGW) ## Run everything that a release has to pass; takes hours (MINUTES=20 for the soak)
-	@$(BIN)/python -m tests.release $(RELEASE_STEPS)
+test-all: $(READY) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
+	@$(BIN)/python -m tests.release $(if $(AGAIN),--again) $(RELEASE_STEPS)
 
 test-full: $(READY) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
 	@$(BIN)/python -m compactor.ops.doctor.java
@@ -62,14 +62,19 @@ test-full: $(READY) ## Run also the tests that are too long for `make test`; Hyp
 test-large: $(READY) ## Run the tests that take minutes and gigabytes
 	@$(BIN)/pytest -m large -s $(PYTEST_ARGS)
 
-test-faults: $(READY) $(VERSITYGW) ## Run the full matrices of kills, drivers and faults; needs Go for a real S3 server
-	@$(BIN)/python -m compactor.ops.doctor.java
-	@$(BIN)/pytest --numprocesses 2 -m "not large" tests/faults $(PYTEST_ARGS)
+test-faults: test-faults-s3 test-faults-kills ## Run the full matrices of kills, drivers and faults; needs Go for a real S3 server
 
-test-hostile: $(READY) ## Measure what attacks of a hostile producer cost their neighbours, on both engines
+test-faults-s3: FAULTS := tests/faults/s3
+test-faults-kills: FAULTS := tests/faults --ignore tests/faults/s3
+test-faults-s3 test-faults-kills: $(READY) $(VERSITYGW)
 	@$(BIN)/python -m compactor.ops.doctor.java
-	@$(BIN)/python -m tests.hostile --engine native
-	@$(BIN)/python -m tests.hostile --engine spark
+	@$(BIN)/pytest --numprocesses 2 -m "not large" $(FAULTS) $(PYTEST_ARGS)
+
+test-hostile: test-hostile-native test-hostile-spark ## Measure what attacks of a hostile producer cost their neighbours
+
+test-hostile-native test-hostile-spark: $(READY)
+	@$(BIN)/python -m compactor.ops.doctor.java
+	@$(BIN)/python -m tests.hostile --engine $(@:test-hostile-%=%)
 
 test-guards: $(READY) ## Remove each guard from the code, one at a time, and check that a test fails
 	@$(BIN)/python -m compactor.ops.doctor.java

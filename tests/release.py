@@ -1,42 +1,103 @@
 """Runs targets of the Makefile one after the other, all of them whatever comes of each, and sums up at the end.
 
-python -m tests.release TARGET ... is what `make test-all` does with all that a release has to pass.
+python -m tests.release [--again] TARGET ... is what `make test-all` does with all that a release has to pass. It takes
+hours, so a target that has passed on the very same commit is not run again, unless it is asked for.
 """
 
+import json
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PASSED = ROOT / ".tools" / "release-parts.json"
 
 
 @dataclass(frozen=True)
 class Part:
-    """What came of one part."""
+    """What came of one part.
+
+    Attributes:
+        earlier: Whether it passed in an earlier run on the same commit.
+    """
 
     name: str
     exit_code: int
     seconds: float
+    earlier: bool = False
 
     def line(self) -> str:
         """A line of the summary."""
         ended = "passed" if self.exit_code == 0 else f"FAILED with exit code {self.exit_code}"
         minutes, seconds = divmod(round(self.seconds), 60)
-        return f"  {self.name:<12} {minutes:>4} min {seconds:02} s  {ended}"
+        return f"  {self.name:<20} {minutes:>4} min {seconds:02} s  {ended}{' earlier on this commit' * self.earlier}"
 
 
-def run_parts(commands: Mapping[str, Sequence[str]]) -> int:
+class PassedParts:
+    """Remembers which parts passed on a commit; nothing is remembered where files differ from the commit.
+
+    Args:
+        file: Where they are kept; those of another commit are forgotten.
+        commit: Its id; None where files differ from it, or where there is none.
+    """
+
+    def __init__(self, file: Path, commit: str | None) -> None:
+        self._file, self._commit = file, commit
+
+    def all(self) -> dict[str, Part]:
+        """Those of this commit by name."""
+        if self._commit is None or not self._file.exists():
+            return {}
+        kept = json.loads(self._file.read_text())
+        return {part["name"]: Part(**part) for part in kept["parts"]} if kept["commit"] == self._commit else {}
+
+    def add(self, part: Part) -> None:
+        """Remember one."""
+        if self._commit is None:
+            return
+        parts = {**self.all(), part.name: part}
+        self._file.parent.mkdir(exist_ok=True)
+        self._file.write_text(json.dumps({"commit": self._commit, "parts": [asdict(each) for each in parts.values()]}))
+
+
+def clean_commit() -> str | None:
+    """The id of the commit that the files are those of; None if they differ from it, or git does not know."""
+    asked = [_asked("git", "status", "--porcelain"), _asked("git", "rev-parse", "HEAD")]
+    return asked[1] if asked[0] == "" else None
+
+
+def _asked(*command: str) -> str | None:
+    try:
+        return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def run_parts(
+    commands: Mapping[str, Sequence[str]], passed: PassedParts, commit_now: Callable[[], str | None] = clean_commit
+) -> int:
     """Run each command, and print one line for each of them; the exit code is 0 if all have passed.
 
     Args:
         commands: By the name of the part.
+        passed: Those that need no other run.
+        commit_now: The commit that the files are those of, for a part counts for a commit only if they stayed so.
     """
+    earlier, before = passed.all(), commit_now()
     parts = []
     for name, command in commands.items():
+        if name in earlier:
+            parts.append(Part(name, 0, earlier[name].seconds, earlier=True))
+            continue
         print(f"== {name}", flush=True)  # noqa: T201 - a program
         started = time.monotonic()
         code = subprocess.run(command, check=False).returncode
         parts.append(Part(name, code, time.monotonic() - started))
+        if code == 0 and commit_now() == before:
+            passed.add(parts[-1])
     failed = [part.name for part in parts if part.exit_code]
     closing = f"FAILED: {', '.join(failed)}" if failed else f"all {len(parts)} parts passed"
     print("\n".join(["== summary", *(part.line() for part in parts), closing]), flush=True)  # noqa: T201 - a program
@@ -44,4 +105,9 @@ def run_parts(commands: Mapping[str, Sequence[str]]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts({target: ["make", "--no-print-directory", target] for target in sys.argv[1:]}))
+    words = sys.argv[1:]
+    if words[:1] == ["--again"]:
+        PASSED.unlink(missing_ok=True)
+        words = words[1:]
+    targets = {target: ["make", "--no-print-directory", target] for target in words}
+    sys.exit(run_parts(targets, PassedParts(PASSED, clean_commit())))

@@ -20,8 +20,8 @@ ATTEMPTS = (
     Guard(
         "a manifest that kills its driver each time runs out of attempts",
         "job/attempt_review.py",
-        "        if held >= self.rules.max_attempts:\n            reason",
-        "        if False:\n            reason",
+        "        if held >= self.rules.max_attempts:\n            error, refused",
+        "        if False:\n            error, refused",
         (_COMPACTION + "::test_killer_runs_out_of_attempts",),
     ),
     Guard(

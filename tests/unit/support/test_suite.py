@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.release import run_parts
+from tests.release import PassedParts, run_parts
 from tests.support.environment import CREDENTIALS, clear_environment
 from tests.support.extras import CHROMIUM, EXTRAS, missing_lines, missing_required
 from tests.support.jvm_starts import jvm_lines, jvm_starts
@@ -101,11 +101,34 @@ def test_jvm_starts_are_counted(tmp_path: Path) -> None:
     assert jvm_lines(jvm_starts(tmp_path)) == ["   3  in all", "   2  tests/a.py", "   1  tests/b.py"]
 
 
-def test_the_summary_of_a_release(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_summary_of_a_release(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Every part runs whatever comes of the one before it; one that fails is named and fails the whole."""
-    assert run_parts({"one": ["false"], "two": ["true"]}) == 1
-    assert run_parts({"two": ["true"]}) == 0
+    nothing = PassedParts(tmp_path / "parts.json", None)
+    assert run_parts({"one": ["false"], "two": ["true"]}, nothing) == 1
+    assert run_parts({"two": ["true"]}, nothing) == 0
     told = capfd.readouterr().out.splitlines()
     assert told[:3] == ["== one", "== two", "== summary"]
     assert told[3].split() == ["one", "0", "min", "00", "s", "FAILED", "with", "exit", "code", "1"]
     assert (told[5], told[-1]) == ("FAILED: one", "all 1 parts passed")
+    assert not list(tmp_path.iterdir()), "files that differ from every commit are no commit's"
+
+
+def test_a_part_of_a_release_passes_once_a_commit(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """What passed is not run again on its commit; what failed is, and all is on another commit or a changed tree."""
+    file, log = tmp_path / "parts.json", tmp_path / "log"
+
+    def run(commit: str | None, *failing: str, later: str | None = None) -> list[str]:
+        log.write_text("")
+        now = iter([commit, *[later or commit] * 3])
+        ends = {name: f"echo {name} >> {log}; {'false' if name in failing else 'true'}" for name in ("a", "b")}
+        parts = {name: ["sh", "-c", script] for name, script in ends.items()}
+        code = run_parts(parts, PassedParts(file, commit), lambda: next(now))
+        assert code == (1 if failing else 0)
+        return log.read_text().split()
+
+    assert run("c1", "b") == ["a", "b"]
+    assert run("c1", "b") == ["b"]
+    assert "a" in capfd.readouterr().out.split("== summary")[-1].split("earlier on this commit")[0]
+    assert (run("c1"), run("c1")) == (["b"], [])
+    assert (run("c2", later="c3"), run("c2")) == (["a", "b"], ["a", "b"])
+    assert run(None) == ["a", "b"]
