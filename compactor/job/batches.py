@@ -312,8 +312,11 @@ class BatchRunner:
         self._changed.notify_all()
 
     def _next(self, others: int = 0) -> Work | None:
-        may_begin = not (self._closed or self._halted) and self._final_error is None
-        return self._queue.next(others) if may_begin else None
+        return self._queue.next(others) if self._may_begin else None
+
+    @property
+    def _may_begin(self) -> bool:
+        return not (self._closed or self._halted) and self._final_error is None
 
     def _deal(self) -> None:
         """Begin what may begin among all streams. Not with the lock, because each stream has its own."""
@@ -333,7 +336,7 @@ class BatchRunner:
     def needs_all(self) -> bool:
         """Return whether a manifest waits until nothing else is in flight."""
         with self._changed:
-            return not (self._closed or self._halted) and self._queue.needs_all()
+            return self._may_begin and self._queue.needs_all()
 
     def _work(self, work: Work) -> None:
         batch = self._batches[work.batch]

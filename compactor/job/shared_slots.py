@@ -108,9 +108,10 @@ class SharedSlots:
         in_order = sorted(self._shares.values(), key=lambda each: max(each.clock, self._clock))
         joined = [(each, each.beginner) for each in in_order if each.beginner is not None]
         is_owed = self._begun_since_alone >= self.slots * OTHERS_FIRST
-        if self._slots_taken and is_owed and any(beginner.needs_all() for _, beginner in joined):
+        needing = [each for each in joined if is_owed and each[1].needs_all()]
+        if needing and self._slots_taken:
             return False  # everything in flight ends first
-        for share, beginner in joined:
+        for share, beginner in [*needing, *joined]:
             begun = beginner.begin_one(self._slots_taken - share.in_flight)
             if begun is not None:
                 self._note(share, begun)

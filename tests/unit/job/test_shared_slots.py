@@ -79,12 +79,19 @@ def test_one_that_needs_the_job_for_itself_gets_it_in_the_end() -> None:
     waiting = joined(shared, "a", "b")
     waiting["b"].sizes.extend([(MIB, False)] * 100)
     shared.deal()
+    shared.join("a", had := Waiting(deque([(GIB, False)])))  # so that its clock is ahead of that of the other
+    shared.ended("b", Begun("m", 0, alone=False))
+    waiting["b"].begun.pop()
+    shared.deal()
+    shared.ended("a", Begun("m", had.begun.pop(), alone=False))
+    shared.join("a", waiting["a"])
+    shared.deal()
     waiting["a"].sizes.append((MIB, True))
     while not waiting["a"].begun:
         shared.ended("b", Begun("m", 0, alone=False))
         waiting["b"].begun.pop()
         shared.deal()
-    assert 100 - len(waiting["b"].sizes) == OTHERS_FIRST * 2
+    assert 100 - len(waiting["b"].sizes) == OTHERS_FIRST * 2 - 1  # and the one of its own
     assert not waiting["b"].begun  # what was in flight has ended
     left = len(waiting["b"].sizes)
     shared.deal()
