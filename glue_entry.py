@@ -17,6 +17,7 @@ from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring.app import App
 from compactor.wiring.job_arguments import job_arguments, overriding
 from compactor.wiring.remote_settings import settings_at
+from compactor.wiring.streams_app import StreamsApp
 
 
 def main() -> None:
@@ -36,7 +37,10 @@ def _run() -> ExitCode:
         arguments = job_arguments(sys.argv)
         # Only names: the value of a setting may be a secret.
         log_event("job.started", config=arguments["CONFIG"], overridden=sorted(overriding(arguments)))
-        app = App(settings_at(arguments["CONFIG"], {**os.environ, **overriding(arguments)}), on_result=log_result)
+        settings = settings_at(arguments["CONFIG"], {**os.environ, **overriding(arguments)})
+        if stream := arguments.get("STREAM"):
+            settings = settings.of_stream(stream)
+        app = (StreamsApp if settings.streams else App)(settings, on_result=log_result)
         return run_job(app, once=False, session_context=_on_cluster)
     except CompactorError as exc:
         log_event("job.failed", error=exc)

@@ -19,7 +19,7 @@ from compactor import __version__
 from compactor.core.errors import CompactorError, SettingsError
 from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.settings.control_policy import Policy
-from compactor.settings.settings import load_settings
+from compactor.settings.settings import Settings, load_settings
 from compactor.wiring.app import App
 from deploy import ROOT
 from deploy.artefacts import MODULES, Artefact, artefact_key, artefacts
@@ -29,6 +29,7 @@ from deploy.preflight import Preflight, faults_of, result_lines
 from deploy.restart import Restart
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
+from deploy.streams import logical_id, with_streams
 from deploy.template_file import load_template, with_columns
 
 HURRIED = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 2})
@@ -46,9 +47,9 @@ def main(environment: str, *, yes: bool, restart: bool) -> None:
     """Deploy ENVIRONMENT with config/ENVIRONMENT.toml and deploy/parameters/ENVIRONMENT.json."""
     agreed = yes or os.environ.get("YES") == "1"
     try:
-        app = deploy(environment, Session, confirm=lambda: agreed or click.confirm("Deploy?"))
-        if restart and app is not None:
-            _restart(app)
+        for job in deploy(environment, Session, confirm=lambda: agreed or click.confirm("Deploy?")):
+            if restart:
+                _restart(job)
     except SettingsError as exc:
         _exit(2, *exc.faults)
     except (CompactorError, DeploymentError) as exc:
@@ -59,20 +60,20 @@ def main(environment: str, *, yes: bool, restart: bool) -> None:
 
 def deploy(
     environment: str, new_session: Callable[..., Any], *, confirm: Callable[[], bool], root: Path = ROOT
-) -> App | None:
+) -> tuple[App, ...]:
     """Show what deploying an environment changes, and apply it if that is confirmed.
 
     `new_session` creates a boto3 session for a `region_name`. The root has config/, deploy/parameters/ and dist/.
 
     Returns:
-        The components of the environment as it is deployed; None if the change was not confirmed.
+        The components of each job as it is deployed; none if the change was not confirmed.
     """
     settings_file = root / "config" / f"{environment}.toml"
     settings = load_settings(settings_file, {})
     session = _session(new_session, settings.aws.region)
     given, tags = read_parameters(root / "deploy" / "parameters" / f"{environment}.json")
     files = artefacts(settings.metrics.environment, settings_file, given.get("GlueVersion", ""), root / "dist")
-    template = load_template()
+    template = with_streams(load_template(), settings)
     parameters = stack_parameters(
         template, settings_parameters(settings), _artefact_parameters(files, given), given, settings=settings
     )
@@ -82,26 +83,42 @@ def deploy(
     click.echo("\n".join(_plan_lines(session, parameters, files, missing)))
     stack = Stack(session.client("cloudformation"), parameters["JobName"], tags=tags)
     _check(session, template, parameters, files, is_new=not stack.exists())
-    schema = App(settings).registry.latest() if stack.exists() else EMPTY_SCHEMA
-    document = with_columns(template, schema, settings.schema.metadata_columns)
+    document = _with_columns(template, settings, is_new=not stack.exists())
     key = _upload_template(s3, parameters, document)
     change_set = f"{parameters['JobName']}-{time.time_ns()}"
     changes = stack.propose(change_set, f"https://{bucket}.s3.{session.region_name}.amazonaws.com/{key}", parameters)
     if changes is None:
         click.echo("Nothing to change.")
-        return App(settings)
+        return _jobs(settings)
     click.echo("\n".join(change_lines(changes)))
     if not confirm():
         stack.discard(change_set)
         click.echo("Nothing was changed.")
-        return None
+        return ()
     for each in missing:
         s3.upload_file(str(each.path), bucket, each.key)
     stack.execute(change_set)
     click.echo("\n".join(["Deployed.", *(f"  {name}  {value}" for name, value in stack.outputs().items())]))
-    app = App(settings)
-    _publish_columns(app)
-    return app
+    for stream in settings.streams or (settings,):
+        _publish_columns(App(stream))
+    return _jobs(settings)
+
+
+def _jobs(settings: Settings) -> tuple[App, ...]:
+    """The components of each job: that of the streams that share one, and those of the others."""
+    if not settings.streams:
+        return (App(settings),)
+    shared = (App(settings),) if settings.sharing else ()
+    return *shared, *(App(each) for each in settings.streams if each not in settings.sharing)
+
+
+def _with_columns(template: dict[str, Any], settings: Settings, *, is_new: bool) -> dict[str, Any]:
+    """The template whose tables have the columns that are known now."""
+    for each in settings.streams or (settings,):
+        schema = EMPTY_SCHEMA if is_new else App(each).registry.latest()
+        table_id = logical_id("EventsTable", each) if settings.streams else "EventsTable"
+        template = with_columns(template, schema, each.schema.metadata_columns, table_id)
+    return template
 
 
 def _restart(app: App) -> None:

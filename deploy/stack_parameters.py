@@ -7,6 +7,7 @@ from typing import Any
 from compactor.core.errors import SettingsError
 from compactor.core.layout import folder, is_s3
 from compactor.settings.settings import Settings
+from deploy.streams import OF_ONE_STREAM, database_of
 
 _JOB_NAME = re.compile(r"[a-z0-9-]{1,40}")  # names of queues, functions and roles begin with it
 _FEWEST_STARTS = 2  # a single start is normal
@@ -22,7 +23,8 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
     lake, output = _bucket_and_key(paths.output)
     bucket, key = _bucket_and_key(settings.input.allowed_prefixes[0])
     database, _, table = settings.schema.table.partition(".")
-    return {
+    sla_seconds = max(each.control.sla_seconds for each in settings.sharing or (settings,))
+    found = {
         "Environment": settings.metrics.environment,
         "JobName": control.job_name,
         "MetricNamespace": settings.metrics.namespace,
@@ -36,15 +38,16 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "InputBucketName": bucket,
         "InputPrefix": folder(key) if key else "",
         "SchemaFile": settings.schema.file.removeprefix("s3://"),
-        "DatabaseName": database,
+        "DatabaseName": database_of(settings) if settings.streams else database,
         "EventsTableName": table,
         "ClaimsTableName": settings.builder.claims,
-        "SlaSeconds": f"{control.sla_seconds:g}",
-        "HalfSlaSeconds": f"{control.sla_seconds / 2:g}",
+        "SlaSeconds": f"{sla_seconds:g}",
+        "HalfSlaSeconds": f"{sla_seconds / 2:g}",
         "JobIsAlwaysUp": "yes" if control.mode == "always" else "no",
         "CrashLoopStarts": str(max(_FEWEST_STARTS, control.breaker_failures - 1)),
         "MaintenanceWindow": control.maintenance_window,
     }
+    return {name: value for name, value in found.items() if not (settings.streams and name in OF_ONE_STREAM)}
 
 
 def stack_parameters(
@@ -86,7 +89,7 @@ def _faults(settings: Settings) -> list[str]:
             "paths: a key after each bucket": all(_bucket_and_key(place)[1] for place in places.values()),
             "input.allowed_prefixes: one place": len(inputs) == 1,
             "schema.table: database.table, a table other than rejects": (
-                bool(settings.schema.table) and not settings.schema.table.endswith(".rejects")
+                bool(settings.streams or settings.schema.table) and not settings.schema.table.endswith(".rejects")
             ),
             "builder.claims: a table": bool(settings.builder.claims),
             "control.job_name: 1 to 40 lower-case letters, digits or -": bool(

@@ -18,10 +18,12 @@ def load_template(path: Path = TEMPLATE) -> dict[str, Any]:
     return document
 
 
-def with_columns(template: dict[str, Any], schema: SchemaVersion, metadata_columns: tuple[str, ...]) -> dict[str, Any]:
+def with_columns(
+    template: dict[str, Any], schema: SchemaVersion, metadata_columns: tuple[str, ...], table_id: str = "EventsTable"
+) -> dict[str, Any]:
     """A copy of the template whose table of the output has the columns of a schema version and of a row's origin."""
     changed: dict[str, Any] = json.loads(json.dumps(template))
-    table = changed["Resources"]["EventsTable"]["Properties"]["TableInput"]
+    table = changed["Resources"][table_id]["Properties"]["TableInput"]
     table["StorageDescriptor"]["Columns"] = []
     columns = drift(table_columns(table), catalog_columns(schema, metadata_columns)).missing
     table["StorageDescriptor"]["Columns"] = [{"Name": name, "Type": kind} for name, kind in columns.items()]

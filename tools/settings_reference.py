@@ -6,13 +6,14 @@ It writes the tables of `docs/reference-settings.md` and the comments of setting
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
 from compactor.settings.descriptions import binary_size, comment, default_of, type_in_words, unit
 from compactor.settings.settings import SECTIONS
+from compactor.settings.streams import OWN_KEYS, OneStream
 from compactor.settings.toml import toml
 from tools.document_tables import with_tables
 
@@ -23,14 +24,24 @@ _KEY = re.compile(r"(\w+) = (.*?)(  # .*)?")
 
 def with_reference(document: str) -> str:
     """A document with every section as a heading, a sentence and a table; a `ValueError` if their mark is missing."""
+    tables = {**SECTIONS}
+    tables["streams"] = OneStream
     reference = "\n\n".join(
         "\n".join(
             [f"## {name}\n\n{(model.__doc__ or '').strip()}\n\n{_HEAD}"]
             + [_row(key, field) for key, field in model.model_fields.items()]
         )
-        for name, model in SECTIONS.items()
+        for name, model in tables.items()
     )
+    own = ", ".join(f"`{section}.{key}`" for section, keys in OWN_KEYS.items() for key in _in_order(section, keys))
+    reference += f"\n\nKeys that a stream may set for itself: {own}."
     return with_tables(document, "tools.settings_reference docs/reference-settings.md", {"settings": reference})
+
+
+def _in_order(section: str, keys: Collection[str]) -> list[str]:
+    """All keys of a section as one, or some of them in its order."""
+    known = SECTIONS[section].model_fields
+    return ["*"] if len(keys) == len(known) else [key for key in known if key in keys]
 
 
 def with_comments(text: str) -> str:

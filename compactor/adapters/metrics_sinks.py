@@ -11,14 +11,14 @@ from compactor.telemetry.logs import log_event
 
 
 def metrics_sink(settings: Settings, clock: Clock) -> MetricsSink:
-    """The sink that the settings name.
+    """The sink that the settings name. What a stream emits also counts for its job, so that alarms see all streams.
 
     Raises:
         AccessError: AWS cannot be reached, for example because no region is set.
     """
     metrics = settings.metrics
     if metrics.sink == "log":
-        return LogMetrics(metrics.namespace)
+        return LogMetrics(f"{metrics.namespace}/{settings.name}" if settings.name else metrics.namespace)
     if metrics.sink == "none":
         return DroppedMetrics()
     from compactor.adapters.aws.clients import cloudwatch_client  # noqa: PLC0415 - boto3 is slow to load
@@ -28,6 +28,7 @@ def metrics_sink(settings: Settings, clock: Clock) -> MetricsSink:
         client=cloudwatch_client(settings.aws.region or None, settings.aws.endpoint_url or None),
         namespace=metrics.namespace,
         dimensions={"Job": settings.control.job_name, "Environment": metrics.environment},
+        stream=settings.name,
         clock=clock,
     )
 

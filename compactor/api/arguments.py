@@ -27,7 +27,10 @@ def settings_of(dst: Place) -> Settings:
         SettingsError: There are none, or they have faults; it names all of them.
         AccessError: The place may not be read.
     """
-    return settings_at(settings_place(None, os.fspath(dst), os.environ), os.environ)
+    found = settings_at(settings_place(None, os.fspath(dst), os.environ), os.environ)
+    if found.streams:
+        raise SettingsError([f"{os.fspath(dst)}: has several streams -> expected one; the commands have --stream NAME"])
+    return found
 
 
 def manifest_id_fault(value: str) -> str | None:

@@ -27,6 +27,9 @@ CONFIG_HELP = (
     "else ./compactor.toml."
 )
 
+STREAM = "stream_named"
+"""The name of the parameter of `--stream`."""
+
 
 class _CurrentStderr:
     """Writes to what `sys.stderr` is at the moment: a progress display replaces it for a while."""
@@ -44,6 +47,7 @@ class Invocation:
 
     config: str | None = None
     destination: str | None = None  # DST, the folder that `compact` wrote
+    stream: str | None = None  # the stream that is meant, of settings with [[streams]]
     log_format: LogFormat = "auto"  # text on a terminal, else JSON lines
 
     def start_log(self, *, level: Level = "info") -> None:
@@ -86,16 +90,25 @@ class Invocation:
         return replace(self, destination=destination)
 
     def settings(self, **patience: Any) -> "Settings":
-        """Read the settings. `patience` is how long to wait for S3, as `settings_at` takes it.
+        """Read the settings of the stream that is meant. `patience` is how long to wait for S3, as for `settings_at`.
 
         Raises:
-            SettingsError: There are none, or they have faults; it names all of them.
+            SettingsError: There are none, or they have faults; it names all of them. Or there are several streams.
         """
+        found = self.deployment(**patience)
+        if found.streams:
+            names = ", ".join(each.name for each in found.streams)
+            raise SettingsError([f"--stream: not given, and there are several streams -> expected one of {names}"])
+        return found
+
+    def deployment(self, **patience: Any) -> "Settings":
+        """Read the settings as `settings` does, but take those of all streams unless one is named."""
         from compactor.settings.settings import load_settings  # noqa: PLC0415 - pydantic is slow to load
         from compactor.wiring.remote_settings import settings_at  # noqa: PLC0415
 
         place = self._place()
-        return settings_at(place, os.environ, **patience) if place else load_settings(None, os.environ)
+        found = settings_at(place, os.environ, **patience) if place else load_settings(None, os.environ)
+        return found if self.stream is None else found.of_stream(self.stream)
 
 
 def body(function: Callable[..., ExitCode | None]) -> Callable[..., None]:
@@ -113,6 +126,7 @@ def body(function: Callable[..., ExitCode | None]) -> Callable[..., None]:
         invocation = context.ensure_object(Invocation)
         if config is not None:
             invocation = replace(invocation, config=config)
+        invocation = replace(invocation, stream=options.pop(STREAM, None))
         if (destination := options.pop(DESTINATION, None)) is not None:
             invocation = invocation.at(destination)
         with interruptible():
@@ -120,6 +134,12 @@ def body(function: Callable[..., ExitCode | None]) -> Callable[..., None]:
         context.exit(code)
 
     return cast("Callable[..., None]", run)
+
+
+def stream_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `--stream`; put it above `body`, which takes it."""
+    about = "Work on this stream, of settings with several ([[streams]])."
+    return click.option("--stream", STREAM, metavar="NAME", help=about)(command)
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:

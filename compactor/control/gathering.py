@@ -1,7 +1,7 @@
 """Reads a snapshot from its sources. Each of them may fail alone: what could not be read is unknown, never zero."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ from compactor.control.runs import newest_first
 from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, Snapshot, Source
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import is_delivery
-from compactor.core.records import Document
+from compactor.core.records import Document, RecentCommit
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.state import State
@@ -44,13 +44,14 @@ class StartsRefused(Document):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Everything that a snapshot is read from."""
+    """Everything that a snapshot is read from. A job of several streams has the state of each in `streams`."""
 
     job: JobRuns
     runs: Runs
     queue: Queue | None  # the queue of S3 events; None if there is none
     dead_letter_queue: Queue | None  # the queue of S3 events that could not be read; None if there is none
     state: State
+    streams: Mapping[str, State] = field(default_factory=dict)
 
     def close_breaker(self, now: datetime) -> None:
         """Close the breaker: failures up to now no longer count."""
@@ -91,7 +92,7 @@ class Sources:
             queue_oldest_seconds=known(Source.QUEUE_AGE, lambda: self._oldest_seconds(depth, now)),
             dead_letters=letters.messages if letters else None,
             backlog=known(Source.MANIFESTS, lambda: self._backlog(now)),
-            recent=known(Source.LEDGER, lambda: tuple(self.state.ledger.recent())),
+            recent=known(Source.LEDGER, self._recent),
             breaker_closed_at=closed_at,
             job_defined_at=known(Source.DEFINITION, self.job.defined_at) if has_failures else None,
             refusals=known(Source.REFUSALS, self._refusals),
@@ -105,10 +106,21 @@ class Sources:
         is_empty = depth is not None and not depth.messages
         return 0.0 if is_empty else measured  # the measurement is minutes late
 
+    def backlogs(self, now: datetime) -> Mapping[str, Backlog]:
+        """The manifests that wait in each stream. Empty without streams, or if they cannot be read now."""
+        try:
+            return {name: _backlog(state, now) for name, state in self.streams.items()}
+        except CompactorError:  # the snapshot tells of it
+            return {}
+
     def _backlog(self, now: datetime) -> Backlog:
-        listed = self.state.store.list(self.state.layout.manifests_folder)
-        times = [info.modified_at for info in listed if is_delivery(info.uri)]
-        return Backlog(len(times), max(0.0, (now - min(times)).total_seconds()) if times else 0.0)
+        found = [_backlog(state, now) for state in self.streams.values() or (self.state,)]
+        return Backlog(sum(each.manifests for each in found), max(each.oldest_seconds for each in found))
+
+    def _recent(self) -> tuple[RecentCommit, ...]:
+        """The latest commits of all streams, the oldest first."""
+        found = [each for state in self.streams.values() or (self.state,) for each in state.ledger.recent()]
+        return tuple(sorted(found, key=lambda each: each.decided_at)) if self.streams else tuple(found)
 
     def _refusals(self) -> Refusals | None:
         try:
@@ -122,6 +134,12 @@ class Sources:
             return self.state.ledger.record(self.state.layout.breaker_closed, BreakerClosed).closed_at
         except ObjectNotFound:
             return None
+
+
+def _backlog(state: State, now: datetime) -> Backlog:
+    listed = state.store.list(state.layout.manifests_folder)
+    times = [info.modified_at for info in listed if is_delivery(info.uri)]
+    return Backlog(len(times), max(0.0, (now - min(times)).total_seconds()) if times else 0.0)
 
 
 def living_runs(runs: Runs) -> tuple[LivingRun, ...]:

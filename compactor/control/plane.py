@@ -1,7 +1,7 @@
 """The check of the control plane: gather, decide, act, measure, notify."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from compactor.control.actions import Action, ActionKind
@@ -14,6 +14,7 @@ from compactor.control.snapshot import Refusals, Snapshot
 from compactor.core.errors import CompactorError
 from compactor.core.ports import Clock, MetricsSink
 from compactor.cost.measured_cost import cost_metrics
+from compactor.ledger.backlog import Backlog
 from compactor.settings.control_policy import Policy
 from compactor.telemetry.logs import log_event
 
@@ -39,13 +40,18 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPlane:
-    """Keeps the job as the policy wants it, without any state of its own between checks."""
+    """Keeps the job as the policy wants it, without any state of its own between checks.
+
+    Attributes:
+        stream_metrics: The metrics of each stream of the job, where there are several.
+    """
 
     sources: Sources
     policy: Policy
     notices: Notices
     metrics: MetricsSink
     clock: Clock
+    stream_metrics: Mapping[str, MetricsSink] = field(default_factory=dict)
 
     def preview(self) -> Check:
         """Gather and decide, and do nothing."""
@@ -72,8 +78,15 @@ class ControlPlane:
                 done += [f"{outcome}: {action.reason}"] if outcome else []
         checked = replace(seen, done=tuple(done), failed=tuple(failed))
         self.metrics.emit({**control_metrics(checked, starts), **running_cost(seen.snapshot, self.clock.now())})
+        self._emit_streams()
         self.notices.tell(checked.done, checked.alarms)
         return checked
+
+    def _emit_streams(self) -> None:
+        """Emit how much waits in each stream, of which one may be late while the others are not."""
+        if self.stream_metrics:
+            for name, backlog in self.sources.backlogs(self.clock.now()).items():
+                self.stream_metrics[name].emit(_backlog_metrics(backlog))
 
     def _start(self, seen: Snapshot) -> str:
         run_id = self.sources.job.start()
@@ -122,6 +135,10 @@ def control_metrics(checked: Check, starts: int) -> Mapping[str, float]:
         "Restarts": starts,
     }
     return {name: float(value) for name, value in values.items() if value is not None}
+
+
+def _backlog_metrics(backlog: Backlog) -> dict[str, float]:
+    return {"ManifestsPending": backlog.manifests, "OldestManifestAgeSeconds": backlog.oldest_seconds}
 
 
 def running_cost(snapshot: Snapshot, now: datetime) -> Mapping[str, float]:

@@ -16,6 +16,7 @@ class Suggestions:
     folder: str = ""  # what `compact` wrote, as commands name it; empty for a job
     again: str = ""  # the command that compacts this folder again; empty for a job
     mark: str = ""  # what is written on both sides of a command
+    stream: str = ""  # the stream that is meant; empty unless the settings have several
 
     def marked(self) -> "Suggestions":
         """The same commands between back-quotes."""
@@ -44,6 +45,8 @@ class Suggestions:
         return f"{self.mark}{command}{self.mark}"
 
     def _placed(self, command: str) -> str:
+        if self.stream:
+            return f"{command} --stream {self.stream}"
         if not self.folder:
             return command
         if command.endswith(_RETIRE):  # DST comes before the action

@@ -12,7 +12,7 @@ from compactor.cost.prices import HOUR_SECONDS, PRICES, TERABYTE, HourlyCost, Jo
 from compactor.cost.request_counts import Requests
 from compactor.engines.engine import EngineName
 from compactor.ledger.sizing import planned_files
-from compactor.telemetry.metrics import CATALOGUE
+from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_STREAMS
 
 __all__ = ["Basis", "CostLine", "Estimate", "Load", "Shape", "estimate"]
 
@@ -122,7 +122,9 @@ def _service_lines(load: Load, shape: Shape, prices: Mapping[str, Price]) -> Ite
     yield CostLine("Lambda", "GB-seconds", "assumed", seconds * FUNCTION_GB, prices["lambda_gb_second"])
     yield CostLine("Lambda", "calls", "assumed", calls, prices["lambda_call"])
     # With one set of dimensions, each metric of the catalogue is one metric on the bill.
-    yield CostLine("CloudWatch", "metrics", "counted", len(CATALOGUE), prices["cloudwatch_metric"])
+    yield CostLine(
+        "CloudWatch", "metrics", "counted", len(CATALOGUE.keys() - ONLY_OF_STREAMS), prices["cloudwatch_metric"]
+    )
     yield CostLine("CloudWatch", "alarms", "assumed", ALARMS, prices["cloudwatch_alarm"])
     yield CostLine("CloudWatch", "dashboards", "assumed", 1, prices["cloudwatch_dashboard"])
     yield CostLine("CloudWatch", "PutMetricData", "assumed", triggers + calls, prices["cloudwatch_request"])

@@ -21,6 +21,7 @@ from compactor.job.attempt_review import AttemptReviewer
 from compactor.job.compaction import CompactionResult, Ending, ManifestCompactor
 from compactor.job.intake import Delivery, Intake
 from compactor.job.recovery import Opened
+from compactor.job.shared_slots import Begun, StreamSlots
 from compactor.job.work_queue import Work, WorkQueue
 from compactor.ledger.ledger import Ledger, LedgerState
 from compactor.telemetry.logs import log_event
@@ -95,6 +96,7 @@ class BatchRunner:
         reviewer: Decides when a manifest is tried again, and beside what.
         clock: Tells the time.
         queue: The manifests that wait or are in flight.
+        shared: The slots that the queue shares with those of other streams; None if it has its slots for itself.
         on_result: Called with the result of each manifest that finished.
     """
 
@@ -107,6 +109,7 @@ class BatchRunner:
         reviewer: AttemptReviewer,
         clock: Clock,
         queue: WorkQueue,
+        shared: StreamSlots | None = None,
         on_result: Callable[[CompactionResult], None] = lambda _: None,
     ) -> None:
         self.intake = intake
@@ -116,6 +119,7 @@ class BatchRunner:
         self._reviewer = reviewer
         self._clock = clock
         self._queue = queue
+        self._shared = shared
         self._changed = Condition()
         self._pool = ThreadPoolExecutor(queue.slots, thread_name_prefix="manifest")
         self._numbers = count(1)
@@ -125,6 +129,8 @@ class BatchRunner:
         self._closed = False
         self._halted = False
         self._final_error: BaseException | None = None
+        if shared is not None:
+            shared.join(self)
 
     def run(self, uris: Iterable[str]) -> BatchResult:
         """Take in and compact the manifests at these URIs now, and wait. Repeated URIs and manifests count once.
@@ -223,7 +229,8 @@ class BatchRunner:
     def _is_full(self) -> bool:
         # What is tried again is not counted: it would keep the stream from delivering what nothing is wrong with.
         queue = self._queue
-        is_ahead = queue.first_attempts >= WAITING_MANIFESTS or queue.files >= WAITING_FILES
+        streams = len(self._shared.shared.weights) if self._shared else 1  # memory is for all of them
+        is_ahead = queue.first_attempts >= WAITING_MANIFESTS // streams or queue.files >= WAITING_FILES // streams
         is_full = is_ahead and queue.first_attempts >= queue.slots
         return is_full and not self._closed and self._final_error is None
 
@@ -244,6 +251,7 @@ class BatchRunner:
             self._batches[batch.number], self._left[batch.number] = batch, len(added) + 1
             self._dispatch()
             self._leave(batch.number)
+        self._deal()
         return batch
 
     def _received(self, uris: Iterable[str], batch: BatchResult) -> list[Delivery]:
@@ -299,13 +307,36 @@ class BatchRunner:
             return [found for found in pool.map(work, items) if found is not None]
 
     def _dispatch(self) -> None:
-        while (
-            not (self._closed or self._halted)
-            and self._final_error is None
-            and (work := self._queue.next()) is not None
-        ):
+        while self._shared is None and (work := self._next()) is not None:
             self._pool.submit(self._work, work)
         self._changed.notify_all()
+
+    def _next(self, others: int = 0) -> Work | None:
+        return self._queue.next(others) if self._may_begin else None
+
+    @property
+    def _may_begin(self) -> bool:
+        return not (self._closed or self._halted) and self._final_error is None
+
+    def _deal(self) -> None:
+        """Begin what may begin among all streams. Not with the lock, because each stream has its own."""
+        if self._shared is not None:
+            self._shared.deal()
+
+    def begin_one(self, others: int) -> Begun | None:
+        """Begin one manifest; see `compactor.job.shared_slots.Beginner`."""
+        with self._changed:
+            work = self._next(others)
+            if work is None:
+                return None
+            self._pool.submit(self._work, work)
+            self._changed.notify_all()
+        return _begun(work)
+
+    def needs_all(self) -> bool:
+        """Return whether a manifest waits until nothing else is in flight."""
+        with self._changed:
+            return self._may_begin and self._queue.needs_all()
 
     def _work(self, work: Work) -> None:
         batch = self._batches[work.batch]
@@ -319,6 +350,9 @@ class BatchRunner:
             self._end_early(batch, work.manifest_id)  # only now, or the next attempt would find this one in flight
             self._leave(work.batch)
             self._dispatch()
+        if self._shared is not None:
+            self._shared.ended(_begun(work))
+            self._shared.deal()
 
     def _end_early(self, batch: BatchResult, manifest_id: str) -> None:
         """Return a failed manifest before its batch ends, so that its next attempt does not wait for the others."""
@@ -354,6 +388,10 @@ class BatchRunner:
             with suppress(CompactorError):
                 review = self._reviewer.review_of(accepted)
             batch.postponed[accepted.manifest_id] = Postponed(work.delivery, review.due_at if review else None)
+
+
+def _begun(work: Work) -> Begun:
+    return Begun(work.manifest_id, work.input_bytes, work.alone)
 
 
 def _tried(work: Callable[[], T], manifest_id: str, batch: BatchResult) -> T | None:

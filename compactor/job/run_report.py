@@ -20,6 +20,7 @@ class ManifestsUnfinished(TryAgainError):
     next_move = "run it again, nothing has been lost; `compactor trace` shows what became of each attempt"
 
     def __init__(self, failures: Mapping[str, str]) -> None:
+        self.failures = dict(failures)
         manifest_id, error = next(iter(failures.items()))
         super().__init__(f"{len(failures)} manifests are not done; manifest {manifest_id}: {error}")
 
@@ -85,9 +86,18 @@ class RunReport:
 
     def merge(self, other: "RunReport") -> None:
         """Add what a later run did."""
+        self._add_figures(other)
+        self.failures, self.stuck = other.failures, other.stuck
+
+    def add_stream(self, other: "RunReport") -> None:
+        """Add what a run on another stream did."""
+        self._add_figures(other)
+        self.failures.update(other.failures)
+        self.stuck.update(other.stuck)
+
+    def _add_figures(self, other: "RunReport") -> None:
         for name in _FIGURES:
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.failures, self.stuck = other.failures, other.stuck
 
     def _add_result(self, result: CompactionResult) -> None:
         if not isinstance(result.outcome, Commit):

@@ -54,6 +54,11 @@ class Work:
         manifest = self.delivery.accepted.manifest
         return len(manifest.files) if manifest else 0
 
+    @property
+    def input_bytes(self) -> int:
+        manifest = self.delivery.accepted.manifest
+        return sum(file.weight_bytes for file in manifest.files) if manifest else 0
+
 
 @dataclass(slots=True)
 class WorkQueue:
@@ -124,15 +129,19 @@ class WorkQueue:
         self._again[Lane.RETRY].extend(self._again[Lane.UNDECIDED])
         self._again[Lane.UNDECIDED].clear()
 
-    def next(self) -> Work | None:
-        """Take the manifest to begin now; None if none may begin yet."""
+    def next(self, others: int = 0) -> Work | None:
+        """Take the manifest to begin now; None if none may begin yet.
+
+        Args:
+            others: How many manifests are in flight beside those of this queue.
+        """
         width = min(self.slots, 1 + self._trusted)
         if len(self.in_flight) >= width or any(self._lanes[lane] for lane in _ALONE):
             return None
-        lane = self._chosen()
+        lane = self._chosen(others)
         if lane is None:
             return None
-        chosen = replace(self._pop(lane), alone=lane in _ALONE or width == 1)
+        chosen = replace(self._pop(lane), alone=lane in _ALONE or (width == 1 and not others))
         self.files -= chosen.files
         if lane is Lane.SUSPECT and not self._lanes[lane]:
             self._done_since_suspect = 0
@@ -194,12 +203,21 @@ class WorkQueue:
         """How many suspects may be in flight at once, if one of them was in flight at so many deaths."""
         return self.slots >> deaths
 
-    def _chosen(self) -> Lane | None:
-        """The lane whose turn it is."""
+    def needs_all(self) -> bool:
+        """Return whether an isolated manifest is next, which waits until nothing else is in flight."""
+        return self._isolated() is not None
+
+    def _isolated(self) -> Lane | None:
+        """The lane of the isolated manifest that is next; None if others go first."""
         alone = next((lane for lane in _ALONE if self._again[lane]), None)
         others = bool(self._fresh or self._suspects or self._again[Lane.PASSING] or self._again[Lane.RETRY])
-        if alone is not None and (not others or self._begun_since_isolated >= self.slots * OTHERS_FIRST):
-            return None if self.in_flight else alone  # the others wait until everything in flight has ended
+        return alone if not others or self._begun_since_isolated >= self.slots * OTHERS_FIRST else None
+
+    def _chosen(self, others: int) -> Lane | None:
+        """The lane whose turn it is."""
+        alone = self._isolated()
+        if alone is not None:
+            return None if self.in_flight or others else alone  # the others wait until everything in flight has ended
         suspect = Lane.SUSPECT if self._may_begin_suspect() else None
         retry = self._retry()
         again = retry or suspect if self._last in {Lane.FRESH, Lane.SUSPECT} else suspect or retry

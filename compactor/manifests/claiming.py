@@ -9,7 +9,7 @@ it acknowledges the files.
 The manifest that a pending part is sealed into claims the part in the same way.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -54,11 +54,13 @@ class Claimer:
 
     Attributes:
         lease_seconds: How long a claimant has to write.
+        neighbour: Returns the claimer of another stream, which knows the fates of its ids; None without streams.
     """
 
     state: State
     claims: ClaimTable
     lease_seconds: float
+    neighbour: "Callable[[str], Claimer] | None" = None
     _settled_fates: dict[str, Fate] = field(default_factory=dict, init=False)
 
     def claim(self, keys: Sequence[str], holder: str) -> Claimed:
@@ -138,8 +140,14 @@ class Claimer:
 
     def _revoke(self, holder: str, now: datetime) -> None:
         """Revoke an id, unless a manifest or part was bound to it before."""
-        record = Accepted(manifest_id=holder, kind="revoked", date=now.date().isoformat(), accepted_at=now)
-        self.state.ledger.accept(record)
+        claimer, plain = self._settling(holder)
+        record = Accepted(manifest_id=plain, kind="revoked", date=now.date().isoformat(), accepted_at=now)
+        claimer.state.ledger.accept(record)
+
+    def _settling(self, holder: str) -> "tuple[Claimer, str]":
+        """The claimer that knows the fate of an id, and the id as it is in its ledger; see `neighbour`."""
+        stream, separator, plain = holder.rpartition(":")
+        return (self, holder) if self.neighbour is None or not separator else (self.neighbour(stream), plain)
 
     def _fates(self, claims: Iterable[Claim]) -> dict[str, Fate]:
         holders = list({claim.holder for claim in claims})
@@ -148,14 +156,15 @@ class Claimer:
     def _fate(self, holder: str) -> Fate:
         """Return the state of the manifest or part that a claim was for. Only `unwritten` can still change."""
         if holder not in self._settled_fates:
-            record = self.state.ledger.accepted(holder)
-            fate = _fate_by(record) if record is not None else self._fate_of_unbound(holder)
+            claimer, plain = self._settling(holder)
+            record = claimer.state.ledger.accepted(plain)
+            fate = _fate_by(record) if record is not None else claimer.fate_of_unbound(plain)
             if fate == "unwritten":
                 return fate
             self._settled_fates[holder] = fate
         return self._settled_fates[holder]
 
-    def _fate_of_unbound(self, holder: str) -> Fate:
+    def fate_of_unbound(self, holder: str) -> Fate:
         """Bind what was written and is not bound yet: until then it could still be revoked."""
         for kind in KINDS:
             try:

@@ -28,6 +28,7 @@ SKIP_REASONS = {
     "linked_folder": "a symbolic link to a folder, which is not followed",
     "outside_link": "a symbolic link that leads out of input.allowed_prefixes",
     "unsettled": "written within the last seconds, so it may be incomplete",
+    "other_stream": "belongs to another stream of the settings, which has a longer prefix",
     "hidden": "its name, or that of a folder, begins with _ or .",
 }
 """Objects that are not planned, each reason with its meaning."""
@@ -125,12 +126,14 @@ class Planner:
         target_bytes: Returns how many stored bytes a manifest should name.
         on_crash_point: Called at each crash point, from the threads.
         groups_at_once: How many threads write groups.
+        is_of_other_stream: Tells the files of another stream, which are left to it.
     """
 
     state: State
     claimer: Claimer
     allowed_prefixes: Sequence[str]
     target_bytes: Callable[[], float]
+    is_of_other_stream: Callable[[str], bool] = lambda _: False
     on_crash_point: OnCrashPoint = ignore_crash_point
     groups_at_once: int = THREADS
 
@@ -207,7 +210,10 @@ class Planner:
         for info in self.state.store.list(folder(prefix)):
             dated = self.state.rules.dates.of_file(info.uri, info.modified_at)
             date = dated.date
-            reason = not_data_reason(info.uri, info.size_bytes, [prefix]) or _left_out(info, date, now, scope)
+            reason = not_data_reason(info.uri, info.size_bytes, [prefix])
+            if reason is None and self.is_of_other_stream(info.uri):
+                reason = "other_stream"
+            reason = reason or _left_out(info, date, now, scope)
             if reason:
                 plan.skip(info.uri, reason)
             else:

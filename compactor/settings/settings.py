@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -11,8 +11,10 @@ from compactor.core import layout
 from compactor.core.dates import DateWindow
 from compactor.core.errors import SettingsError
 from compactor.core.manifest_parsing import ManifestRules
+from compactor.core.routes import Routes
 from compactor.core.suggestions import Suggestions
 from compactor.settings import compact_paths, places, sections
+from compactor.settings.streams import Entry, Member, OneStream, crossing, merged, read_entries
 from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import Source, read_document, read_environment, validate
 
@@ -21,7 +23,11 @@ __all__ = ["REFUSED_SPARK_CONF", "SECTIONS", "Settings", "load_settings", "parse
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings, validated. Create them with `load_settings` or `parse_settings`, which also check keys together."""
+    """All settings, validated. Create them with `load_settings` or `parse_settings`, which also check keys together.
+
+    A file with `[[streams]]` has settings of its own for each stream, in `streams`, with all keys and places of that
+    stream: whatever works on one stream works on these.
+    """
 
     paths: sections.Paths
     input: sections.Input
@@ -37,6 +43,54 @@ class Settings:
     metrics: sections.Metrics
     spark: sections.Spark
     folder: str = ""  # what `compact` wrote, as other commands name it, if it keeps these settings; empty for a job's
+    member: Member | None = None  # the stream that these are of; None unless the file has [[streams]]
+    streams: tuple["Settings", ...] = ()  # those of each stream, if the file has [[streams]]
+
+    @property
+    def name(self) -> str:
+        """The name of the stream that these settings are of; empty unless the file has `[[streams]]`."""
+        return self.member.stream.name if self.member else ""
+
+    def of_stream(self, name: str) -> "Settings":
+        """The settings of one stream.
+
+        Raises:
+            SettingsError: There is no stream of that name. The message lists those that there are.
+        """
+        for each in self.streams:
+            if each.name == name:
+                return each
+        names = ", ".join(each.name for each in self.streams)
+        known = f"one of {names}" if names else "none, as there are no [[streams]]"
+        raise SettingsError([f"--stream: {name!r} -> expected {known}"])
+
+    @property
+    def routes(self) -> Routes:
+        """Which stream an object belongs to."""
+        return Routes({each.name: each.input.allowed_prefixes for each in self.streams})
+
+    @property
+    def sharing(self) -> tuple["Settings", ...]:
+        """The streams that the shared job works on."""
+        return tuple(each for each in self.streams if each.member and each.member.stream.job == "shared")
+
+    def require_job(self) -> None:
+        """Check that there is one job for these settings and nothing else.
+
+        Raises:
+            SettingsError: The job works on other streams, too, or the streams have no common job.
+        """
+        if self.member and self.member.stream.job == "shared":
+            why = f"the job of {self.name} works on other streams, too"
+            raise SettingsError([f"--stream {self.name}: {why} -> expected none, which means all of these streams"])
+        if self.streams and not self.sharing:
+            names = ", ".join(each.name for each in self.streams)
+            raise SettingsError([f"--stream: not given, and each stream has its own job -> expected one of {names}"])
+
+    @property
+    def claims_layout(self) -> layout.Layout:
+        """The layout of the claims, which all streams of a file have together."""
+        return self.member.shared if self.member else self.layout()
 
     @property
     def sla_seconds(self) -> float | None:
@@ -47,7 +101,8 @@ class Settings:
     @property
     def suggestions(self) -> Suggestions:
         """How commands are suggested to those who use these settings."""
-        return Suggestions(self.folder, compact_paths.compact_again(self.folder, self.paths.output))
+        again = compact_paths.compact_again(self.folder, self.paths.output)
+        return Suggestions(self.folder, again, stream=self.name)
 
     def layout(self) -> layout.Layout:
         """The layout of all places."""
@@ -78,8 +133,12 @@ class Settings:
             )
 
 
+_STREAMS = "streams"
+
 SECTIONS: dict[str, type[sections.Section]] = {
-    name: kind for name, kind in get_type_hints(Settings).items() if issubclass(kind, sections.Section)
+    name: kind
+    for name, kind in get_type_hints(Settings).items()
+    if isinstance(kind, type) and issubclass(kind, sections.Section)
 }
 """The sections by name."""
 
@@ -104,15 +163,47 @@ def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None
     Raises:
         SettingsError: With all faults.
     """
-    source = read_document(document, SECTIONS)
+    common = {name: table for name, table in document.items() if name != _STREAMS}
+    source = read_document(common, SECTIONS)
     read_environment(env or {}, SECTIONS, source)
+    faults: list[str] = []
+    entries = read_entries(document[_STREAMS], SECTIONS, faults) if _STREAMS in document else []
+    settings = _validated(source, is_common=_STREAMS in document)
+    if settings is None:
+        raise SettingsError([*source.faults, *faults])
+    if _STREAMS in document:
+        return _with_streams(settings, source, entries, faults)
+    return replace(settings, folder=compact_paths.folder_kept_at(place, settings.paths, settings.metrics.sink))
+
+
+def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
+    """Validate all sections; None if there are faults, which the source then has."""
     valid: dict[str, Any] = {name: validate(name, model, source) for name, model in SECTIONS.items()}
     _check_places(source)
-    _check_declared(source)
     _check_target(source)
-    if source.faults:
-        raise SettingsError(source.faults)
-    return Settings(**valid, folder=compact_paths.folder_kept_at(place, valid["paths"], valid["metrics"].sink))
+    if not is_common:  # else each stream has a schema file of its own, or none
+        _check_declared(source)
+    return None if source.faults else Settings(**valid)
+
+
+def _with_streams(common: Settings, source: Source, entries: list[Entry], faults: list[str]) -> Settings:
+    """The settings with those of each stream. `faults` are those of entries that could not be read.
+
+    Raises:
+        SettingsError: With the faults of all streams.
+    """
+    shared, read = common.layout(), list[tuple[OneStream, Settings]]()
+    for entry in entries:
+        own = merged(entry, source, shared)
+        settings = _validated(own)
+        faults = [*faults, *(f"streams.{entry.stream.name}.{fault}" for fault in own.faults)]
+        if settings is not None:
+            read.append((entry.stream, settings))
+    routes = Routes({stream.name: settings.input.allowed_prefixes for stream, settings in read})
+    streams = tuple(replace(settings, member=Member(stream, shared, routes)) for stream, settings in read)
+    if faults := [*faults, *crossing(streams, common)]:
+        raise SettingsError(faults)
+    return replace(common, streams=streams)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

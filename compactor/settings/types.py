@@ -159,6 +159,14 @@ TopicArn = Annotated[
     str,
     Matching("arn:aws:sns:region:account:name, or empty", r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}"),
 ]
+StreamName = Annotated[
+    str,
+    Matching(
+        "1 to 32 lower-case letters, digits or '-', which begin with a letter",
+        r"[a-z][a-z0-9-]{0,31}",  # it becomes part of paths and of names in AWS
+        may_be_empty=False,
+    ),
+]
 Dimension = Annotated[str, Matching("1 to 64 letters, digits, '_' or '-'", r"[A-Za-z0-9_-]{1,64}", may_be_empty=False)]
 Namespace = Annotated[
     str,

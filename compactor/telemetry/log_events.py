@@ -23,6 +23,7 @@ EventName = Literal[
     "control.source_unknown",
     "files.held",
     "files.misdated",
+    "files.unrouted",
     "group.not_built",
     "group.not_sealed",
     "groups.left",
@@ -35,6 +36,7 @@ EventName = Literal[
     "manifest.rebuilt",
     "manifest.redriven",
     "manifest.stuck",
+    "manifests.of_no_stream",
     "manifests.unseen_by_stream",
     "message.unreadable",
     "messages.built",
@@ -60,6 +62,9 @@ EventName = Literal[
     "run.heartbeat_failed",
     "run.heartbeat_left",
     "self_test.failed",
+    "stream.failed",
+    "stream.not_built",
+    "stream.not_sealed",
     "stream.replaced",
     "stream.restarting",
     "table.differs",
@@ -107,6 +112,15 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         {"config": "settings file", "overridden": "settings that job arguments override"},
     ),
     "job.failed": _error("the job on Glue failed", {"error": _ERROR}, OF_THE_ERROR),
+    "stream.failed": _error(
+        "the work on one stream of the settings failed; that on the others goes on",
+        {
+            "stream": "name of the stream",
+            "pause_seconds": "pause until the next try; 0 if there is none",
+            "error": _ERROR,
+        },
+        OF_THE_ERROR,
+    ),
     "recovery.started": _info("the run resumes manifests of earlier runs", {"open_manifests": "number of them"}),
     "manifests.unseen_by_stream": _info(
         "the job processes manifests that Spark's file source does not deliver",
@@ -283,6 +297,26 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "a builder call did not reach all dates of its batch in time; the queue redelivers their messages",
         {"groups": "number of manifests not begun", "seconds": "time for new ones"},
         "none for a back-fill; else find the producer of many dates, or lower `BuilderBatchMessages`",
+    ),
+    "files.unrouted": _error(
+        "announced objects are below no prefix of a stream; no manifest names them",
+        {"files": "number of objects", "first": "URI of one of them"},
+        "add a stream, or correct its `input.allowed_prefixes`; then `compactor plan PREFIX --stream NAME`",
+    ),
+    "stream.not_built": _error(
+        "the builder could not work for one stream; the queue redelivers its messages",
+        {"stream": "name of the stream", "messages": "number of its messages", "error": _ERROR},
+        OF_THE_ERROR,
+    ),
+    "stream.not_sealed": _error(
+        "the sealer could not work for one stream; its next call retries",
+        {"stream": "name of the stream", "error": _ERROR},
+        OF_THE_ERROR,
+    ),
+    "manifests.of_no_stream": _warning(
+        "manifests or pending parts are from before the settings had streams, and no stream has them",
+        {"objects": "number of objects", "first": "URI of one of them"},
+        "run the settings without `[[streams]]` until nothing waits",
     ),
     "planning.waiting": _info(
         "`compactor compact` waits before it plans, or `compactor plan --inventory` before it releases manifests",

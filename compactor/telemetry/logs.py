@@ -20,7 +20,10 @@ LOGGER = logging.getLogger("compactor")
 LOGGER.addHandler(logging.NullHandler())  # a program that imports the package decides where its log goes
 
 _RUNS: list[str] = []
-"""The ids of the runs of this process, of which the last one is in every event: batches run in several threads."""
+"""The ids of the runs of this process, of which the first one is in every event: batches run in several threads.
+
+The first one is that of the job, before those of its streams.
+"""
 
 
 def log_event(event: EventName, /, **fields: Any) -> None:
@@ -41,7 +44,7 @@ def log_event(event: EventName, /, **fields: Any) -> None:
         logging.getLevelNamesMapping()[level.upper()],
         event,
         exc_info=error if is_unforeseen else None,
-        extra={"fields": {**({"run_id": _RUNS[-1]} if _RUNS else {}), **told}, "next_move": next_move},
+        extra={"fields": {**({"run_id": _RUNS[0]} if _RUNS else {}), **told}, "next_move": next_move},
     )
 
 

@@ -99,6 +99,10 @@ CATALOGUE = {
         "announced files that were claimed before",
         "many: the queue's visibility timeout is too short; S3 repeats a few",
     ),
+    "FilesUnrouted": Metric(
+        "announced files that are below no prefix of a stream; only with `[[streams]]`",
+        "above 0: read files.unrouted in the log; add a stream or correct its prefixes, then plan",
+    ),
     "FilesMisdated": Metric(
         "announced files named after dates outside the window of `[input]`; the day of arrival counts",
         "above 0: read files.misdated in the log, and inform the producer",
@@ -134,3 +138,6 @@ CATALOGUE = {
     ),
 }
 """All metrics by name, as CloudWatch shows it."""
+
+ONLY_OF_STREAMS = frozenset({"FilesUnrouted"})
+"""Metrics that are emitted only where the settings have `[[streams]]`."""

@@ -27,7 +27,9 @@ from compactor.job.retention.daily import DailyRetention
 from compactor.job.retries import Retries
 from compactor.job.self_test import SelfTest
 from compactor.job.service import ManifestSource, Service
+from compactor.job.shared_slots import StreamSlots
 from compactor.job.staging import CompactionRules, Stager
+from compactor.job.streams_job import Job
 from compactor.job.table_columns import TableUpdater
 from compactor.job.work_queue import WorkQueue
 from compactor.ledger.heartbeat import Heartbeat
@@ -48,6 +50,7 @@ class App(EngineComponents):
     """All components of one process.
 
     `on_result` is called when a manifest has ended. `leave_others` leaves manifests of other sources to their planners.
+    `shared` are the slots that a stream shares with others in one job.
     """
 
     def __init__(
@@ -57,12 +60,14 @@ class App(EngineComponents):
         on_crash_point: OnCrashPoint = ignore_crash_point,
         on_result: Callable[[CompactionResult], None] = lambda _: None,
         leave_others: bool = False,
+        shared: StreamSlots | None = None,
         **replacements: Unpack[Replacements],
     ) -> None:
         super().__init__(settings, **replacements)
         self.on_crash_point = on_crash_point
         self.on_result = on_result
         self.leave_others = leave_others
+        self.shared = shared
 
     @cached_property
     def heartbeat(self) -> Heartbeat:
@@ -79,8 +84,21 @@ class App(EngineComponents):
             claimer=self.claimer,
             allowed_prefixes=self.settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
+            is_of_other_stream=self._is_of_other_stream,
             on_crash_point=self.on_crash_point,
         )
+
+    def _is_of_other_stream(self, uri: str) -> bool:
+        member = self.settings.member
+        return member is not None and member.routes.stream_of(uri) != self.settings.name
+
+    def job(self) -> Job:
+        """Make the job of these settings, on Spark; see `service`."""
+        return self.service()
+
+    def threaded_job(self, threads: int) -> Job:
+        """Make the job of these settings without Spark; see `threaded_service`."""
+        return self.threaded_service(threads)
 
     def service(self) -> Service:
         """Make the streaming job, on Spark.
@@ -241,6 +259,7 @@ class App(EngineComponents):
             reviewer=reviewer,
             clock=self.clock,
             queue=queue,
+            shared=self.shared,
             on_result=self.on_result,
         )
 
@@ -267,7 +286,10 @@ class App(EngineComponents):
         self, engine: Engine, rules: CompactionRules, reviewer: AttemptReviewer, queue: WorkQueue
     ) -> ManifestCompactor:
         failures = AttemptFailures(
-            ledger=self.ledger, now=self.clock.now, is_engine_healthy=engine.is_healthy, in_flight=queue.in_flight
+            ledger=self.ledger,
+            now=self.clock.now,
+            is_engine_healthy=engine.is_healthy,
+            in_flight=self.shared.shared.in_flight if self.shared else queue.in_flight,
         )
         return ManifestCompactor(
             state=self.state,

@@ -1,14 +1,16 @@
 """Puts together what every process may need, also a Lambda function without Spark and Arrow."""
 
 import secrets
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypedDict, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 from compactor.adapters.journal_claims import JournalClaims
 from compactor.adapters.local.clock import SystemClock
 from compactor.adapters.local.processes import MachineProcesses
 from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.adapters.stores import StoreSpec
+from compactor.adapters.stream_claims import StreamClaims
 from compactor.control.ports import JobRuns, Notifier
 from compactor.core.crash_points import OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.layout import Layout
@@ -32,7 +34,8 @@ class Replacements(TypedDict, total=False):
 
     clock: Clock | None
     store: ObjectStore | None
-    claims: ClaimTable | None
+    claims: ClaimTable | None  # of one stream
+    table_of_claims: ClaimTable | None  # of all streams
     catalog_table: CatalogTable | None
     metrics: MetricsSink | None
     job: JobRuns | None  # of the control plane, as the notifier
@@ -45,9 +48,28 @@ class Components:
 
     def __init__(self, settings: Settings, **replacements: Unpack[Replacements]) -> None:
         self.settings = settings
+        self._neighbours: dict[str, Claimer] = {}
+        self._given = replacements
+        self.common: Components | None = None  # what has the table of claims, of the components of a stream
         # An attribute that is set hides the cached property of the same name.
         vars(self).update({name: each for name, each in replacements.items() if each is not None})
         self.clock = StoreClock(replacements.get("clock") or SystemClock())
+
+    @cached_property
+    def of_streams(self) -> "dict[str, Self]":
+        """The components of each stream, by its name. They have the table of claims together."""
+        clock, store = self._given.get("clock"), self._given.get("store")
+        found = {each.name: type(self)(each, clock=clock, store=store) for each in self.settings.streams}
+        for each in found.values():
+            each.common = self
+        return found
+
+    def renewed(self) -> "Components":
+        """New components, also of the streams, with the same store, claims and metrics, which have open clients."""
+        new = Components(self.settings, store=self.store, table_of_claims=self.table_of_claims, metrics=self.metrics)
+        if self.settings.streams:
+            vars(new)["of_streams"] = {name: each.renewed() for name, each in self.of_streams.items()}
+        return new
 
     @cached_property
     def run_id(self) -> str:
@@ -90,9 +112,18 @@ class Components:
 
     @cached_property
     def claims(self) -> ClaimTable:
-        builder = self.settings.builder
+        """The claims: in a deployment of several streams all of theirs, as this stream sees them."""
+        claims = self.table_of_claims
+        return StreamClaims(claims, self.settings.name) if self.settings.member else claims
+
+    @cached_property
+    def table_of_claims(self) -> ClaimTable:
+        """The table of the claims, as it is."""
+        if self.common is not None:
+            return self.common.table_of_claims
+        builder, layout = self.settings.builder, self.settings.claims_layout
         if builder.claims == JOURNAL_CLAIMS:
-            return JournalClaims(self.store, self.layout.claims_folder)
+            return JournalClaims(self.store, layout.claims_folder)
         if builder.claims:
             from compactor.adapters.aws.dynamo_claims import DynamoClaims  # noqa: PLC0415 - boto3 is slow to load
 
@@ -101,12 +132,22 @@ class Components:
         self.settings.require_claims()
         from compactor.adapters.local.sqlite_claims import SqliteClaims  # noqa: PLC0415 - only planning needs it
 
-        return SqliteClaims(self.layout.claims_file)
+        return SqliteClaims(layout.claims_file)
 
     @cached_property
     def claimer(self) -> Claimer:
         lease_seconds = self.settings.builder.claim_lease_seconds
-        return Claimer(state=self.state, claims=self.claims, lease_seconds=lease_seconds)
+        neighbour = self._neighbour if self.settings.member else None
+        return Claimer(state=self.state, claims=self.claims, lease_seconds=lease_seconds, neighbour=neighbour)
+
+    def _neighbour(self, stream: str) -> Claimer:
+        """What knows the fates of the ids of another stream; see `Claimer`."""
+        member = self.settings.member
+        if stream not in self._neighbours and member is not None:
+            layout = member.layout_of(stream)
+            state = replace(self.state, layout=layout, ledger=Ledger(self.store, layout, self.clock, self.run_id))
+            self._neighbours[stream] = replace(self.claimer, state=state, neighbour=None)
+        return self._neighbours[stream]
 
     def manifest_bytes(self) -> float:
         """The stored bytes that a manifest should name, by the compression that earlier commits had."""

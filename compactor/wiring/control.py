@@ -50,13 +50,16 @@ class ControlComponents(Components):
     @cached_property
     def sources(self) -> Sources:
         """The sources of a check."""
-        control = self.settings.control
+        control, settings = self.settings.control, self.settings
+        # All streams have one queue, which the check of the shared job watches.
+        urls = ("", "") if settings.member else (control.queue_url, control.dead_letter_queue_url)
         return Sources(
             job=self.job,
             runs=self.runs,
-            queue=self._queue(control.queue_url),
-            dead_letter_queue=self._queue(control.dead_letter_queue_url),
+            queue=self._queue(urls[0]),
+            dead_letter_queue=self._queue(urls[1]),
             state=self.state,
+            streams={each.name: self.of_streams[each.name].state for each in settings.sharing},
         )
 
     @cached_property
@@ -66,8 +69,25 @@ class ControlComponents(Components):
         notices = Notices(notifier=self.notifier, store=self.store, uri=self.layout.notices, job_name=control.job_name)
         policy = Policy(**control.model_dump())
         return ControlPlane(
-            sources=self.sources, policy=policy, notices=notices, metrics=self.metrics, clock=self.clock
+            sources=self.sources,
+            policy=policy,
+            notices=notices,
+            metrics=self.metrics,
+            clock=self.clock,
+            stream_metrics={each.name: self.of_streams[each.name].metrics for each in self.settings.sharing},
         )
+
+    @cached_property
+    def of_jobs(self) -> dict[str, "ControlComponents"]:
+        """The components of the check of each job, by its name: of the shared one, and of those of single streams."""
+        settings = self.settings
+        found = {settings.control.job_name: self} if settings.sharing or not settings.streams else {}
+        for each in settings.streams:
+            if each not in settings.sharing:
+                of_stream = self.of_streams[each.name]
+                assert isinstance(of_stream, ControlComponents)  # noqa: S101 - made as this one is
+                found[each.control.job_name] = of_stream
+        return found
 
     def _queue(self, url: str) -> Queue | None:
         if not url:

@@ -4,13 +4,15 @@ import os
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from compactor.control.plane import Check
 from compactor.core.errors import SettingsError
 from compactor.core.ports import FLUSH_SECONDS
-from compactor.manifests.building.reports import build_metrics, seal_metrics
+from compactor.manifests.building.reports import build_metrics, log_built, log_sealed, seal_counts, seal_metrics
 from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
 from compactor.wiring.remote_settings import settings_at
+from compactor.wiring.stream_functions import build_streams, seal_streams
 
 C = TypeVar("C", bound=Components)
 
@@ -24,43 +26,28 @@ def build_messages(event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
         The messages that SQS must deliver again, as `batchItemFailures`. An error makes it deliver all of them again.
     """
     components = function_components()
-    report = components.builder().build({record["messageId"]: record["body"] for record in event["Records"]})
-    log_event(
-        "messages.built",
-        messages=report.messages,
-        files=report.announced,
-        repeated=report.repeated,
-        skipped=dict(report.skipped),
-        manifests=len(report.manifests),
-        parts=len(report.parts),
-        failed=len(report.failed),
-    )
-    components.metrics.emit(build_metrics(report))
+    messages = {record["messageId"]: record["body"] for record in event["Records"]}
+    if components.settings.streams:
+        failed = build_streams(components, messages)
+    else:
+        report = components.builder().build(messages)
+        log_built([report], messages=report.messages, skipped=report.skipped, failed=len(report.failed))
+        components.metrics.emit(build_metrics(report))
+        failed = report.failed
     components.metrics.flush(FLUSH_SECONDS)
-    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in report.failed]}
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
 def seal_parts() -> dict[str, int]:
     """Seal the pending parts that are large enough or have waited long enough; returns counts, for the caller's log."""
     components = function_components()
+    if components.settings.streams:
+        return seal_streams(components)
     report = components.sealer().seal()
-    log_event(
-        "parts.sealed",
-        manifests=len(report.manifests),
-        sealed_parts=report.sealed_parts,
-        waiting_parts=report.waiting_parts,
-        oldest_seconds=report.oldest_seconds,
-        discarded_parts=report.discarded,
-        unreadable_parts=len(report.unreadable),
-    )
+    log_sealed([report])
     components.metrics.emit(seal_metrics(report))
     components.metrics.flush(FLUSH_SECONDS)
-    return {
-        "manifests": len(report.manifests),
-        "sealed_parts": report.sealed_parts,
-        "waiting_parts": report.waiting_parts,
-        "unreadable_parts": len(report.unreadable),
-    }
+    return seal_counts([report])
 
 
 def check_job(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,24 +56,31 @@ def check_job(event: Mapping[str, Any]) -> dict[str, Any]:
     Returns what was decided, done and not done, for the caller's log.
     """
     components = _lasting_components(ControlComponents)
-    job_name = components.settings.control.job_name
-    changed = event.get("detail", {}).get("jobName", job_name)
-    if changed != job_name:
+    jobs = components.of_jobs
+    changed = event.get("detail", {}).get("jobName")
+    if changed is not None and changed not in jobs:
         log_event("control.other_job", job=changed)
         return {"ignored": f"an event of job {changed}"}
-    checked = components.plane.check()
-    components.metrics.flush(FLUSH_SECONDS)
+    meant = jobs.values() if changed is None else [jobs[changed]]
+    checked = [_checked(each) for each in meant]
     return {
-        "decided": [f"{action.kind}: {action.reason}" for action in checked.actions],
-        "done": list(checked.done),
-        "failed": list(checked.failed),
+        "decided": [f"{action.kind}: {action.reason}" for each in checked for action in each.actions],
+        "done": [words for each in checked for words in each.done],
+        "failed": [words for each in checked for words in each.failed],
     }
+
+
+def _checked(components: ControlComponents) -> Check:
+    checked = components.plane.check()
+    for each in (components, *(components.of_streams[each.name] for each in components.settings.sharing)):
+        each.metrics.flush(FLUSH_SECONDS)
+    return checked
 
 
 def function_components() -> Components:
     """New components for one call, with the store, claims and metrics of the call before."""
     lasting = _lasting_components(Components)
-    return Components(lasting.settings, store=lasting.store, claims=lasting.claims, metrics=lasting.metrics)
+    return lasting.renewed()
 
 
 def _lasting_components(kind: type[C]) -> C:

@@ -215,10 +215,13 @@ class OperatorComponents(Components):
         """Reads how the job is doing."""
         from compactor.ops.status.health import Rules
         from compactor.ops.status.reading import StatusReader
+        from compactor.ops.status.spent import NOT_ON_GLUE, OF_SHARED_JOB
         from compactor.wiring.control import ControlComponents
 
         control, builder = self.settings.control, self.settings.builder
-        is_on_glue = is_s3(self.layout.state)
+        is_on_glue, member = is_s3(self.layout.state), self.settings.member
+        is_sharing = member is not None and member.stream.job == "shared"
+        has_cost = is_on_glue and not self.settings.folder and not is_sharing
         return StatusReader(
             state=self.state,
             runs=self.runs,
@@ -232,5 +235,6 @@ class OperatorComponents(Components):
             ),
             allowed_prefixes=self.settings.input.allowed_prefixes,
             registry=lambda: self._registry(()),
-            glue=(lambda: ControlComponents(self.settings).job) if is_on_glue and not self.settings.folder else None,
+            glue=(lambda: ControlComponents(self.settings).job) if has_cost else None,
+            no_cost=OF_SHARED_JOB if is_sharing else NOT_ON_GLUE,
         )

@@ -36,7 +36,10 @@ OWN = {
         (f"{_ARTEFACTS}/${{Environment}}/*",),
     ),
     "ListSchemas": (("s3:ListBucket",), (_WORK,)),
-    "Schemas": (("s3:GetObject",), (f"{_WORK}/${{StatePrefix}}/schemas/*",)),
+    "Schemas": (
+        ("s3:GetObject",),
+        tuple(f"{_WORK}/${{StatePrefix}}/{each}schemas/*" for each in ("", "streams/*/")),
+    ),
     "Runs": (("s3:GetObject", "s3:PutObject"), (f"{_WORK}/${{StatePrefix}}/runs/*",)),
 }
 """What the deployment itself calls: the actions and the resources, by the name of the statement."""
@@ -66,7 +69,7 @@ RESOURCES: Mapping[str, tuple[str, ...]] = {
     "AWS::Events::Rule": (_HERE % "events" + "rule/${JobName}-*",),
     "AWS::Events::EventBus": _BUSES,
     "AWS::Events::EventBusPolicy": _BUSES,
-    "AWS::Glue::Job": (_HERE % "glue" + "job/${JobName}",),
+    "AWS::Glue::Job": tuple(_HERE % "glue" + f"job/${{JobName}}{each}" for each in ("", "-*")),
     "AWS::Glue::Database": _CATALOGUE,
     "AWS::Glue::Table": _CATALOGUE,
     "AWS::IAM::Role": _ROLES,

@@ -15,6 +15,7 @@ from compactor.adapters.local.sqlite_claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import MemoryClaims, MemoryStore
 from compactor.adapters.stores import StoreSpec
+from compactor.adapters.stream_claims import StreamClaims
 from compactor.core.ports import ClaimTable, ObjectStore
 from tests.support.aws_stand_in import REGION
 
@@ -76,11 +77,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return Place(S3Store(request.getfixturevalue("s3")), f"s3://{bucket}/root/")
 
 
-@pytest.fixture(params=["memory", "sqlite", "dynamodb", "journal-memory", "journal-local", "journal-s3"])
+@pytest.fixture(params=["memory", "sqlite", "dynamodb", "journal-memory", "journal-local", "journal-s3", "of-a-stream"])
 def claims(request: pytest.FixtureRequest, tmp_path: Path) -> ClaimTable:
     """Each claim table in turn."""
-    if request.param == "memory":
-        return MemoryClaims()
+    if request.param in {"memory", "of-a-stream"}:
+        claims = MemoryClaims()
+        return claims if request.param == "memory" else StreamClaims(claims, "orders")
     if request.param == "sqlite":
         return SqliteClaims(tmp_path / "made" / "as needed" / "claims.db", ttl_days=30)
     if request.param == "journal-memory":

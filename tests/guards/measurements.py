@@ -73,7 +73,7 @@ MEASUREMENTS = (
     Guard(
         "measurements of a request are as few metrics as CloudWatch takes",
         "adapters/aws/cloudwatch_requests.py",
-        "in islice(data, MAX_DATA):",
+        "in islice(data, MAX_DATA // copies):",
         "in data:",
         (_REQUESTS,),
     ),

@@ -56,6 +56,13 @@ def make_lake(folder: Path) -> None:
         )
     (folder / "columns.toml").write_text(SCHEMA_FILE)
     (folder / "bench.json").write_text(BENCH_RESULT)
+    (folder / "streams.toml").write_text(
+        (ROOT / "docs" / "streams.md").read_text().split("```toml\n")[1].split("```")[0]
+    )
+    streams = folder / "data" / "streams" / "raw"
+    (streams / "orders" / "returns").mkdir(parents=True)
+    (streams / "orders" / f"{DAY}.ndjson").write_bytes(MORNING)
+    (streams / "orders" / "returns" / f"{DAY}.ndjson").write_bytes(EVENING)
     raw = folder / "data" / "local" / "raw"
     raw.mkdir(parents=True)
     before = Path.cwd()

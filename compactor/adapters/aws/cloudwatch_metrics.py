@@ -49,12 +49,18 @@ class CloudWatchMetrics:
 
     While CloudWatch cannot be reached they wait in a queue, and the oldest are dropped when it is full. Drops are
     counted, in the log and in the metric `MetricsDropped`.
+
+    Attributes:
+        dimensions: Of every metric.
+        stream: The value of a further dimension `Stream`; each metric is then sent with it and without it, because
+            CloudWatch adds up no dimensions. Empty if there is none.
     """
 
     client: Any
     namespace: str
     dimensions: Mapping[str, str]
     clock: Clock
+    stream: str = ""
     max_queued: int = MAX_QUEUED
 
     def __post_init__(self) -> None:
@@ -66,6 +72,10 @@ class CloudWatchMetrics:
         self._lost_values_told = 0
         self._flushing = 0
         self._thread: threading.Thread | None = None
+
+    @property
+    def _dimension_sets(self) -> list[Mapping[str, str]]:
+        return [self.dimensions, *([{**self.dimensions, "Stream": self.stream}] if self.stream else [])]
 
     def emit(self, values: Mapping[str, float | Distribution]) -> None:
         """Queue the values with the current time."""
@@ -116,7 +126,7 @@ class CloudWatchMetrics:
             lost = self._lost_values - self._lost_values_told
             untold = Datum("MetricsDropped", now, ((float(lost), 1),)) if lost else None
             told = () if untold is None else (untold,)
-            batch = first_request(chain(told, self._queue))[len(told) :]
+            batch = first_request(chain(told, self._queue), copies=len(self._dimension_sets))[len(told) :]
             for _ in batch:
                 self._queue.popleft()
             self._in_flight = len(batch) + len(told)
@@ -126,9 +136,8 @@ class CloudWatchMetrics:
         data = batch if untold is None else [untold, *batch]
         try:
             # The client compresses large requests.
-            self.client.put_metric_data(
-                Namespace=self.namespace, MetricData=[datum.document(self.dimensions) for datum in data]
-            )
+            documents = [datum.document(each) for datum in data for each in self._dimension_sets]
+            self.client.put_metric_data(Namespace=self.namespace, MetricData=documents)
         except Exception as exc:  # noqa: BLE001 - no error may end the thread
             refused = isinstance(exc, ParamValidationError) or (isinstance(exc, ClientError) and _is_wrong(exc))
             log_event("metrics.not_sent", metrics=len(data), refused=refused, error=own_error("CloudWatch", exc))

@@ -70,12 +70,15 @@ def _parts(counts: Mapping[float, int]) -> Iterator[tuple[tuple[float, int], ...
     return iter(lambda: tuple(islice(pairs, MAX_VALUES)), ())
 
 
-def first_request(data: Iterable[Datum]) -> list[Datum]:
-    """As many data from the head of a queue as fit into one request, and at least one if there is any."""
+def first_request(data: Iterable[Datum], *, copies: int = 1) -> list[Datum]:
+    """As many data from the head of a queue as fit into one request, and at least one if there is any.
+
+    `copies` says how often each is in the request, with other dimensions each time.
+    """
     request: list[Datum] = []
     size_bytes = _DATUM_BYTES  # for the namespace and the rest of the envelope
-    for datum in islice(data, MAX_DATA):
-        size_bytes += datum.size_bytes
+    for datum in islice(data, MAX_DATA // copies):
+        size_bytes += datum.size_bytes * copies
         if size_bytes > MAX_REQUEST_BYTES:
             break
         request.append(datum)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import click
 
 from compactor.cli.destination import destination_argument
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
@@ -35,6 +35,7 @@ NAMES = {
 @click.option("--checkpoints", is_flag=True, help="Delete the checkpoints of all stopped runs, of any age.")
 @click.option("--force", is_flag=True, help="With --checkpoints: delete also those that were written to a moment ago.")
 @json_option
+@stream_option
 @body
 def clean(
     invocation: Invocation, *, dry_run: bool, archive_days: int | None, checkpoints: bool, force: bool, as_json: bool

@@ -7,7 +7,7 @@ import click
 
 from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.control.actions import ActionKind
@@ -25,18 +25,21 @@ _SHOWN_RUNS = 5
 @click.option("--dry-run", is_flag=True, help="Show what the check would do, and do nothing.")
 @click.option("--close-breaker", is_flag=True, help="Ignore failures up to now, and do nothing else.")
 @json_option
+@stream_option
 @body
 def control(invocation: Invocation, *, dry_run: bool, close_breaker: bool, as_json: bool) -> ExitCode:
     """Run one control-plane check now.
 
     Reads the runs, heartbeats, queues and backlog, decides, and starts, drains or stops the job. The control plane
-    does the same every minute.
+    does the same every minute. Of several streams, it checks the job that they share, or that of --stream.
 
     Exit codes: 1 if an action failed; 3 if there is an alarm.
     """
     if dry_run and close_breaker:
         raise click.UsageError("--dry-run and --close-breaker exclude each other")
-    components = ControlComponents(invocation.settings())
+    settings = invocation.deployment()
+    settings.require_job()
+    components = ControlComponents(settings)
     if close_breaker:
         return _close_breaker(components, as_json=as_json)
     checked = components.plane.preview() if dry_run else components.plane.check()

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import click
 
 from compactor.cli.destination import destination_argument
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.cost_screen import Shown, show_estimate, show_needs
 from compactor.cli.ui.output import picked, print_json, shallow
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable
@@ -63,6 +63,7 @@ LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below 
     help=f"Result of `python -m bench`; default: {LAST_BENCH}, if it exists.",
 )
 @json_option
+@stream_option
 @body
 def cost(
     invocation: Invocation,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from compactor.cli.failures import ExitCode, say, say_next
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import SettingsError
@@ -33,6 +33,7 @@ CLEANING_LOOKS = 30
     help="Give up on the file after SECONDS.",
 )
 @json_option
+@stream_option
 @body
 def deploy(invocation: Invocation, *, environment: str | None, timeout_seconds: float, as_json: bool) -> ExitCode:
     """Check a deployment by a file that goes through everything.

@@ -7,7 +7,7 @@ import click
 
 from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import CompactorError, SettingsError
@@ -25,6 +25,7 @@ _NAME_CHARACTERS = 13
 @destination_argument
 @click.option("--elsewhere", is_flag=True, help="Do not check this machine: the job runs elsewhere, as on Glue.")
 @json_option
+@stream_option
 @body
 def doctor(invocation: Invocation, *, elsewhere: bool, as_json: bool) -> ExitCode:
     """Check settings, machine, AWS and every place.

@@ -10,7 +10,7 @@ from compactor.adapters.local.skipped_links import skipped_links
 from compactor.api.arguments import date_fault
 from compactor.cli.destination import taken_destination
 from compactor.cli.inventory_plan import InventoryPlan, parsed_rate, plan_inventory, show_end
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.output import picked, print_json
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.times import moment
@@ -77,6 +77,7 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
     "builder.max_manifests_per_plan; for --inventory with --rate live, any number).",
 )
 @json_option
+@stream_option
 @body
 def plan(
     invocation: Invocation,

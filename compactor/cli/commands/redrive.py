@@ -8,7 +8,7 @@ from compactor.cli.commands.plan import date_option
 from compactor.cli.commands.verify import manifest_id_type
 from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode, say
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.terminal import echo
@@ -30,6 +30,7 @@ SHOWN = 20
 @click.option("--dry-run", is_flag=True, help="Show what would be redriven, without claiming or writing anything.")
 @click.option("--yes", is_flag=True, help=f"Do not prompt above {ASKED_ABOVE:,} manifests, files or lines.")
 @json_option
+@stream_option
 @body
 def redrive(
     invocation: Invocation,

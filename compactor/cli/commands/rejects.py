@@ -9,7 +9,7 @@ from compactor.api.rejects_search import RejectsSearch, diagnosed_line, rejects_
 from compactor.cli.commands.plan import date_option
 from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode, say
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.excerpt import excerpt
 from compactor.cli.ui.output import json_text, picked
 from compactor.cli.ui.terminal import echo, write_out
@@ -38,6 +38,7 @@ _INDENT = "  "
 )
 @click.option("--raw", is_flag=True, help="Write the exact bytes of the lines, and nothing else.")
 @json_option
+@stream_option
 @body
 def rejects(
     invocation: Invocation,

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -10,8 +11,9 @@ import click
 from compactor.cli.commands.cost import shape_of
 from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.output import print_fields, print_json
+from compactor.cli.ui.streams import show_reports, stream_documents
 from compactor.cli.ui.terminal import write_out
 from compactor.cli.ui.times import moment
 from compactor.core.extras import need
@@ -55,6 +57,7 @@ STDOUT = "-"
 @click.option("--workers", type=click.IntRange(min=2), help="How many they are, the driver's included.")
 @click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", help="Assume this version of Glue.")
 @json_option
+@stream_option
 @body
 def report(
     invocation: Invocation,
@@ -72,19 +75,27 @@ def report(
     """Report on a period as one page of HTML that needs no network.
 
     Throughput, times against the SLA, file sizes, rejects, dead letters, schema and cost, with the verdict in words.
-    Lists the whole ledger, and reads three records for each manifest of the period.
+    Lists the whole ledger, and reads three records for each manifest of the period. Without --stream, one line for
+    each of several streams, and no page.
 
     Exit codes: 0 done; 3 done, and something of the period waits for an operator.
     """
     if as_json and out == STDOUT:
         raise click.UsageError("--json and --out - both take stdout; expected one of them")
+    job = JobSize(worker_type or CLASSIC.worker_type, workers or CLASSIC.workers, glue_version)
+    deployment, is_job_named = invocation.deployment(), bool(worker_type or workers)
+    period = _period(App(deployment).clock.now(), since, until, hours)
+    if deployment.streams and not out:
+        made_of = {
+            each.name: make_report(App(each), period, job, is_job_named=is_job_named, with_samples=False)
+            for each in deployment.streams
+        }
+        return _report_streams(made_of, as_json=as_json)
     target = out or (None if as_json else DEFAULT_OUT)
     if target is not None:
         need("report")
     app = App(invocation.settings())
-    period = _period(app.clock.now(), since, until, hours)
-    job = JobSize(worker_type or CLASSIC.worker_type, workers or CLASSIC.workers, glue_version)
-    made = make_report(app, period, job, is_job_named=bool(worker_type or workers), with_samples=samples)
+    made = make_report(app, period, job, is_job_named=is_job_named, with_samples=samples)
     if target is not None:
         from compactor.ops.report.page import page  # noqa: PLC0415 - templates and charts are slow to load
 
@@ -94,6 +105,14 @@ def report(
     elif target != STDOUT:
         _show(made, str(target))
     return ExitCode.NEEDS_OPERATOR if made.needs_operator else ExitCode.DONE
+
+
+def _report_streams(made: Mapping[str, Report], *, as_json: bool) -> ExitCode:
+    if as_json:
+        print_json(stream_documents((name, each.document()) for name, each in made.items()))
+    else:
+        show_reports(made)
+    return ExitCode.NEEDS_OPERATOR if any(each.needs_operator for each in made.values()) else ExitCode.DONE
 
 
 def _period(now: datetime, since: datetime | None, until: datetime | None, hours: float | None) -> Period:

@@ -10,7 +10,7 @@ import click
 from compactor.adapters.local.threads import usable_threads
 from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode, say, say_next
-from compactor.cli.invocation import Invocation, body
+from compactor.cli.invocation import Invocation, body, stream_option
 from compactor.cli.ui.output import print_fields
 from compactor.cli.ui.progress import LiveLine
 from compactor.cli.ui.signals import StopSignals
@@ -18,15 +18,17 @@ from compactor.core.errors import StuckError, TryAgainError
 from compactor.core.formatting import count, duration, rate, size
 from compactor.job.result_log import log_result
 from compactor.job.run_report import RunReport
-from compactor.job.service import Service
+from compactor.job.streams_job import Job
 from compactor.telemetry.logs import log_event
 from compactor.wiring.app import App
 from compactor.wiring.java_check import check_java
+from compactor.wiring.streams_app import StreamsApp
 
 
 @click.command("run")
 @destination_argument
 @click.option("--once", is_flag=True, help="Process what is waiting, then exit.")
+@stream_option
 @body
 def run(invocation: Invocation, *, once: bool) -> ExitCode:
     """Compact manifests as they arrive.
@@ -34,15 +36,18 @@ def run(invocation: Invocation, *, once: bool) -> ExitCode:
     SIGTERM or Ctrl-C stops the job after the manifests in flight; a second one stops it at once. The next run continues
     there.
 
+    With several streams in the settings, the job works on all that share it; --stream NAME works on one alone.
+
     Exit codes: 3 if manifests became dead letters or files were quarantined.
     """
-    settings = invocation.settings()
+    settings = invocation.deployment()
+    new_app = StreamsApp if settings.streams else App
     if not sys.stderr.isatty() or invocation.log_format != "auto":
-        return run_job(App(settings, on_result=log_result), once=once)
+        return run_job(new_app(settings, on_result=log_result), once=once)
     # The live line shows what the info events of the log would say.
     invocation.start_log(level="warning")
     line = LiveLine()
-    app = App(settings, on_crash_point=line.on_crash_point, on_result=line.on_result)
+    app = new_app(settings, on_crash_point=line.on_crash_point, on_result=line.on_result)
     say(f"engine {app.engine_choice}")
     if app.needs_spark:
         say("starting Spark ...")
@@ -91,16 +96,16 @@ def _run(app: App, *, once: bool, session_context: Callable[[App], AbstractConte
             stack.callback(close_session)
             service = _started(app, signals)
         else:
-            service = app.threaded_service(usable_threads())
+            service = app.threaded_job(usable_threads())
         stack.enter_context(session_context(app))  # only now: while Spark starts, the JVM writes to the terminal
         signals.attach(service.stop)
         return service.run(once=once)
 
 
-def _started(app: App, signals: StopSignals) -> Service:
+def _started(app: App, signals: StopSignals) -> Job:
     """Start Spark. What stops this process may stop Spark with it, as systemd and `timeout` do: that is no failure."""
     try:
-        return app.service()
+        return app.job()
     except Exception:
         if signals.requested:
             raise KeyboardInterrupt from None

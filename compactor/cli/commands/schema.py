@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from compactor.cli.failures import ExitCode, say, say_next
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo, write_out
 from compactor.cli.ui.waiting import waiting
@@ -48,6 +48,7 @@ _ACTIONS = (_SUGGEST, "retire", _PUBLISH)
 @click.option("--region", help="suggest: Use this AWS region.")
 @click.option("--endpoint-url", metavar="URL", help="suggest: Use this server in place of AWS.")
 @json_option
+@stream_option
 @body
 def schema(
     invocation: Invocation,

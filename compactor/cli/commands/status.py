@@ -8,10 +8,11 @@ import click
 
 from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.status_screen import MOST_WIDTH, screen
+from compactor.cli.ui.streams import show_statuses, stream_documents
 from compactor.cli.ui.watching import as_json_lines, on_pipe, on_terminal, watch
 from compactor.ops.status.values import Status
 from compactor.wiring.app import App
@@ -31,13 +32,22 @@ WATCH_SECONDS = 5.0
     help=f"Repeat every SECONDS, by default {WATCH_SECONDS:g}, until Ctrl-C.",
 )
 @json_option
+@stream_option
 @body
 def status(invocation: Invocation, *, interval_seconds: float | None, as_json: bool) -> ExitCode:
     """Show the state of the job and the next action.
 
     One screen: state, jobs, backlog and when it will be empty, rates, latency, rejects, dead letters, quarantined
-    files, schema, cost, latest commits.
+    files, schema, cost, latest commits. Without --stream, one line for each of several streams.
     """
+    settings = invocation.deployment()
+    if settings.streams and interval_seconds is None:
+        found = {each.name: App(each).status_reader.read() for each in settings.streams}
+        if as_json:
+            print_json(stream_documents((name, document(each)) for name, each in found.items()))
+        else:
+            show_statuses(found)
+        return ExitCode.DONE
     reader = App(invocation.settings()).status_reader
     console = SafeConsole()
     if interval_seconds is not None and as_json:

@@ -6,11 +6,12 @@ import click
 
 from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode, say
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.records import RunHeartbeat
-from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS
+from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, Runs
+from compactor.settings.settings import Settings
 from compactor.wiring.app import App
 
 _POLL_SECONDS = 1.0
@@ -27,6 +28,7 @@ _POLL_SECONDS = 1.0
     help="Wait up to SECONDS for them to end.",
 )
 @json_option
+@stream_option
 @body
 def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool) -> ExitCode:
     """Stop running jobs after the manifests in flight.
@@ -36,11 +38,13 @@ def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool) -> ExitC
 
     Exit codes: 1 if a job still runs after --wait.
     """
-    app = App(invocation.settings())
-    asked = app.runs.living()
-    for heartbeat in asked:
-        app.runs.ask_to_stop(heartbeat.run_id)
-    left = _left(app, asked, wait_seconds) if wait_seconds else []
+    jobs = [App(each).runs for each in _jobs(invocation.deployment())]
+    asked_of = [(runs, runs.living()) for runs in jobs]
+    for runs, living in asked_of:
+        for heartbeat in living:
+            runs.ask_to_stop(heartbeat.run_id)
+    asked = [heartbeat for _, living in asked_of for heartbeat in living]
+    left = _left(asked_of, wait_seconds) if wait_seconds else []
     if as_json:
         print_json({"asked": asked, "running": left})
     else:
@@ -48,13 +52,28 @@ def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool) -> ExitC
     return ExitCode.FAILED if left else ExitCode.DONE
 
 
-def _left(app: App, asked: list[RunHeartbeat], wait_seconds: float) -> list[RunHeartbeat]:
+def _jobs(settings: Settings) -> list[Settings]:
+    """The settings of each job that is meant: that of one stream, or the shared one and those of single streams."""
+    own = [each for each in settings.streams if each not in settings.sharing]
+    if own and not settings.sharing:
+        return own
+    settings.require_job()
+    return [settings, *own]
+
+
+def _left(asked: list[tuple[Runs, list[RunHeartbeat]]], wait_seconds: float) -> list[RunHeartbeat]:
     """Wait for the runs to end; returns those that did not end in time."""
     deadline = time.monotonic() + wait_seconds
     while True:
-        living = app.runs.living_among(heartbeat.run_id for heartbeat in asked)
-        if not living or time.monotonic() >= deadline:
-            return [heartbeat for heartbeat in asked if heartbeat.run_id in living]
+        left = [
+            beat
+            for runs, beats in asked
+            for living in [runs.living_among(beat.run_id for beat in beats)]
+            for beat in beats
+            if beat.run_id in living
+        ]
+        if not left or time.monotonic() >= deadline:
+            return left
         time.sleep(_POLL_SECONDS)
 
 

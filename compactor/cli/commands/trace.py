@@ -7,7 +7,7 @@ import click
 from compactor.api.trace import find_trace
 from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode, say
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.core.formatting import by_name, fates
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
@@ -30,6 +30,7 @@ _NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "reje
     help="Search this many dates of the ledger for a file without a claim: its own date, then the newest.",
 )
 @json_option
+@stream_option
 @body
 def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json: bool) -> ExitCode:
     """Show where a file, a manifest or an output is.

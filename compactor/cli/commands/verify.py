@@ -1,6 +1,7 @@
 """`compactor verify`: proves that every line is where the ledger says."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -9,13 +10,15 @@ from compactor.api.verify import verify_report
 from compactor.cli.commands.plan import date_option
 from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode
-from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.misfits import misfit_fields
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
+from compactor.cli.ui.streams import show_verifications, stream_documents
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import waiting
 from compactor.core.formatting import by_name, count, fates, size
 from compactor.ops.verify.report import Discrepancy, VerifyReport
+from compactor.settings.settings import Settings
 
 SHOWN = 20  # of each list; --json shows all
 
@@ -32,11 +35,12 @@ def manifest_id_type(value: str) -> str:
 @date_option
 @click.option("--deep", is_flag=True, help="Read the inputs again and compare every value. Slow.")
 @json_option
+@stream_option
 @body
 def verify(invocation: Invocation, *, words: tuple[str, ...], day: str | None, deep: bool, as_json: bool) -> ExitCode:
     """Prove that every line is where the ledger says.
 
-    Verifies one manifest, one date, or everything.
+    Verifies one manifest, one date, or everything; without --stream, every one of several streams.
 
     The rows in the footers of the output files must equal the lines on record, without rejected and blank lines. Files
     that no commit names and records that are missing or damaged are discrepancies, too.
@@ -45,12 +49,29 @@ def verify(invocation: Invocation, *, words: tuple[str, ...], day: str | None, d
     """
     invocation, ids = taken_destination(invocation, words, most=1)
     manifest_id = manifest_id_type(ids[0]) if ids else None
+    deployment = invocation.deployment()
+    if deployment.streams and manifest_id is None:
+        return _verify_streams(deployment.streams, day, deep=deep, as_json=as_json)
     report = verify_report(invocation.settings(), waiting, manifest_id=manifest_id, day=day, deep=deep)
     if as_json:
-        print_json({**shallow(report), "deep": deep, "needs_operator": report.needs_operator})
+        print_json(_document(report, deep=deep))
     else:
         _show(report, deep=deep)
     return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
+
+
+def _verify_streams(streams: Sequence[Settings], day: str | None, *, deep: bool, as_json: bool) -> ExitCode:
+    found = {each.name: verify_report(each, waiting, manifest_id=None, day=day, deep=deep) for each in streams}
+    if as_json:
+        print_json(stream_documents((name, _document(each, deep=deep)) for name, each in found.items()))
+    else:
+        show_verifications(found)
+    needs_operator = any(each.needs_operator for each in found.values())
+    return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE
+
+
+def _document(report: VerifyReport, *, deep: bool) -> dict[str, Any]:
+    return {**shallow(report), "deep": deep, "needs_operator": report.needs_operator}
 
 
 def _show(report: VerifyReport, *, deep: bool) -> None:

@@ -61,4 +61,16 @@ class Report(Document, of=figures.Figures, without=["schema"]):
     cost: Cost = Field(description="Cost of the period.")
 
 
-Root = Report
+class StreamReport(Report):
+    """The figures of one stream."""
+
+    stream: str = Field(description="Name of the stream.")
+
+
+class Streams(Document):
+    """The figures of each of several streams. No page is written."""
+
+    streams: list[StreamReport] = Field(description="Streams, as in the settings.")
+
+
+Root = Report | Streams

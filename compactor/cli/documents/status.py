@@ -33,4 +33,16 @@ class StatusFailure(Document):
     error: str = Field(description="Why nothing could be read.")
 
 
-Root = Status | StatusFailure
+class StreamStatus(Status):
+    """How the work on one stream is doing."""
+
+    stream: str = Field(description="Name of the stream.")
+
+
+class Streams(Document):
+    """How the work on each of several streams is doing."""
+
+    streams: list[StreamStatus] = Field(description="Streams, as in the settings.")
+
+
+Root = Status | StatusFailure | Streams

@@ -26,4 +26,16 @@ class Verified(Verification):
     needs_operator: bool = Field(description="Whether a person has to act: the exit code is 3.")
 
 
-Root = Verified
+class VerifiedStream(Verified):
+    """The verification of one stream."""
+
+    stream: str = Field(description="Name of the stream.")
+
+
+class Streams(Document):
+    """The verification of each of several streams."""
+
+    streams: list[VerifiedStream] = Field(description="Streams, as in the settings.")
+
+
+Root = Verified | Streams

@@ -92,7 +92,7 @@ class Builder:
     groups_at_once: int = THREADS
     read_body: Callable[[str | bytes], Announcement] = parse_body
 
-    def build(self, messages: Mapping[str, str | bytes]) -> BuildReport:
+    def build(self, messages: Mapping[str, str | bytes], begins_until: datetime | None = None) -> BuildReport:
         """Take in a batch of messages.
 
         A message succeeds once each file that it announces is in a manifest or a pending part, whichever builder wrote
@@ -100,12 +100,13 @@ class Builder:
 
         Args:
             messages: The bodies by message id.
+            begins_until: When it begins no further groups; `BUILD_SECONDS` from now if not said.
 
         Raises:
             OperatorError: A person must act. No message may be acknowledged.
         """
         report = BuildReport(messages=len(messages))
-        begins_until = self.state.clock.now() + timedelta(seconds=BUILD_SECONDS)
+        begins_until = begins_until or self.state.clock.now() + timedelta(seconds=BUILD_SECONDS)
         announced_by: dict[str, list[str]] = {}  # claim key → messages
         files: dict[str, ManifestFile] = {}
         for message_id, body in messages.items():

@@ -114,5 +114,7 @@ def _at_rest(facts: Facts, rules: Rules) -> Finding:
         reason = f"nothing waits; {last}" if last else "nothing was committed here yet, and nothing waits"
         return finding(Condition.FOLDER_DONE if last else Condition.EMPTY, reason, new)
     if last:
-        return finding(Condition.ALL_DONE, f"no job runs, and nothing waits; {last}")
-    return finding(Condition.EMPTY, "nothing was committed here yet, and nothing waits")
+        move = rules.suggest.at(Condition.ALL_DONE.next_move)
+        return finding(Condition.ALL_DONE, f"no job runs, and nothing waits; {last}", move)
+    move = rules.suggest.at(Condition.EMPTY.next_move)
+    return finding(Condition.EMPTY, "nothing was committed here yet, and nothing waits", move)

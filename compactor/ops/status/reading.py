@@ -49,6 +49,7 @@ class StatusReader:
     allowed_prefixes: Sequence[str]  # folders that input may be in
     registry: Callable[[], SchemaRegistry]  # makes a schema registry that has read nothing yet
     glue: Callable[[], JobRuns] | None = None  # connects to the runs on Glue; None where the job does not run there
+    no_cost: str = NOT_ON_GLUE  # why no cost is shown without `glue`
     cache: StatusCache = field(default_factory=StatusCache)
 
     def read(self) -> Status:
@@ -114,7 +115,7 @@ class StatusReader:
     def _cost(self, recent: Sequence[RecentCommit], now: datetime) -> Spent:
         """The cost of Glue's runs. An error of Glue hides nothing else."""
         if self.glue is None:
-            return Spent(NOT_ON_GLUE)
+            return Spent(self.no_cost)
         known = self.cache.cost
         if known is None or (now - known[0]).total_seconds() >= GLUE_SECONDS:
             try:

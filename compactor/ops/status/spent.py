@@ -10,6 +10,7 @@ from compactor.cost.prices import JobSize
 from compactor.ops.status.values import Spent
 
 NOT_ON_GLUE = "not on Glue"
+OF_SHARED_JOB = "that of a job which works on other streams, too"
 
 _DAY = timedelta(days=1)
 _HOUR_SECONDS = 3600.0

@@ -1,0 +1,158 @@
+"""The streams of a settings file: what `[[streams]]` may say, and what several streams may not share. No I/O."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+from pydantic import Field
+
+from compactor.core.layout import Layout, folder, is_within
+from compactor.core.routes import Routes
+from compactor.settings import places, sections
+from compactor.settings.types import StreamName
+from compactor.settings.validation import Sections, Source, read_document, validate
+
+MAX_STREAMS = 100
+"""So many streams have their own metrics, alarms and rules of expiry within the limits of one deployment."""
+
+OWN_KEYS: Mapping[str, frozenset[str]] = {
+    "paths": frozenset({"output"}),
+    "input": frozenset(sections.Input.model_fields),
+    "schema": frozenset(sections.Schema.model_fields),
+    "output": frozenset(sections.Output.model_fields),
+    "convert": frozenset(sections.Convert.model_fields),
+    "stream": frozenset({"max_attempts", "retry_pause_seconds"}),
+    "builder": frozenset({"target_manifest_bytes", "max_wait_seconds", "max_manifests_per_plan"}),
+    "control": frozenset({"sla_seconds"}),
+}
+"""The keys that a stream may set for itself, by section. All others are the same for all streams."""
+
+
+class OneStream(sections.Section):
+    """One of several streams in a deployment. Below it, `[streams.input]` and the like set keys for it alone."""
+
+    name: StreamName = Field(description="name of the stream, part of its places; a dimension of its metrics")
+    weight: int = Field(
+        default=1, ge=1, le=1000, description="share of the common job, in proportion to the weights of others"
+    )
+    job: Literal["shared", "own"] = Field(
+        default="shared", description='"shared" has one job with the other streams; "own" has a job for this one'
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What the settings of one stream know of the deployment.
+
+    Attributes:
+        stream: The name, the weight and the job.
+        shared: The places at the top of the settings file, with those of the streams below them.
+        routes: Which stream an object belongs to.
+    """
+
+    stream: OneStream
+    shared: Layout
+    routes: Routes
+
+    def layout_of(self, name: str) -> Layout:
+        """The places of the manifests and the state of a stream; those at the top for an empty name."""
+        if not name:
+            return self.shared
+        paths = places_of(name, self.shared)
+        return Layout(output=self.shared.output, **paths, pending=f"{self.shared.pending_folder}{name}")
+
+
+@dataclass(slots=True)
+class Entry:
+    """One entry of `[[streams]]` as it was read: the stream, and what it sets for itself."""
+
+    stream: OneStream
+    source: Source
+
+
+def places_of(name: str, shared: Layout) -> dict[str, str]:
+    """Where a stream has its manifests and its state."""
+    return {"manifests": f"{shared.manifests_folder}{name}", "state": f"{folder(shared.state)}streams/{name}"}
+
+
+def read_entries(entries: object, known: Sections, faults: list[str]) -> list[Entry]:
+    """Read `[[streams]]`; adds to the faults what is wrong with an entry alone, and leaves such an entry out."""
+    if not isinstance(entries, list) or not 0 < len(entries) <= MAX_STREAMS:
+        faults.append(f"streams -> expected 1 to {MAX_STREAMS} tables, each below a line [[streams]]")
+        return []
+    read = [entry for index, each in enumerate(entries) if (entry := _entry(index, each, known, faults))]
+    names = [entry.stream.name for entry in read]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    faults += [f"streams.{name}: named {names.count(name)} times -> expected once" for name in repeated]
+    return [] if repeated else read
+
+
+def _entry(index: int, table: object, known: Sections, faults: list[str]) -> Entry | None:
+    if not isinstance(table, dict):
+        faults.append(f"streams[{index}] -> expected a table")
+        return None
+    own = {key: value for key, value in table.items() if key in OneStream.model_fields}
+    source = read_document({"streams": own}, {"streams": OneStream})
+    stream = validate("streams", OneStream, source)
+    faults += [fault.replace("streams.", f"streams[{index}].", 1) for fault in source.faults]
+    if stream is None:
+        return None
+    source = read_document({key: value for key, value in table.items() if key not in own}, known)
+    faults += [f"streams.{stream.name}.{fault}" for fault in (*source.faults, *_common(source))]
+    if not source.values.get("input", {}).get("allowed_prefixes"):
+        faults.append(f"streams.{stream.name}.input.allowed_prefixes: not set -> expected the folders of its input")
+    return Entry(stream, source)
+
+
+def _common(source: Source) -> Iterator[str]:
+    """The keys that are the same for all streams."""
+    for section, values in source.values.items():
+        own = OWN_KEYS.get(section, frozenset())
+        for key in values.keys() - own:
+            yield f"{section}.{key}: set for one stream -> expected at the top of the file, for all streams"
+
+
+def merged(entry: Entry, common: Source, shared: Layout) -> Source:
+    """The values of one stream: the common ones, except where it has its own."""
+    name, own = entry.stream.name, entry.source.values
+    derived: dict[str, dict[str, object]] = {
+        "paths": {**places_of(name, shared), "output": f"{folder(shared.output)}{name}"},
+        "builder": {"pending": f"{shared.pending_folder}{name}"},
+    }
+    if entry.stream.job == "own":
+        job_name = common.values.get("control", {}).get("job_name", sections.Control.model_fields["job_name"].default)
+        derived["control"] = {"job_name": f"{job_name}-{name}"}
+    named = {*common.values, *derived, *own}
+    values = {each: {**common.values.get(each, {}), **derived.get(each, {}), **own.get(each, {})} for each in named}
+    replaced = {f"{section}.{key}" for part in (derived, own) for section, keys in part.items() for key in keys}
+    return Source(values, {key: variable for key, variable in common.origins.items() if key not in replaced})
+
+
+def crossing(streams: Sequence[Any], common: Any) -> Iterator[str]:
+    """What several streams may not share, and what lies outside the places at the top of the file.
+
+    Args:
+        streams: The settings of each stream.
+        common: The settings at the top of the file.
+    """
+    for each in streams:
+        key = f"streams.{each.name}"
+        for index, prefix in enumerate(each.input.allowed_prefixes):
+            if not any(is_within(folder(prefix), above) for above in common.input.allowed_prefixes):
+                above = ", ".join(common.input.allowed_prefixes)
+                yield f"{key}.input.allowed_prefixes[{index}]: {prefix} -> expected a place within {above}"
+        others = {"paths.manifests": common.paths.manifests, "paths.state": common.paths.state}
+        others |= {f"input.allowed_prefixes[{at}]": each for at, each in enumerate(common.input.allowed_prefixes)}
+        for other, place in others.items():
+            if places.overlap(each.paths.output, place):
+                yield f"{key}.paths.output: {each.paths.output} -> expected a place apart from {other} ({place})"
+    for one, other in combinations(streams, 2):
+        key, rival = f"streams.{other.name}", f"streams.{one.name}"
+        for prefix in sorted({*one.input.allowed_prefixes} & {*other.input.allowed_prefixes}):
+            yield f"{key}.input.allowed_prefixes: {prefix} is of {rival}, too -> expected it in one stream"
+        if places.overlap(one.paths.output, other.paths.output):
+            apart = f"a place apart from {rival} ({one.paths.output})"
+            yield f"{key}.paths.output: {other.paths.output} -> expected {apart}"
+        if one.schema.table and one.schema.table == other.schema.table:
+            yield f"{key}.schema.table: {other.schema.table} is of {rival}, too -> expected a table for each stream"

@@ -1,0 +1,73 @@
+"""Several streams on a store in memory: their settings, their components, and what came of announced files."""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemoryStore
+from compactor.core.layout import base_name, is_delivery
+from compactor.core.manifest import Manifest
+from compactor.core.ports import ObjectStore
+from compactor.manifests.building.routing import RoutedBuilder, RoutedReport
+from compactor.manifests.claiming import claim_key
+from compactor.settings.settings import Settings, parse_settings
+from compactor.wiring.components import Components
+from compactor.wiring.stream_functions import routed_builder
+
+MIB = 1024 * 1024
+TEN = tuple(f"kind-{number}" for number in range(10))
+
+
+def stream_settings(*streams: Mapping[str, Any] | str, root: str = "s3://lake", **sections: Any) -> Settings:
+    """Settings of streams; a name alone stands for a stream whose input is below a folder of that name."""
+    entries = [
+        {"name": each, "input": {"allowed_prefixes": [f"{root}/raw/{each}"]}} if isinstance(each, str) else dict(each)
+        for each in streams
+    ]
+    common: dict[str, Any] = {
+        "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
+        "input": {"allowed_prefixes": [f"{root}/raw"]},
+        "stream": {"retry_pause_seconds": 0.001},
+    }
+    return parse_settings({**common, **sections, "streams": entries})
+
+
+class StreamsInMemory:
+    """What the functions of several streams share."""
+
+    def __init__(self, settings: Settings, store: ObjectStore | None = None) -> None:
+        self.settings = settings
+        self.clock = ManualClock(datetime(2026, 1, 2, 12, tzinfo=UTC))
+        self.store: ObjectStore = store or MemoryStore(self.clock)
+        self.claims = MemoryClaims()
+
+    def components(self, store: ObjectStore | None = None) -> Components:
+        """The components of one call of a function."""
+        return Components(self.settings, clock=self.clock, store=store or self.store, table_of_claims=self.claims)
+
+    def builder(self) -> RoutedBuilder:
+        return routed_builder(self.components())
+
+    def build(self, *bodies: str) -> RoutedReport:
+        return self.builder().build({f"m{number}": body for number, body in enumerate(bodies)})
+
+    def seal(self, stream: str, *, after_seconds: float = 0) -> None:
+        self.clock.advance(after_seconds)
+        self.components().of_streams[stream].sealer().seal()
+
+    def in_effect(self, stream: str) -> list[Manifest]:
+        """The manifests in the watched prefix of a stream that can take effect."""
+        parts = self.components().of_streams[stream]
+        found = [info.uri for info in self.store.list(parts.layout.manifests_folder) if is_delivery(info.uri)]
+        accepted = {uri: parts.ledger.accepted(base_name(uri).removesuffix(".json")) for uri in found}
+        live = [uri for uri in found if (record := accepted[uri]) is None or record.kind != "revoked"]
+        return [Manifest.model_validate_json(self.store.read(uri)) for uri in live]
+
+    def places(self, stream: str) -> Counter[str]:
+        """How often each file version is in a manifest of a stream that can take effect."""
+        return Counter(claim_key(file) for manifest in self.in_effect(stream) for file in manifest.files)
+
+    def pending(self) -> list[str]:
+        """The pending parts of all streams."""
+        return [info.uri for info in self.store.list(self.settings.layout().pending_folder)]
