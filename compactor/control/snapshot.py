@@ -76,9 +76,7 @@ class Snapshot:
     backlog: Backlog | None = field(default_factory=Backlog)
     recent: tuple[RecentCommit, ...] | None = ()  # summaries of the latest commits, oldest first
     breaker_closed_at: datetime | None = None  # when an operator last closed the breaker
-    job_defined_at: datetime | None = (
-        None  # when the job's definition last changed; None if unknown, or if no run failed
-    )
+    job_defined_at: datetime | None = None  # when its definition last changed; None if unknown, or if no run failed
     refusals: Refusals | None = None  # starts that Glue refused since the last run; None if there are none
     unknown: Mapping[Source, str] = field(default_factory=dict)  # why a source could not be read
 

@@ -274,13 +274,15 @@ def looks(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
         found.append(workspace.json("control", "--dry-run")[0])
         app.runs.ask_to_stop("run")
         found.append(workspace.json("control", "--dry-run")[0])
+    glue.definition_changed_at = clock.now()
+    clock.advance(60)
     glue.end("jr_000001", JobState.FAILED, "out of memory")
     found.append(workspace.json("control", "--dry-run")[0])
     with glue.trouble():
         found += [workspace.json("control", "--dry-run")[0], workspace.json("control")[0]]
     sources = parts(app.settings).sources
     sources.keep_refusals(Refusals(1, clock.now()))
-    glue.definition_changed_at, glue.timeout_seconds = clock.now(), 600.0
+    glue.timeout_seconds = 600.0
     clock.advance(3600)
     found += [workspace.json("control")[0], workspace.json("control", "--dry-run")[0]]
     size = JobSize("G.2X", 10, "6.0")

@@ -88,7 +88,7 @@ def test_people_hear_of_what_lasts(month: Month) -> None:
     if max(in_an_hour(month.glue.refusals), default=0) > MANY_REFUSALS:
         [at] = told["starts_refused"]
         assert at <= month.glue.refusals[MANY_REFUSALS] + timedelta(minutes=2)
-    assert any(month.gone[0] <= at < month.gone[1] for at in told["unknown_glue"])
+    assert any(month.gone[0] <= at < month.gone[1] for at in told["unknown_runs"])
     assert month.account.raised == set()
     assert len(month.scene.notifier.messages) <= 2 * len(month.glue.started) + len(month.events)
 

@@ -398,9 +398,9 @@ def test_what_cannot_be_read_is_told_if_it_lasts() -> None:
     assert scene.notifier.messages == []
     with scene.glue.trouble():
         checks = [*scene.minutes(3), scene.check(dead_letter_queue=BrokenQueue())]
-    assert all("unknown_glue" in each.alarms for each in checks)
+    assert all("unknown_runs" in each.alarms for each in checks)
     [(_, text)] = scene.notifier.messages
-    assert text.startswith("Wrong now:\n- Glue's run history could not be read")
+    assert text.startswith("Wrong now:\n- the run history could not be read")
     assert LETTER in text
     scene.minutes(1)
     assert len(scene.notifier.messages) == 2
