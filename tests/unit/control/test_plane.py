@@ -404,7 +404,7 @@ def test_what_cannot_be_read_is_told_if_it_lasts() -> None:
     assert LETTER in text
     scene.minutes(1)
     assert len(scene.notifier.messages) == 2
-    assert "Right again:\n- Glue's run history" in scene.notifier.messages[-1][1]
+    assert "Right again:\n- the run history" in scene.notifier.messages[-1][1]
     assert f"Still wrong:\n- {LETTER}" in scene.notifier.messages[-1][1]
 
 
