@@ -13,6 +13,29 @@ from compactor.core.records import Document
 from compactor.core.safe_text import visible
 from compactor.telemetry.logs import log_event
 
+_OF_RUNS = {
+    Condition.NO_PROGRESS,
+    Condition.NO_HEARTBEAT,
+    Condition.CRASH_LOOP,
+    Condition.STARTS_REFUSED,
+    Condition.SEVERAL_RUNS,
+    Condition.FOREIGN_RUN,
+    Condition.STATE_LASTS,
+    Condition.UNKNOWN_STATE,
+}
+_UNSEEN: Mapping[str, set[Condition]] = {
+    "unknown_glue": _OF_RUNS,
+    "unknown_heartbeats": {Condition.NO_HEARTBEAT, Condition.FOREIGN_RUN},
+    "unknown_queue_age": {Condition.QUEUE_AGE},
+    "unknown_dead_letters": {Condition.EVENTS_DEAD_LETTERED},
+    "unknown_manifests": {Condition.OLDEST_MANIFEST, Condition.NO_PROGRESS},
+    "unknown_ledger": {Condition.COLUMNS_NEARLY_FULL, Condition.NO_PROGRESS},
+    "unknown_breaker": {Condition.CRASH_LOOP},
+    "unknown_definition": {Condition.CRASH_LOOP},
+    "unknown_refusals": {Condition.STARTS_REFUSED},
+}
+"""The alarms that cannot be seen while a source is unknown, by the name of the finding about that source."""
+
 
 class Told(Document):
     """The alarms that people were notified of, each with its text; all that the control plane remembers.
@@ -37,9 +60,9 @@ class Notices:
     def tell(self, done: Sequence[str], alarms: Mapping[str, str]) -> None:
         """Send a message if anything was done, or if an alarm came or went. Alarms are by the name of the finding.
 
-        What cannot be read is told at the second check in a row. Until it can be read again, no alarm counts as over,
-        for it may only be unseen. An error is logged, and the message is sent at the next check. While the record of
-        what was sent cannot be read, alarms are left out: they would be sent again every minute.
+        What cannot be read is told at the second check in a row. Until it can be read again, no alarm about it counts
+        as over, for it may only be unseen. An error is logged, and the message is sent at the next check. While the
+        record of what was sent cannot be read, alarms are left out: they would be sent again every minute.
         """
         if self.notifier is None:
             return
@@ -52,8 +75,8 @@ class Notices:
         unread = [about for about in alarms if is_unread(about)]
         passing = tuple(about for about in unread if about not in told and about not in record.passing)
         alarms = {about: words for about, words in alarms.items() if about not in passing}
-        if unread:
-            alarms = {about: words for about, words in told.items() if not is_unread(about)} | alarms
+        unseen = {str(condition) for about in unread for condition in _UNSEEN.get(about, ())}
+        alarms = {about: words for about, words in told.items() if about in unseen} | alarms
         new = [words for about, words in alarms.items() if about not in told]
         over = [words for about, words in told.items() if about not in alarms]
         try:

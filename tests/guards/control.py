@@ -105,10 +105,10 @@ CONTROL = (
         (_CONTROL_SHELL,),
     ),
     Guard(
-        "no alarm counts as over while something cannot be read",
+        "no alarm counts as over while its source cannot be read",
         "control/notices.py",
-        "        if unread:\n",
-        "        if False:\n",
+        " if about in unseen} | alarms",
+        " if False} | alarms",
         (_CONTROL_SHELL,),
     ),
     Guard(

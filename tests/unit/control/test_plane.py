@@ -402,6 +402,13 @@ def test_what_cannot_be_read_is_told_if_it_lasts() -> None:
     [(_, text)] = scene.notifier.messages
     assert text.startswith("Wrong now:\n- the run history could not be read")
     assert LETTER in text
+    with scene.glue.trouble():  # which says nothing of the queue
+        scene.dead_letters.waiting = 0
+        scene.minutes(1)
+        assert "Right again:\n- 1 S3 event" in scene.notifier.messages.pop()[1]
+        scene.dead_letters.waiting = 1
+        scene.minutes(1)
+        scene.notifier.messages.pop()
     scene.minutes(1)
     assert len(scene.notifier.messages) == 2
     assert "Right again:\n- the run history" in scene.notifier.messages[-1][1]
