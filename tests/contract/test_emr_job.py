@@ -10,6 +10,7 @@ from compactor.adapters.aws.emr_job import EmrJob, spark_submit_parameters
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.control.runs import JobState
 from compactor.core.errors import AccessError, SettingsError
+from compactor.ops.doctor import account_checks
 from compactor.settings.sections import Emr
 from compactor.settings.settings import parse_settings
 from compactor.wiring.emr_job import emr_job
@@ -171,3 +172,16 @@ def test_properties_of_the_settings_win() -> None:
     """A property that the settings have replaces that of the target."""
     wanted = Emr.model_validate({**GIVEN, "spark_conf": {"spark.archives": "s3://bucket/mine.tgz#environment"}})
     assert "a.tgz" not in spark_submit_parameters(wanted)
+
+
+@pytest.mark.parametrize(
+    ("application", "state"),
+    [
+        ({"type": "Spark", "state": "STOPPED", "releaseLabel": "emr-spark-8.0.0"}, "ok"),
+        ({"type": "Hive", "state": "STARTED"}, "fault"),
+        ({"type": "Spark", "state": "TERMINATED"}, "fault"),
+    ],
+)
+def test_the_doctor_knows_the_application(application: dict[str, Any], state: str) -> None:
+    """It is a Spark application that is still there."""
+    assert account_checks.APPLICATION.judge(APPLICATION, {"application": application}).state == state

@@ -7,6 +7,7 @@ from pydantic import TypeAdapter
 
 from compactor.control.gathering import BreakerClosed, StartsRefused
 from compactor.control.notices import Told
+from compactor.core.formats import FORMATS
 from compactor.core.manifest import Manifest
 from compactor.core.records import (
     OUTCOME,
@@ -52,6 +53,14 @@ MODELS: Mapping[str, Any] = {
 
 Shape = dict[str, str]
 """By path, such as `files[].uri`: the type, `= words` for an enumeration, and `required`."""
+
+
+def records() -> dict[str, dict[str, Any]]:
+    """For each kind of record, the formats of this release and the shape of the one that it writes."""
+    return {
+        kind: {"reads": FORMATS[kind].reads, "writes": FORMATS[kind].writes, "shape": shape_of(adapter)}
+        for kind, adapter in sorted(MODELS.items())
+    }
 
 
 def shape_of(adapter: Any) -> Shape:

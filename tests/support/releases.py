@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 from compactor.cli.entry import compactor as command
 from compactor.settings import places
 from tests.support.json_shapes import Shape, shape_of_schema
+from tests.support.record_shapes import records
 from tools.json_schemas import FOLDER, NAMES
 
 RELEASES = Path(__file__).resolve().parents[1] / "cases" / "releases"
@@ -95,6 +96,7 @@ def store_release(release: Path) -> None:
     stored = {name: {"code": code, "document": found} for name, (code, found) in answers.items()}
     _write_json(release / "documents.json", stored)
     _write_json(release / "shapes.json", shapes())
+    _write_json(release / "records.json", records())
 
 
 def shapes() -> dict[str, Shape]:

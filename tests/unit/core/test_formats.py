@@ -11,7 +11,7 @@ from compactor import __version__
 from compactor.core.errors import RecordTooNew, RecordUnreadable
 from compactor.core.formats import FORMATS, newer_format
 from compactor.core.records import OUTCOME, read_record
-from tests.support.record_shapes import MODELS, lost_in, shape_of
+from tests.support.record_shapes import MODELS, lost_in, records, shape_of
 from tests.support.releases import RELEASES
 from tests.support.stored import UPDATE
 
@@ -19,13 +19,10 @@ ROOT = Path(__file__).resolve().parents[3]
 OVERWRITTEN = ("BreakerClosed", "LastCleaning", "RecentCommit", "RunHeartbeat", "StartsRefused", "Told")
 """Kinds that processes of both releases overwrite, so that neither may wait for the other."""
 
-NOW = {
-    kind: {"reads": FORMATS[kind].reads, "writes": FORMATS[kind].writes, "shape": shape_of(adapter)}
-    for kind, adapter in sorted(MODELS.items())
-}
+NOW = records()
 
 if os.environ.get(UPDATE) == "1":
-    (RELEASES / __version__ / "records.json").write_text(json.dumps(NOW, indent=1) + "\n")
+    (RELEASES / __version__ / "records.json").write_text(json.dumps(NOW, indent=1, sort_keys=True) + "\n")
 
 STORED = {path.name: json.loads((path / "records.json").read_text()) for path in sorted(RELEASES.iterdir())}
 
