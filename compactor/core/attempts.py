@@ -20,13 +20,15 @@ class Lane(StrEnum):
 
     Attributes:
         FRESH: Anything. A first attempt.
-        RETRY: Anything, in a share of the slots, so that failing manifests leave room for first attempts.
+        PASSING: Anything, in a share of the slots: the last attempt ended by trouble that passes.
+        RETRY: Anything, after some first attempts: the manifest itself may be why the last attempt failed.
         SUSPECT: Anything, but fewer other suspects with each death that they were in flight at, and at last nothing.
         UNDECIDED: Nothing, until another manifest gets through: this attempt may be the last, and has to tell.
         ISOLATED: Nothing: this attempt may be the last, or must not share the scratch disk.
     """
 
     FRESH = "fresh"
+    PASSING = "passing"
     RETRY = "retry"
     SUSPECT = "suspect"
     UNDECIDED = "undecided"
@@ -161,7 +163,9 @@ def lane(attempts: Attempts, held: int, rules: RetryRules, *, others_got_through
     undecided = sum(state.failure is not None and state.failure.undecided for state in attempts.unfolded)
     may_be_last = undecided + held >= rules.max_attempts - 1
     is_undecided = last is not None and last.undecided and not last.refused and not others_got_through
-    return Lane.UNDECIDED if is_undecided and may_be_last else Lane.RETRY
+    if is_undecided and may_be_last:
+        return Lane.UNDECIDED
+    return Lane.PASSING if last is not None and last.passing and not last.undecided else Lane.RETRY
 
 
 def due_at(

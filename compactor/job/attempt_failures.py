@@ -64,6 +64,8 @@ class AttemptFailures:
             passing: Whether the manifest is not to blame, whatever the error is.
         """
         scratch = isinstance(error, ScratchFull)
+        # What asked this process to end may have ended any call, and the last one to fail has nothing beside it.
+        passing = passing or (self.is_stopping and not isinstance(error, StagingError))
         passing = passing or (is_passing(error) and not (scratch and attempt.alone)) or self._is_engine_broken(error)
         undecided = not passing and not isinstance(error, StagingError) and self._may_be_common(key.id)
         failure = AttemptFailure(

@@ -14,6 +14,12 @@ _ALONE = (Lane.ISOLATED, Lane.UNDECIDED)
 OTHERS_FIRST = 4
 """So many manifests for each slot go before one that may kill the driver, or that needs it for itself."""
 
+FRESH_BEFORE_RETRY = 8
+"""So many first attempts that wait go before a manifest that failed for a reason of its own, as far as is known.
+
+What fails for good then costs the others at most a ninth of their turns, where half of the slots would go to it else.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -58,10 +64,11 @@ class Work:
 class WorkQueue:
     """Manifests that wait and manifests in flight. Each id is in flight once.
 
-    First attempts are taken share by share. Repeated ones get at most half of the slots while first attempts wait. An
-    isolated manifest runs when nothing else does; before it, `OTHERS_FIRST` others for each slot begin. Suspects begin
-    after as many others ended, so that a process that dies of them has got others through; with each death that they
-    were in flight at, half as many of them run at once, and at last each of them alone.
+    First attempts are taken share by share. Repeated ones get at most half of the slots while first attempts wait,
+    and what failed for a reason of its own one turn after `FRESH_BEFORE_RETRY` first attempts. An isolated manifest
+    runs when nothing else does; before it, `OTHERS_FIRST` others for each slot begin. Suspects begin after as many
+    others ended, so that a process that dies of them has got others through; with each death that they were in
+    flight at, half as many of them run at once, and at last each of them alone.
 
     After a death the queue is cautious: it begins with one manifest, and with one more for each that ended. While
     suspects wait, the newest go first, because those that came with a killer are likely to be killers, too.
@@ -78,7 +85,7 @@ class WorkQueue:
     files: int = 0
     _fresh: FairQueue[Work] = field(default_factory=FairQueue)
     _again: dict[Lane, deque[Work]] = field(
-        default_factory=lambda: {lane: deque() for lane in (Lane.RETRY, Lane.UNDECIDED, Lane.ISOLATED)}
+        default_factory=lambda: {lane: deque() for lane in (Lane.PASSING, Lane.RETRY, *_ALONE)}
     )
     _suspects: list[tuple[int, int, Work]] = field(default_factory=list)
     _later: dict[str, deque[Work]] = field(default_factory=dict)  # further deliveries of what waits or is in flight
@@ -88,6 +95,7 @@ class WorkQueue:
     _begun_since_isolated: int = 0
     _done_since_suspect: int = 0
     _last: Lane = Lane.RETRY
+    _fresh_since_retry: int = FRESH_BEFORE_RETRY
     _wary: int = 0  # how many wait that were in flight at deaths
     _trusted: int = 1_000_000
 
@@ -139,6 +147,9 @@ class WorkQueue:
             self._done_since_suspect = 0
         self._wary -= chosen.deaths > 0
         self._begun_since_isolated = 0 if lane in _ALONE else self._begun_since_isolated + 1
+        if lane is Lane.RETRY:
+            self._fresh_since_retry = 0
+        self._fresh_since_retry += lane is Lane.FRESH
         self.in_flight[chosen.manifest_id] = chosen
         self._lanes[chosen.lane] += 1
         self._last = lane
@@ -199,7 +210,7 @@ class WorkQueue:
     def _isolated(self) -> Lane | None:
         """The lane of the isolated manifest that is next; None if others go first."""
         alone = next((lane for lane in _ALONE if self._again[lane]), None)
-        others = bool(self._fresh or self._suspects or self._again[Lane.RETRY])
+        others = bool(self._fresh or self._suspects or self._again[Lane.PASSING] or self._again[Lane.RETRY])
         return alone if not others or self._begun_since_isolated >= self.slots * OTHERS_FIRST else None
 
     def _chosen(self, others: int) -> Lane | None:
@@ -208,11 +219,18 @@ class WorkQueue:
         if alone is not None:
             return None if self.in_flight or others else alone  # the others wait until everything in flight has ended
         suspect = Lane.SUSPECT if self._may_begin_suspect() else None
-        retry = Lane.RETRY if self._again[Lane.RETRY] else None
-        again = suspect or retry if self._last is Lane.RETRY else retry or suspect
+        retry = self._retry()
+        again = retry or suspect if self._last in {Lane.FRESH, Lane.SUSPECT} else suspect or retry
         if not self._fresh:
             return again
         return again if again is not None and self._has_room_for_again() else Lane.FRESH
+
+    def _retry(self) -> Lane | None:
+        """Passing trouble and lasting trouble take turns, but first attempts that wait go before the latter."""
+        may_retry = not self._fresh or self._fresh_since_retry >= FRESH_BEFORE_RETRY
+        lanes = [Lane.PASSING, *([Lane.RETRY] if may_retry else [])]
+        waiting = [lane for lane in lanes if self._again[lane]]
+        return min(waiting, key=lambda lane: lane is self._last, default=None)
 
     def _may_begin_suspect(self) -> bool:
         if not self._suspects:
@@ -221,7 +239,7 @@ class WorkQueue:
         if in_flight:
             most = max(work.deaths for work in self.in_flight.values() if work.lane is Lane.SUSPECT)
             return in_flight < self._suspects_beside(max(most, self._suspects[0][0]))
-        is_beside_others = bool(self._fresh or self._again[Lane.RETRY] or self.in_flight)
+        is_beside_others = bool(self._fresh or self._again[Lane.PASSING] or self._again[Lane.RETRY] or self.in_flight)
         return not is_beside_others or self._done_since_suspect >= self.slots * OTHERS_FIRST
 
     def _has_room_for_again(self) -> bool:

@@ -133,12 +133,13 @@ def test_folded_attempts_count_on() -> None:
         (("undecided",), 0, Lane.RETRY),
         (("undecided", "undecided"), 0, Lane.UNDECIDED),  # the next may be the last
         (("undecided",), 1, Lane.UNDECIDED),
-        (("undecided", "undecided", "passing"), 0, Lane.RETRY),
+        (("undecided", "undecided", "passing"), 0, Lane.PASSING),
         (("undecided", "refused"), 0, Lane.RETRY),  # alone or not, it tells nothing
         (("blamed", "died"), 1, Lane.SUSPECT),
         (("blamed", "blamed"), 2, Lane.ISOLATED),  # its last attempt must prove it
         (("isolate",), 0, Lane.ISOLATED),
-        (("isolate", "passing"), 0, Lane.RETRY),
+        (("isolate", "passing"), 0, Lane.PASSING),
+        (("failed", "passing"), 1, Lane.PASSING),
     ],
 )
 def test_lane(ends: tuple[str, ...], held: int, expected: Lane) -> None:

@@ -11,7 +11,7 @@ from compactor.core.attempts import Lane
 from compactor.core.records import Accepted
 from compactor.core.shares import NO_SHARE, Share
 from compactor.job.intake import Delivery
-from compactor.job.work_queue import OTHERS_FIRST, Work, WorkQueue
+from compactor.job.work_queue import FRESH_BEFORE_RETRY, OTHERS_FIRST, Work, WorkQueue
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -44,20 +44,40 @@ def test_first_attempts_in_order_up_to_the_slots() -> None:
 
 
 def test_repeated_attempts_leave_room_for_first_ones() -> None:
-    """Failing manifests get at most half of the slots while others wait, and all of them while none does."""
-    again = [work(f"r{number}", Lane.RETRY) for number in range(6)]
+    """What passing trouble ended gets at most half of the slots while others wait, and all of them while none does."""
+    again = [work(f"r{number}", Lane.PASSING) for number in range(6)]
     assert sorted(begun(queue(4, *again, work("a"), work("b"), work("c")))) == ["a", "b", "r0", "r1"]
     assert begun(queue(4, *again)) == ["r0", "r1", "r2", "r3"]
 
 
-def test_one_slot_takes_turns() -> None:
-    """With a single slot neither first nor repeated attempts starve."""
-    made = queue(1, *[work(f"r{n}", Lane.RETRY) for n in range(3)], *[work(f"f{n}") for n in range(3)])
+def in_order(made: WorkQueue) -> list[str]:
+    """Work on one after the other until nothing waits."""
     order = []
     while (each := made.next()) is not None:
         order.append(each.manifest_id)
         made.done(each)
-    assert order == ["f0", "r0", "f1", "r1", "f2", "r2"]
+    return order
+
+
+def test_one_slot_takes_turns() -> None:
+    """With a single slot neither first nor repeated attempts starve."""
+    made = queue(1, *[work(f"r{n}", Lane.PASSING) for n in range(3)], *[work(f"f{n}") for n in range(3)])
+    assert in_order(made) == ["f0", "r0", "f1", "r1", "f2", "r2"]
+
+
+@pytest.mark.parametrize("slots", [1, 2, 8])
+def test_what_keeps_failing_waits_for_first_attempts(slots: int) -> None:
+    """While first attempts wait, one in nine is of a manifest that failed for its own reason; then all of them are."""
+    again = [work(f"r{number}", Lane.RETRY) for number in range(5)]
+    order = in_order(queue(slots, *again, *[work(f"f{number:02}") for number in range(2 * FRESH_BEFORE_RETRY + 1)]))
+    between = "".join(name[0] for name in order).split("r")
+    assert sorted(between) == ["", "", "", "f", "f" * 8, "f" * 8]
+
+
+def test_failed_manifests_take_turns() -> None:
+    """Neither what passing trouble ended nor what failed for its own reason keeps the other from its next attempt."""
+    made = queue(1, *[work(f"r{n}", Lane.RETRY) for n in range(2)], *[work(f"p{n}", Lane.PASSING) for n in range(2)])
+    assert in_order(made) == ["p0", "r0", "p1", "r1"]
 
 
 @pytest.mark.parametrize(("deaths", "together"), [(1, 4), (2, 2), (3, 1), (4, 1), (9, 1)])
@@ -152,7 +172,7 @@ def test_very_many_wait() -> None:
     """To add a manifest and to take the next one cost the same however many wait, whatever their lanes."""
     lanes = list(Lane)
     made = queue(1, *[work(f"m{number}", lanes[number % len(lanes)]) for number in range(20_000)])
-    assert (len(made), made.first_attempts) == (20_000, 20_000 // len(lanes))
+    assert (len(made), made.first_attempts) == (20_000, -(-20_000 // len(lanes)))
     assert not made.add(work("m19999"))
     began = time.process_time()
     for _ in range(1_000):
