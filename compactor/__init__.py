@@ -18,6 +18,7 @@ __all__ = [
     "FileError",
     "InputError",
     "InputRefused",
+    "InventoryError",
     "LinkRefused",
     "ManifestError",
     "ObjectChanged",
