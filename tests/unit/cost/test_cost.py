@@ -16,11 +16,12 @@ from compactor.cost.price_list import FIRST_REGION, prices_of
 from compactor.cost.price_table import REGIONS
 from compactor.cost.prices import DPU_PER_WORKER, GIB, GLUE_VERSIONS, PRICES, SHIPPED, JobSize
 from compactor.engines.engine import EngineName
-from compactor.telemetry.metrics import CATALOGUE
+from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_STREAMS
 from deploy import ROOT
 from tests.support.recent_commits import recent_commit
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+METRICS = len(CATALOGUE.keys() - ONLY_OF_STREAMS)
 
 JOBS = [
     # type, workers, version, DPU, dollars an hour, dollars a month
@@ -69,7 +70,7 @@ REST: list[Item] = [
     ("DynamoDB", "claims read", 10_000, 0.00125),
     ("Lambda", "GB-seconds", 1_200 + 4_040 + 240, 5_480 * 0.0000166667),
     ("Lambda", "calls", 1_320, 0.000264),
-    ("CloudWatch", "metrics", len(CATALOGUE), 0.3 * len(CATALOGUE) / 730),
+    ("CloudWatch", "metrics", METRICS, 0.3 * METRICS / 730),
     ("CloudWatch", "alarms", ALARMS, 0.1 * ALARMS / 730),
     ("CloudWatch", "dashboards", 1, 3 / 730),
     ("CloudWatch", "PutMetricData", 1_321, 0.01321),
