@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from compactor.control.health import Condition, Finding, columns_nearly_full, finding, is_late
 from compactor.control.runs import JobRun, JobState
+from compactor.control.snapshot import Source
 from compactor.control.symptoms import STALL_RESTARTS, Case
 from compactor.core.formatting import count, shown_seconds
 from compactor.schema.schema import ColumnsUsed
@@ -15,11 +16,16 @@ MANY_REFUSALS = 5
 def alarms(case: Case) -> Iterator[Finding]:
     """Every condition that people should know of."""
     for source, why in case.snapshot.unknown.items():
-        yield finding(Condition.UNKNOWN, f"{source} could not be read: {why.rstrip('.')}", subject=source.name.lower())
+        yield unread(source, why)
     yield from _of_runs(case)
     yield from _of_backlog(case)
     for latest in (case.snapshot.recent or ())[-1:]:
         yield from columns_nearly_full(ColumnsUsed(latest.columns, latest.max_columns))
+
+
+def unread(source: Source, why: str) -> Finding:
+    """What is told of a source that could not be read."""
+    return finding(Condition.UNKNOWN, f"{source} could not be read: {why.rstrip('.')}", subject=source.name.lower())
 
 
 def _of_runs(case: Case) -> Iterator[Finding]:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from compactor.control.alarms import unread
 from compactor.control.health import Condition
 from compactor.control.ports import Notifier
+from compactor.control.snapshot import Source
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Document
@@ -23,18 +25,21 @@ _OF_RUNS = {
     Condition.STATE_LASTS,
     Condition.UNKNOWN_STATE,
 }
-_UNSEEN: Mapping[str, set[Condition]] = {
-    "unknown_glue": _OF_RUNS,
-    "unknown_heartbeats": {Condition.NO_HEARTBEAT, Condition.FOREIGN_RUN},
-    "unknown_queue_age": {Condition.QUEUE_AGE},
-    "unknown_dead_letters": {Condition.EVENTS_DEAD_LETTERED},
-    "unknown_manifests": {Condition.OLDEST_MANIFEST, Condition.NO_PROGRESS},
-    "unknown_ledger": {Condition.COLUMNS_NEARLY_FULL, Condition.NO_PROGRESS},
-    "unknown_breaker": {Condition.CRASH_LOOP},
-    "unknown_definition": {Condition.CRASH_LOOP},
-    "unknown_refusals": {Condition.STARTS_REFUSED},
+_UNSEEN: Mapping[Source, set[Condition]] = {
+    Source.RUNS: _OF_RUNS,
+    Source.HEARTBEATS: {Condition.NO_HEARTBEAT, Condition.FOREIGN_RUN},
+    Source.QUEUE_AGE: {Condition.QUEUE_AGE},
+    Source.DEAD_LETTERS: {Condition.EVENTS_DEAD_LETTERED},
+    Source.MANIFESTS: {Condition.OLDEST_MANIFEST, Condition.NO_PROGRESS},
+    Source.LEDGER: {Condition.COLUMNS_NEARLY_FULL, Condition.NO_PROGRESS},
+    Source.BREAKER: {Condition.CRASH_LOOP},
+    Source.DEFINITION: {Condition.CRASH_LOOP},
+    Source.REFUSALS: {Condition.STARTS_REFUSED},
 }
-"""The alarms that cannot be seen while a source is unknown, by the name of the finding about that source."""
+"""The alarms that cannot be seen while a source is unknown."""
+
+_SOURCES = {unread(source, "").name: source for source in Source}
+"""Each source by the name of the alarm that it could not be read."""
 
 
 class Told(Document):
@@ -72,10 +77,10 @@ class Notices:
             log_event("control.notices_unread", error=exc)
             record, alarms = Told(alarms={}), {}
         told = record.alarms
-        unread = [about for about in alarms if is_unread(about)]
-        passing = tuple(about for about in unread if about not in told and about not in record.passing)
+        unknown = [about for about in alarms if about in _SOURCES]
+        passing = tuple(about for about in unknown if about not in told and about not in record.passing)
         alarms = {about: words for about, words in alarms.items() if about not in passing}
-        unseen = {str(condition) for about in unread for condition in _UNSEEN.get(about, ())}
+        unseen = {str(condition) for about in unknown for condition in _UNSEEN.get(_SOURCES[about], ())}
         alarms = {about: words for about, words in told.items() if about in unseen} | alarms
         new = [words for about, words in alarms.items() if about not in told]
         over = [words for about, words in told.items() if about not in alarms]
@@ -97,11 +102,6 @@ class Notices:
     def _subject(self, done: Sequence[str], new: Sequence[str]) -> str:
         first = new[0] if new else done[0] if done else "all is well again"
         return f"{self.job_name}: {first}"
-
-
-def is_unread(about: str) -> bool:
-    """Whether an alarm is about something that could not be read."""
-    return about.startswith(f"{Condition.UNKNOWN}_") and about != Condition.UNKNOWN_STATE
 
 
 def _text(done: Sequence[str], new: Sequence[str], over: Sequence[str], alarms: Mapping[str, str]) -> str:

@@ -415,6 +415,25 @@ def test_what_cannot_be_read_is_told_if_it_lasts() -> None:
     assert f"Still wrong:\n- {LETTER}" in scene.notifier.messages[-1][1]
 
 
+def test_an_alarm_of_the_runs_is_not_over_while_they_cannot_be_read() -> None:
+    """A crash loop whose runs Glue does not show for a while is not told as over."""
+    scene = Scene(breaker_failures=2, backoff_first_seconds=1.0)
+    for _ in range(2):
+        scene.check()
+        scene.glue.end(scene.glue.started[-1], JobState.FAILED, "boom")
+        scene.clock.advance(120)
+    assert "crash_loop" in scene.check().alarms
+    scene.notifier.messages.clear()
+    with scene.glue.trouble():
+        scene.minutes(3, alive=False)
+    scene.minutes(1, alive=False)
+    lasting, back = (text for _, text in scene.notifier.messages)
+    assert "Right again" not in lasting
+    assert "Still wrong:\n- 2 runs failed in a row" in lasting
+    assert "Right again:\n- the run history could not be read" in back
+    assert "Still wrong:\n- 2 runs failed in a row" in back
+
+
 def test_refused_starts_are_over_with_the_start_that_is_accepted() -> None:
     """A job that is deleted later takes its runs with it, and no one hears again of refusals of long ago."""
 
