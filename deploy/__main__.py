@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -13,7 +12,6 @@ from typing import Any
 import click
 from boto3.session import Session
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 
 from compactor import __version__
 from compactor.core.errors import CompactorError, SettingsError
@@ -23,11 +21,12 @@ from compactor.settings.settings import Settings, load_settings
 from compactor.wiring.app import App
 from deploy import ROOT
 from deploy.artefacts import MODULES, Artefact, artefact_key, artefacts
+from deploy.exits import told_errors
 from deploy.locks import job_modules
 from deploy.parameters_file import read_parameters
 from deploy.preflight import Preflight, faults_of, result_lines
 from deploy.restart import Restart
-from deploy.stack import DeploymentError, Stack, change_lines
+from deploy.stack import Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.streams import logical_id, with_streams
 from deploy.template_file import load_template, with_columns
@@ -46,16 +45,10 @@ MAX_PARAMETER_CHARACTERS = 4096
 def main(environment: str, *, yes: bool, restart: bool) -> None:
     """Deploy ENVIRONMENT with config/ENVIRONMENT.toml and deploy/parameters/ENVIRONMENT.json."""
     agreed = yes or os.environ.get("YES") == "1"
-    try:
+    with told_errors():
         for job in deploy(environment, Session, confirm=lambda: agreed or click.confirm("Deploy?")):
             if restart:
                 _restart(job)
-    except SettingsError as exc:
-        _exit(2, *exc.faults)
-    except (CompactorError, DeploymentError) as exc:
-        _exit(1, str(exc))
-    except (ClientError, BotoCoreError) as exc:
-        _exit(1, f"AWS refused: {exc}")
 
 
 def deploy(
@@ -89,7 +82,7 @@ def deploy(
     changes = stack.propose(change_set, f"https://{bucket}.s3.{session.region_name}.amazonaws.com/{key}", parameters)
     if changes is None:
         click.echo("Nothing to change.")
-        return _jobs(settings)
+        return tuple(map(App, settings.jobs))
     click.echo("\n".join(change_lines(changes)))
     if not confirm():
         stack.discard(change_set)
@@ -101,15 +94,7 @@ def deploy(
     click.echo("\n".join(["Deployed.", *(f"  {name}  {value}" for name, value in stack.outputs().items())]))
     for stream in settings.streams or (settings,):
         _publish_columns(App(stream))
-    return _jobs(settings)
-
-
-def _jobs(settings: Settings) -> tuple[App, ...]:
-    """The components of each job: that of the streams that share one, and those of the others."""
-    if not settings.streams:
-        return (App(settings),)
-    shared = (App(settings),) if settings.sharing else ()
-    return *shared, *(App(each) for each in settings.streams if each not in settings.sharing)
+    return tuple(map(App, settings.jobs))
 
 
 def _with_columns(template: dict[str, Any], settings: Settings, *, is_new: bool) -> dict[str, Any]:
@@ -216,12 +201,6 @@ def _upload_template(s3: Any, parameters: Mapping[str, str], document: Mapping[s
     key = artefact_key(parameters["Environment"], "Template", sha256(body).hexdigest(), "json")
     s3.put_object(Bucket=parameters["ArtefactBucketName"], Key=key, Body=body)
     return key
-
-
-def _exit(code: int, *lines: str) -> None:
-    for line in lines:
-        click.echo(line, err=True)
-    sys.exit(code)
 
 
 if __name__ == "__main__":

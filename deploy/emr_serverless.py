@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -11,14 +10,14 @@ from typing import Any
 
 import click
 from boto3.session import Session
-from botocore.exceptions import BotoCoreError, ClientError
 
-from compactor.core.errors import CompactorError, SettingsError
+from compactor.core.errors import SettingsError
 from compactor.settings.settings import Settings, load_settings
 from compactor.settings.toml import toml_of
 from deploy import ROOT
 from deploy.artefacts import artefact_key
 from deploy.emr_archive import ARCHIVE
+from deploy.exits import told_errors
 from deploy.parameters_file import read_parameters
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
@@ -36,14 +35,8 @@ _GIVEN = ("ArtefactBucketName", "PermissionsBoundary", "LogDays", "InputKeyArn")
 def main(environment: str, *, more: tuple[str, ...], yes: bool) -> None:
     """Deploy the application that runs the job of ENVIRONMENT, and print the settings that name it."""
     agreed = yes or os.environ.get("YES") == "1"
-    try:
+    with told_errors():
         deploy_emr(environment, Session, more=_pairs(more), confirm=lambda: agreed or click.confirm("Deploy?"))
-    except SettingsError as exc:
-        _exit(2, *exc.faults)
-    except (CompactorError, DeploymentError) as exc:
-        _exit(1, str(exc))
-    except (ClientError, BotoCoreError) as exc:
-        _exit(1, f"AWS refused: {exc}")
 
 
 def deploy_emr(
@@ -129,12 +122,6 @@ def _pairs(words: tuple[str, ...]) -> dict[str, str]:
     if wrong:
         raise SettingsError([f"--parameter {json.dumps(word)} -> expected NAME=VALUE" for word in wrong])
     return dict(word.split("=", 1) for word in words)
-
-
-def _exit(code: int, *lines: str) -> None:
-    for line in lines:
-        click.echo(line, err=True)
-    sys.exit(code)
 
 
 if __name__ == "__main__":

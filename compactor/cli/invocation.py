@@ -95,11 +95,7 @@ class Invocation:
         Raises:
             SettingsError: There are none, or they have faults; it names all of them. Or there are several streams.
         """
-        found = self.deployment(**patience)
-        if found.streams:
-            names = ", ".join(each.name for each in found.streams)
-            raise SettingsError([f"--stream: not given, and there are several streams -> expected one of {names}"])
-        return found
+        return self.deployment(**patience).require_one_stream()
 
     def deployment(self, **patience: Any) -> "Settings":
         """Read the settings as `settings` does, but take those of all streams unless one is named."""

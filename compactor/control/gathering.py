@@ -1,6 +1,6 @@
 """Reads a snapshot from its sources. Each of them may fail alone: what could not be read is unknown, never zero."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -14,7 +14,7 @@ from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusa
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import is_delivery
 from compactor.core.records import Document, RecentCommit
-from compactor.ledger.backlog import Backlog
+from compactor.ledger.backlog import Backlog, backlog_of
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.state import State
 from compactor.settings.control_policy import Policy
@@ -84,6 +84,7 @@ class Sources:
         letters = known(Source.DEAD_LETTERS, lambda: self.dead_letter_queue.depth() if self.dead_letter_queue else None)
         runs = known(Source.RUNS, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS))))
         closed_at = known(Source.BREAKER, self._breaker_closed_at)
+        backlogs = known(Source.MANIFESTS, lambda: self._backlogs(now))
         has_failures = RunHistory(Snapshot(runs=runs, breaker_closed_at=closed_at), policy, now).has_failures
         return Snapshot(
             runs=runs,
@@ -91,7 +92,8 @@ class Sources:
             queue=depth,
             queue_oldest_seconds=known(Source.QUEUE_AGE, lambda: self._oldest_seconds(depth, now)),
             dead_letters=letters.messages if letters else None,
-            backlog=known(Source.MANIFESTS, lambda: self._backlog(now)),
+            backlog=None if backlogs is None else _total(backlogs.values()),
+            backlogs=backlogs if backlogs and self.streams else {},
             recent=known(Source.LEDGER, self._recent),
             breaker_closed_at=closed_at,
             job_defined_at=known(Source.DEFINITION, self.job.defined_at) if has_failures else None,
@@ -106,16 +108,9 @@ class Sources:
         is_empty = depth is not None and not depth.messages
         return 0.0 if is_empty else measured  # the measurement is minutes late
 
-    def backlogs(self, now: datetime) -> Mapping[str, Backlog]:
-        """The manifests that wait in each stream. Empty without streams, or if they cannot be read now."""
-        try:
-            return {name: _backlog(state, now) for name, state in self.streams.items()}
-        except CompactorError:  # the snapshot tells of it
-            return {}
-
-    def _backlog(self, now: datetime) -> Backlog:
-        found = [_backlog(state, now) for state in self.streams.values() or (self.state,)]
-        return Backlog(sum(each.manifests for each in found), max(each.oldest_seconds for each in found))
+    def _backlogs(self, now: datetime) -> Mapping[str, Backlog]:
+        """The manifests that wait in each stream; without streams, in the only prefix."""
+        return {name: _backlog(state, now) for name, state in (self.streams or {"": self.state}).items()}
 
     def _recent(self) -> tuple[RecentCommit, ...]:
         """The latest commits of all streams, the oldest first."""
@@ -136,10 +131,13 @@ class Sources:
             return None
 
 
+def _total(backlogs: Collection[Backlog]) -> Backlog:
+    return Backlog(sum(each.manifests for each in backlogs), max(each.oldest_seconds for each in backlogs))
+
+
 def _backlog(state: State, now: datetime) -> Backlog:
     listed = state.store.list(state.layout.manifests_folder)
-    times = [info.modified_at for info in listed if is_delivery(info.uri)]
-    return Backlog(len(times), max(0.0, (now - min(times)).total_seconds()) if times else 0.0)
+    return backlog_of([info.modified_at for info in listed if is_delivery(info.uri)], now)
 
 
 def living_runs(runs: Runs) -> tuple[LivingRun, ...]:

@@ -78,15 +78,11 @@ class ControlPlane:
                 done += [f"{outcome}: {action.reason}"] if outcome else []
         checked = replace(seen, done=tuple(done), failed=tuple(failed))
         self.metrics.emit({**control_metrics(checked, starts), **running_cost(seen.snapshot, self.clock.now())})
-        self._emit_streams()
+        # One stream may be late while the others are not.
+        for name, backlog in seen.snapshot.backlogs.items():
+            self.stream_metrics[name].emit(_backlog_metrics(backlog))
         self.notices.tell(checked.done, checked.alarms)
         return checked
-
-    def _emit_streams(self) -> None:
-        """Emit how much waits in each stream, of which one may be late while the others are not."""
-        if self.stream_metrics:
-            for name, backlog in self.sources.backlogs(self.clock.now()).items():
-                self.stream_metrics[name].emit(_backlog_metrics(backlog))
 
     def _start(self, seen: Snapshot) -> str:
         run_id = self.sources.job.start()

@@ -74,6 +74,7 @@ class Snapshot:
     queue_oldest_seconds: float | None = None  # the age of the oldest message; None also where there is none
     dead_letters: int | None = None  # S3 events that could not be read; None also where there is no such queue
     backlog: Backlog | None = field(default_factory=Backlog)
+    backlogs: Mapping[str, Backlog] = field(default_factory=dict)  # of each stream; empty where there are none
     recent: tuple[RecentCommit, ...] | None = ()  # summaries of the latest commits, oldest first
     breaker_closed_at: datetime | None = None  # when an operator last closed the breaker
     job_defined_at: datetime | None = None  # when its definition last changed; None if unknown, or if no run failed

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from compactor.job.work_queue import OTHERS_FIRST
+
 LEAST_BYTES = 16 * 1024 * 1024
 """What a manifest costs at least: a small one takes its time, too, however few bytes it has."""
-
-OTHERS_FIRST = 4
-"""So many manifests for each slot begin before one that needs the job for itself."""
 
 
 @dataclass(frozen=True, slots=True)

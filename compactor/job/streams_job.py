@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from compactor.core.backoff import pause_seconds
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.ports import FLUSH_SECONDS, MetricsSink
 from compactor.job.run_report import ManifestsUnfinished, RunReport
@@ -94,22 +95,23 @@ class StreamsJob:
 
     def _work(self, name: str, *, once: bool) -> None:
         """Work on one stream, again after a pause if it fails. If all of them fail, the job ends."""
-        pause_seconds = self.first_pause_seconds
+        failures = 0
         while not self._stopping.is_set():
             began = time.monotonic()
             error = self._tried(name, once=once)
-            if time.monotonic() - began >= LONGEST_PAUSE_SECONDS:
-                pause_seconds = self.first_pause_seconds
+            failures = 1 if time.monotonic() - began >= LONGEST_PAUSE_SECONDS else failures + 1
+            pause = pause_seconds(
+                failures, first_seconds=self.first_pause_seconds, longest_seconds=LONGEST_PAUSE_SECONDS, chance=1.0
+            )
             if error is not None:
-                log_event("stream.failed", stream=name, pause_seconds=0 if once else pause_seconds, error=error)
+                log_event("stream.failed", stream=name, pause_seconds=0 if once else pause, error=error)
             if once:
                 return
             if len(self._errors) == len(self.new_services):
                 self._gave_up = True
                 self.stop()
             elif error is not None:
-                self._stopping.wait(pause_seconds)
-                pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
+                self._stopping.wait(pause)
                 if not self._stopping.is_set():
                     del self._errors[name]
 

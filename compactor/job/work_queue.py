@@ -10,6 +10,7 @@ from compactor.job.fair_queue import FairQueue
 from compactor.job.intake import Delivery
 
 _ALONE = (Lane.ISOLATED, Lane.UNDECIDED)
+_REPEATED = (Lane.PASSING, Lane.RETRY)
 
 OTHERS_FIRST = 4
 """So many manifests for each slot go before one that may kill the driver, or that needs it for itself."""
@@ -84,9 +85,7 @@ class WorkQueue:
     in_flight: dict[str, Work] = field(default_factory=dict)
     files: int = 0
     _fresh: FairQueue[Work] = field(default_factory=FairQueue)
-    _again: dict[Lane, deque[Work]] = field(
-        default_factory=lambda: {lane: deque() for lane in (Lane.PASSING, Lane.RETRY, *_ALONE)}
-    )
+    _again: dict[Lane, deque[Work]] = field(default_factory=lambda: {lane: deque() for lane in (*_REPEATED, *_ALONE)})
     _suspects: list[tuple[int, int, Work]] = field(default_factory=list)
     _later: dict[str, deque[Work]] = field(default_factory=dict)  # further deliveries of what waits or is in flight
     _known: set[tuple[str, str]] = field(default_factory=set)
@@ -210,7 +209,7 @@ class WorkQueue:
     def _isolated(self) -> Lane | None:
         """The lane of the isolated manifest that is next; None if others go first."""
         alone = next((lane for lane in _ALONE if self._again[lane]), None)
-        others = bool(self._fresh or self._suspects or self._again[Lane.PASSING] or self._again[Lane.RETRY])
+        others = bool(self._fresh or self._suspects or self._has_repeated())
         return alone if not others or self._begun_since_isolated >= self.slots * OTHERS_FIRST else None
 
     def _chosen(self, others: int) -> Lane | None:
@@ -225,11 +224,13 @@ class WorkQueue:
             return again
         return again if again is not None and self._has_room_for_again() else Lane.FRESH
 
+    def _has_repeated(self) -> bool:
+        return any(self._again[lane] for lane in _REPEATED)
+
     def _retry(self) -> Lane | None:
         """Passing trouble and lasting trouble take turns, but first attempts that wait go before the latter."""
         may_retry = not self._fresh or self._fresh_since_retry >= FRESH_BEFORE_RETRY
-        lanes = [Lane.PASSING, *([Lane.RETRY] if may_retry else [])]
-        waiting = [lane for lane in lanes if self._again[lane]]
+        waiting = [lane for lane in _REPEATED if self._again[lane] and (may_retry or lane is not Lane.RETRY)]
         return min(waiting, key=lambda lane: lane is self._last, default=None)
 
     def _may_begin_suspect(self) -> bool:
@@ -239,7 +240,7 @@ class WorkQueue:
         if in_flight:
             most = max(work.deaths for work in self.in_flight.values() if work.lane is Lane.SUSPECT)
             return in_flight < self._suspects_beside(max(most, self._suspects[0][0]))
-        is_beside_others = bool(self._fresh or self._again[Lane.PASSING] or self._again[Lane.RETRY] or self.in_flight)
+        is_beside_others = bool(self._fresh or self._has_repeated() or self.in_flight)
         return not is_beside_others or self._done_since_suspect >= self.slots * OTHERS_FIRST
 
     def _has_room_for_again(self) -> bool:

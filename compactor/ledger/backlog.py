@@ -1,7 +1,8 @@
 """Counts the unfinished work, manifest by manifest, for a run that ends once everything is done."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
 from compactor.core.errors import ManifestError, ObjectNotFound, StuckError
@@ -51,6 +52,11 @@ class Backlog:
     def is_extrapolated(self) -> bool:
         """Whether the bytes are an estimate."""
         return self.manifests_read < self.manifests
+
+
+def backlog_of(written_at: Collection[datetime], now: datetime) -> Backlog:
+    """The backlog of waiting manifests, by the times when they were written."""
+    return Backlog(len(written_at), max(0.0, (now - min(written_at, default=now)).total_seconds()))
 
 
 def read_backlog(state: State, *, allowed_prefixes: Sequence[str]) -> Backlog:

@@ -90,8 +90,9 @@ class FileSearch:
         """Yield the manifests of several dates that name one of the files that are wanted of their date."""
         listed = map_ordered(lambda date: list(self.state.ledger.manifests(date)), uris_by_date)
         manifests = (key for of_date in listed for key in of_date if self._is_new(key.id))
-        search = lambda key: self._on_record(key, uris=uris_by_date[key.date])  # noqa: E731
-        for found in map_ordered(search, manifests, threads=self.threads):
+        for found in map_ordered(
+            lambda key: self._on_record(key, uris=uris_by_date[key.date]), manifests, threads=self.threads
+        ):
             yield from found
 
     def everywhere(self, uris: Container[str]) -> Iterator[Naming]:

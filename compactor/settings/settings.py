@@ -74,6 +74,23 @@ class Settings:
         """The streams that the shared job works on."""
         return tuple(each for each in self.streams if each.member and each.member.stream.job == "shared")
 
+    @property
+    def jobs(self) -> tuple["Settings", ...]:
+        """The settings of each job: these, unless each stream has its own job, and those of streams with one."""
+        own = tuple(each for each in self.streams if each not in self.sharing)
+        return own if self.streams and not self.sharing else (self, *own)
+
+    def require_one_stream(self) -> "Settings":
+        """Return these settings, which are of one stream, or of a file without streams.
+
+        Raises:
+            SettingsError: There are several streams, and none was named.
+        """
+        if self.streams:
+            names = ", ".join(each.name for each in self.streams)
+            raise SettingsError([f"--stream: not given, and there are several streams -> expected one of {names}"])
+        return self
+
     def require_job(self) -> None:
         """Check that there is one job for these settings and nothing else.
 

@@ -80,14 +80,8 @@ class ControlComponents(Components):
     @cached_property
     def of_jobs(self) -> dict[str, "ControlComponents"]:
         """The components of the check of each job, by its name: of the shared one, and of those of single streams."""
-        settings = self.settings
-        found = {settings.control.job_name: self} if settings.sharing or not settings.streams else {}
-        for each in settings.streams:
-            if each not in settings.sharing:
-                of_stream = self.of_streams[each.name]
-                assert isinstance(of_stream, ControlComponents)  # noqa: S101 - made as this one is
-                found[each.control.job_name] = of_stream
-        return found
+        jobs = self.settings.jobs
+        return {each.control.job_name: self if each is self.settings else self.of_streams[each.name] for each in jobs}
 
     def _queue(self, url: str) -> Queue | None:
         if not url:

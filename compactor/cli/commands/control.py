@@ -69,7 +69,7 @@ def _document(checked: Check) -> dict[str, Any]:
     return {
         **shallow(checked),
         "snapshot": {
-            **shallow(snapshot),
+            **{name: value for name, value in shallow(snapshot).items() if name != "backlogs"},
             "backlog": backlog and {"manifests": backlog.manifests, "oldest_seconds": backlog.oldest_seconds},
         },
     }

@@ -94,7 +94,7 @@ def report(
     target = out or (None if as_json else DEFAULT_OUT)
     if target is not None:
         need("report")
-    app = App(invocation.settings())
+    app = App(deployment.require_one_stream())
     made = make_report(app, period, job, is_job_named=is_job_named, with_samples=samples)
     if target is not None:
         from compactor.ops.report.page import page  # noqa: PLC0415 - templates and charts are slow to load

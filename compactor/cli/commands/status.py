@@ -48,7 +48,7 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
         else:
             show_statuses(found)
         return ExitCode.DONE
-    reader = App(invocation.settings()).status_reader
+    reader = App(settings.require_one_stream()).status_reader
     console = SafeConsole()
     if interval_seconds is not None and as_json:
         watch(reader.read, as_json_lines(document), interval_seconds)

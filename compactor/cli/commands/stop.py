@@ -11,7 +11,6 @@ from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.records import RunHeartbeat
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, Runs
-from compactor.settings.settings import Settings
 from compactor.wiring.app import App
 
 _POLL_SECONDS = 1.0
@@ -38,7 +37,10 @@ def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool) -> ExitC
 
     Exit codes: 1 if a job still runs after --wait.
     """
-    jobs = [App(each).runs for each in _jobs(invocation.deployment())]
+    settings = invocation.deployment()
+    if not settings.streams:
+        settings.require_job()
+    jobs = [App(each).runs for each in settings.jobs]
     asked_of = [(runs, runs.living()) for runs in jobs]
     for runs, living in asked_of:
         for heartbeat in living:
@@ -52,29 +54,19 @@ def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool) -> ExitC
     return ExitCode.FAILED if left else ExitCode.DONE
 
 
-def _jobs(settings: Settings) -> list[Settings]:
-    """The settings of each job that is meant: that of one stream, or the shared one and those of single streams."""
-    own = [each for each in settings.streams if each not in settings.sharing]
-    if own and not settings.sharing:
-        return own
-    settings.require_job()
-    return [settings, *own]
-
-
 def _left(asked: list[tuple[Runs, list[RunHeartbeat]]], wait_seconds: float) -> list[RunHeartbeat]:
     """Wait for the runs to end; returns those that did not end in time."""
     deadline = time.monotonic() + wait_seconds
     while True:
-        left = [
-            beat
-            for runs, beats in asked
-            for living in [runs.living_among(beat.run_id for beat in beats)]
-            for beat in beats
-            if beat.run_id in living
-        ]
+        left = [beat for runs, beats in asked for beat in _living(runs, beats)]
         if not left or time.monotonic() >= deadline:
             return left
         time.sleep(_POLL_SECONDS)
+
+
+def _living(runs: Runs, beats: list[RunHeartbeat]) -> list[RunHeartbeat]:
+    living = runs.living_among(beat.run_id for beat in beats)
+    return [beat for beat in beats if beat.run_id in living]
 
 
 def _show(asked: list[RunHeartbeat], left: list[RunHeartbeat], *, waited: bool) -> None:

@@ -52,7 +52,7 @@ def verify(invocation: Invocation, *, words: tuple[str, ...], day: str | None, d
     deployment = invocation.deployment()
     if deployment.streams and manifest_id is None:
         return _verify_streams(deployment.streams, day, deep=deep, as_json=as_json)
-    report = verify_report(invocation.settings(), waiting, manifest_id=manifest_id, day=day, deep=deep)
+    report = verify_report(deployment.require_one_stream(), waiting, manifest_id=manifest_id, day=day, deep=deep)
     if as_json:
         print_json(_document(report, deep=deep))
     else:

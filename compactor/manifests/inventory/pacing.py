@@ -3,19 +3,9 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from compactor.ledger.backlog import Backlog
+
 _HOUR_SECONDS = 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """What waits in the watched prefix, or is processed.
-
-    Attributes:
-        oldest_seconds: Age of the oldest manifest; 0 if there is none.
-    """
-
-    manifests: int
-    oldest_seconds: float
 
 
 @dataclass(frozen=True, slots=True)

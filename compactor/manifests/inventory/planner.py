@@ -119,8 +119,9 @@ class InventoryPlanner:
                 dated = dates.of_file(uri, row.modified_at)
                 reason = _out_of_scope(dated.date, row.modified_at, scope)
                 if reason is None:
-                    modified_ms = (row.modified_at - _EPOCH) // timedelta(milliseconds=1)
-                    yield SpilledFile(dated.date, uri, row.size_bytes, row.etag, modified_ms, dated.rule)
+                    yield SpilledFile(
+                        dated.date, uri, row.size_bytes, row.etag, _milliseconds(row.modified_at), dated.rule
+                    )
                     continue
             totals.skip(reason)
 
@@ -279,10 +280,12 @@ def _out_of_scope(date: str, modified_at: datetime, scope: InventoryScope) -> st
 
 
 def _spilled(date: str, file: ManifestFile) -> SpilledFile:
-    modified_ms = (_time(file) - _EPOCH) // timedelta(milliseconds=1)
-    return SpilledFile(
-        date, canonical(file.uri), file.size_bytes or 0, file.etag or "", modified_ms, file.dated_by or ARRIVAL
-    )
+    modified_ms, rule = _milliseconds(_time(file)), file.dated_by or ARRIVAL
+    return SpilledFile(date, canonical(file.uri), file.size_bytes or 0, file.etag or "", modified_ms, rule)
+
+
+def _milliseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _time(file: ManifestFile) -> datetime:

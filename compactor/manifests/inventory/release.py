@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Protocol
 
 from compactor.core.layout import is_delivery
+from compactor.ledger.backlog import Backlog, backlog_of
 from compactor.ledger.state import State
-from compactor.manifests.inventory.pacing import Backlog, Pace
+from compactor.manifests.inventory.pacing import Pace
 from compactor.telemetry.logs import log_event
 
 WAITING_FOR = "the job"
@@ -86,7 +87,7 @@ class PacedGate:
         if self._moved_at is None or self._seen - seen:
             self._moved_at = now
         self._seen = seen
-        backlog = Backlog(len(seen), max(0.0, (now - min(written_at.values(), default=now)).total_seconds()))
+        backlog = backlog_of(written_at.values(), now)
         is_late = self.pace.rules.is_late(backlog)
         self._late_since = (self._late_since or now) if is_late else None
         return backlog

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.layout import KEEP_MARKER
-from compactor.manifests.inventory.pacing import Backlog, Pace, PaceRules
+from compactor.ledger.backlog import Backlog
+from compactor.manifests.inventory.pacing import Pace, PaceRules
 from compactor.manifests.inventory.release import PacedGate
 from tests.support.harness import Harness
 
