@@ -15,8 +15,8 @@ from compactor.cli.ui import watching
 from compactor.cli.ui.stream_statuses import show_statuses, streams_screen
 from compactor.cli.ui.watching import on_terminal, watch
 from compactor.core.errors import StoreUnavailable
-from compactor.settings.toml import toml_of
 from tests.support.statuses import RUN, STATUSES
+from tests.support.streams import write_stream_settings
 
 RUNNING, IDLE = STATUSES["running"], STATUSES["idle"]
 
@@ -75,17 +75,7 @@ def test_on_a_terminal() -> None:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """Settings of two streams that never ran."""
-    path = tmp_path / "compactor.toml"
-    root = f"{tmp_path}/lake"
-    paths = {each: f"{root}/{each}" for each in ("manifests", "output", "state")}
-    streams = [
-        f'[[streams]]\nname = "{name}"\n[streams.input]\nallowed_prefixes = ["{root}/raw/{name}"]\n' for name in "ab"
-    ]
-    (tmp_path / "lake" / "raw" / "a").mkdir(parents=True)
-    (tmp_path / "lake" / "raw" / "b").mkdir()
-    path.write_text(toml_of({"paths": paths, "input": {"allowed_prefixes": [f"{root}/raw"]}}) + "\n".join(streams))
-    return path
+    return write_stream_settings(tmp_path, "a", "b")
 
 
 @pytest.mark.parametrize("as_json", [True, False])
