@@ -51,12 +51,23 @@ def picked(value: object, *names: str) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
+        return _known(value)
     if is_dataclass(value):
         return shallow(value)
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _known(value: BaseModel) -> dict[str, Any]:
+    """The keys that this release knows: a record of a newer one has more, and the schemas of documents are closed."""
+    shown = value.model_dump(mode="json", exclude=set(value.model_extra or ()))
+    for name, each in value:
+        if name in shown and isinstance(each, BaseModel):
+            shown[name] = _known(each)
+        elif name in shown and isinstance(each, list | tuple) and each and isinstance(each[0], BaseModel):
+            shown[name] = [_known(one) for one in each]
+    return shown
 
 
 def print_fields(named: Iterable[Field]) -> None:
