@@ -12,6 +12,8 @@ from deploy.streams import logical_id
 LATER = ("SlaSeconds", "HalfSlaSeconds", "JobIsAlwaysUp", "CrashLoopStarts", "MaintenanceWindow", "OutputFolder")
 """Parameters of the settings by which no job finds a place. The canary's job may differ in them from the stack."""
 
+_BUCKET = "ArtefactBucketName"  # where the stack's other jobs have their artefacts, and the template goes
+
 
 def check_fit(checkout: Checkout, found: Deployed, stream: Settings) -> None:
     """Check that the job of the canary finds its places, and that it is the only one.
@@ -19,7 +21,8 @@ def check_fit(checkout: Checkout, found: Deployed, stream: Settings) -> None:
     Raises:
         SettingsError: With every difference.
     """
-    given = settings_parameters(checkout.settings)
+    bucket = {_BUCKET: checkout.parameters[_BUCKET]}
+    given = settings_parameters(checkout.settings) | bucket
     faults = [
         f"{name}: {value} -> expected {found.parameters[name]}, as deployed: a canary changes only its job"
         for name, value in given.items()
@@ -45,4 +48,5 @@ def _table(template: Document, name: str) -> str:
     if not found:
         return ""
     table = found["Properties"]["TableInput"]
-    return f"{table['Name']} at {table['Parameters']['storage.location.template']}"
+    place = table["Parameters"]["storage.location.template"]
+    return f"{table['Name']} at {place['Fn::Sub'] if isinstance(place, dict) else place}"

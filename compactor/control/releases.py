@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from compactor.core.safe_text import quoted
+
 
 @dataclass(frozen=True, slots=True)
 class ReleasesDiffer:
@@ -32,7 +34,7 @@ def differing(releases: Mapping[str, Collection[str]], canary: str = "") -> Rele
             words, "make deploy ENV=... RESTART=1, which leaves one release, if no upgrade is under way"
         )
     [others] = [told for told in streams if told != alone]
-    check = f"compactor deploy check --stream {canary}"
+    check = f"compactor deploy check --stream {quoted(canary)}"
     return ReleasesDiffer(
         f"{canary} is the canary, with release {alone[0]}; all others have {others[0]}",
         f"{check}; then make deploy ENV=... for all, or with CANARY=back",

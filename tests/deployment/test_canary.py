@@ -233,6 +233,7 @@ def test_two_people_who_agree_at_once(deployed: Environment) -> None:
             lambda env: env.write(OTHERS, paths={"output": "s3://example-lake-dev/elsewhere"}),
             "OutputPrefix: elsewhere -> expected events, as deployed",
         ),
+        (lambda env: env.give(ArtefactBucketName="example-artefacts-2"), "ArtefactBucketName: example-artefacts-2"),
         (lambda env: env.write(OTHERS.replace(".clicks", ".taps")), r"clicks: table taps at .* expected clicks at"),
         (lambda env: env.write(OTHERS.replace('"clicks"', '"taps"')), "no job of its own"),
     ],

@@ -86,9 +86,15 @@ def show_estimate(found: Estimate, measured: MeasuredCost | None, shown: Shown) 
 
 def _all(streams: Sequence[StreamCost]) -> StreamCost:
     """The sums; the time at work is left out, as streams are at work at once."""
-    counts = (sum(getattr(each, name) for each in streams) for name in ("commits", "input_files", "input_bytes"))
-    rest = (sum(each.share_of_input for each in streams), sum(each.dollars for each in streams))
-    return StreamCost("all", *counts, 0.0, *rest)
+    return StreamCost(
+        "all",
+        commits=sum(each.commits for each in streams),
+        input_files=sum(each.input_files for each in streams),
+        input_bytes=sum(each.input_bytes for each in streams),
+        at_work_seconds=0.0,
+        share_of_input=sum(each.share_of_input for each in streams),
+        dollars=sum(each.dollars for each in streams),
+    )
 
 
 def _drivers(jobs: int) -> str:
