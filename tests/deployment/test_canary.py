@@ -22,6 +22,12 @@ from tests.deployment.canaries import CHANGED, OTHERS, Environment
 from tests.deployment.resolving import template
 
 OLD, NEW = "0.1.0", "0.2.0"
+EMR = {
+    "application_id": "00f1abcd2efg3h09",
+    "role_arn": "arn:aws:iam::123456789012:role/emr",
+    "entry_point": "s3://emr-files/e.py",
+    "archive": "s3://emr-files/a.tar.gz",
+}
 
 
 @pytest.fixture
@@ -232,6 +238,10 @@ def test_two_people_who_agree_at_once(deployed: Environment) -> None:
         (
             lambda env: env.write(OTHERS, paths={"output": "s3://example-lake-dev/elsewhere"}),
             "OutputPrefix: elsewhere -> expected events, as deployed",
+        ),
+        (
+            lambda env: env.write(OTHERS, control={"target": "emr-serverless"}, convert={"engine": "native"}, emr=EMR),
+            'control.target: "emr-serverless" -> expected "glue"',
         ),
         (lambda env: env.give(ArtefactBucketName="example-artefacts-2"), "ArtefactBucketName: example-artefacts-2"),
         (lambda env: env.write(OTHERS.replace(".clicks", ".taps")), r"clicks: table taps at .* expected clicks at"),
