@@ -10,6 +10,7 @@ PYTEST_ARGS ?=
 ENV ?= dev
 ACCOUNT ?=
 RESTART ?=
+CANARY ?=
 BIN := .venv/bin
 VENV := .venv/.python
 USER := .venv/.user
@@ -165,8 +166,8 @@ policies: $(DEVELOPER) ## Write what deploying takes, and the policy of a key, a
 checkov: $(CHECKOV) ## Check the templates by checkov, except for what deploy/checkov.toml accepts
 	@$(CHECKOV_BIN)/python -m tools.checkov
 
-deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1 RESTART=1)
-	@$(BIN)/python -m deploy $(ENV) $(if $(RESTART),--restart)
+deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1 RESTART=1 CANARY=1 or back)
+	@$(BIN)/python -m deploy $(ENV) $(if $(RESTART),--restart) $(if $(CANARY),--canary $(CANARY))
 
 $(VENV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
