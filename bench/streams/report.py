@@ -46,6 +46,12 @@ def costs(result: Result) -> list[Cost]:
     ]
 
 
+def together(result: Result) -> Cost:
+    """What the flood cost all other streams, as if they were one."""
+    calm, flood = (_seconds(result, set(OTHERS), phase) for phase in (CALM, FLOOD))
+    return Cost("together", calm.total, calm, flood)
+
+
 def _seconds(result: Result, streams: set[str], phase: str) -> Distribution:
     return distribution_of(
         seconds for each, seconds in result.seconds.items() if each.stream in streams and each.phase == phase
@@ -101,10 +107,10 @@ def figures(result: Result) -> dict[str, Any]:
 
 def fields(result: Result) -> Iterator[Field]:
     """All figures, for people: names and values."""
-    found = costs(result)
-    pooled = [_seconds(result, set(OTHERS), phase) for phase in (CALM, FLOOD)]
-    together = Cost("together", pooled[0].total, *pooled)
-    yield "arrival to visible", ["seconds, without and beside the flood", *map(_row, (*found, together))]
+    yield (
+        "arrival to visible",
+        ["seconds, without and beside the flood", *map(_row, (*costs(result), together(result)))],
+    )
     flood = _seconds(result, {FLOODING}, FLOOD)
     yield (
         "the flood",
@@ -125,4 +131,6 @@ def _sum(totals: Mapping[str, Totals]) -> str:
     manifests, rows, rejected = (
         sum(getattr(each, name) for each in totals.values()) for name in ("manifests", "rows", "rejected_lines")
     )
-    return f"{manifests:,} manifests, {rows:,} rows + {rejected:,} rejects: those produced, by verify, report and metrics"
+    return (
+        f"{manifests:,} manifests, {rows:,} rows + {rejected:,} rejects: those produced, by verify, report and metrics"
+    )

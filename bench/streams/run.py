@@ -172,7 +172,9 @@ class _Run:
             raise NotHeldError(f"{command} ended with {done.returncode}: {done.stderr[-500:]}") from exc
 
     def _is_waiting(self) -> bool:
-        return any(is_delivery(each.uri) for app in self._apps.values() for each in app.store.list(app.layout.manifests_folder))
+        return any(
+            is_delivery(each.uri) for app in self._apps.values() for each in app.store.list(app.layout.manifests_folder)
+        )
 
     def _await(self, happened: Callable[[], bool], patience_seconds: float, what: str) -> None:
         deadline = time.monotonic() + patience_seconds

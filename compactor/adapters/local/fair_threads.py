@@ -10,8 +10,8 @@ from typing import Any
 class FairThreads:
     """Runs tasks in threads. A free thread takes a task of the stream that has the fewest running.
 
-    Among equals, it takes the stream whose last turn is longest ago; of that stream, the manifest with the fewest running
-    tasks, and the one that waited longest. A stream that has the threads to itself uses all of them.
+    Among equals, it takes the stream whose last turn is longest ago; of that stream, the manifest with the fewest
+    running tasks, and the one that waited longest. A stream that has the threads to itself uses all of them.
 
     Args:
         threads: How many tasks run at once.
