@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
@@ -78,6 +79,8 @@ def main(
     Exit codes: 1 if one waits more than 1.5 times as long (p99), or a total does not add up.
     """
     signal.signal(signal.SIGTERM, _leave)
+    if seconds < every_seconds:
+        raise click.UsageError("--seconds is shorter than --every-seconds; expected time for a manifest of each stream")
     load = Load(seconds, every_seconds, flood)
     settings: Document = {
         "convert": {"engine": engine},
@@ -95,7 +98,8 @@ def main(
         try:
             result = run_streams(home, load, settings, lambda line: click.echo(line, err=True))
         finally:
-            shutil.copyfile(home / "job.log", work.resolve() / "streams-job.log")
+            with suppress(FileNotFoundError):  # no job was started
+                shutil.copyfile(home / "job.log", work.resolve() / "streams-job.log")
             shutil.rmtree(home, ignore_errors=True)
     except (NotHeldError, OSError) as exc:
         raise click.ClickException(str(exc)) from exc

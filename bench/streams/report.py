@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from math import nan
 from typing import Any
 
 from bench.streams.run import CALM, FLOOD, Result, Totals
@@ -34,7 +35,7 @@ class Cost:
     @property
     def ratio(self) -> float:
         """How many times as long its p99 is beside the flood."""
-        return self.flood.percentile(99) / self.calm.percentile(99)
+        return _percentile(self.flood, 99) / _percentile(self.calm, 99)
 
 
 def costs(result: Result) -> list[Cost]:
@@ -92,8 +93,8 @@ def figures(result: Result) -> dict[str, Any]:
         "streams": {
             each.stream: {
                 "manifests": each.manifests,
-                **{f"calm_p{at}_seconds": each.calm.percentile(at) for at in (50, 99)},
-                **{f"flood_p{at}_seconds": each.flood.percentile(at) for at in (50, 99)},
+                **{f"calm_p{at}_seconds": _percentile(each.calm, at) for at in (50, 99)},
+                **{f"flood_p{at}_seconds": _percentile(each.flood, at) for at in (50, 99)},
                 "ratio": each.ratio,
             }
             for each in costs(result)
@@ -114,7 +115,7 @@ def fields(result: Result) -> Iterator[Field]:
     flood = _seconds(result, {FLOODING}, FLOOD)
     yield (
         "the flood",
-        f"{flood.total:,} manifests, p50 {flood.percentile(50):.1f} s, drained in {result.drain_seconds:.0f} s",
+        f"{flood.total:,} manifests, p50 {_percentile(flood, 50):.1f} s, drained in {result.drain_seconds:.0f} s",
     )
     yield "cores in use", ", ".join(f"{phase} {cores:.2f}" for phase, cores in result.cores.items())
     yield "totals", _sum(produced(result))
@@ -122,8 +123,12 @@ def fields(result: Result) -> Iterator[Field]:
     yield "held", ["no", *wrong[:10]] if wrong else "yes"
 
 
+def _percentile(seconds: Distribution, percent: float) -> float:
+    return seconds.percentile(percent) if seconds.total else nan  # the manifests that are missing are a fault
+
+
 def _row(cost: Cost) -> str:
-    calm, flood = (f"{each.percentile(50):5.2f} {each.percentile(99):6.2f}" for each in (cost.calm, cost.flood))
+    calm, flood = (f"{_percentile(each, 50):5.2f} {_percentile(each, 99):6.2f}" for each in (cost.calm, cost.flood))
     return f"{cost.stream:8} {cost.manifests:5}   p50, p99 {calm}   beside {flood}   p99 x {cost.ratio:.2f}"
 
 

@@ -26,6 +26,20 @@ def test_a_stream_waits_for_one_task_of_a_flood() -> None:
     assert order_of(*flood, ("calm", "c"), ("calm", "c")) == ["f0", "c", "f1", "c", "f2", "f3"]
 
 
+def test_a_stream_that_has_a_thread_leaves_the_next_one_to_others() -> None:
+    """Of two threads one stream has one; the other thread does all of another stream before it comes back."""
+    threads, end, begin, taken = FairThreads(2), threading.Event(), threading.Event(), []
+    busy = threads.submit("flooding", "f", lambda: end.wait(30))
+    blocked = threads.submit("", "", lambda: begin.wait(30))
+    waiting = [("flooding", "f"), ("flooding", "f"), ("calm", "c"), ("calm", "c")]
+    calls = [threads.submit(*each, lambda name=each[1]: taken.append(name)) for each in waiting]
+    begin.set()
+    wait([blocked, *calls], 30)
+    end.set()
+    wait([busy], 30)
+    assert taken == ["c", "c", "f", "f"]
+
+
 def test_a_small_manifest_overtakes_a_large_one() -> None:
     """Manifests of one stream take turns, however many tasks each has."""
     assert order_of(*[("", "large")] * 5, ("", "small")) == ["large", "small", *["large"] * 4]

@@ -9,6 +9,9 @@ import pytest
 
 pytest.importorskip("psutil")
 
+from click.testing import CliRunner
+
+from bench.streams.__main__ import main
 from bench.streams.report import OTHERS, costs, faults, fields, figures, produced, slow, together
 from bench.streams.run import CALM, FLOOD, Result, Totals, measured, settings_at
 from bench.streams.traffic import FLOODING, LEAST_WAITING, LINES, STREAMS, Delivery, Load, Traffic
@@ -85,6 +88,19 @@ def test_what_adds_up_and_is_fast_enough_has_no_fault() -> None:
     found = json.loads(json.dumps(figures(result)))
     assert found["faults"] == []
     assert (found["streams"]["kind-1"]["calm_p99_seconds"], found["streams"]["kind-1"]["ratio"]) == (10, 1.4)
+
+
+def test_a_stream_of_which_nothing_is_done_is_told() -> None:
+    """The figures leave it out, and the fault says so."""
+    result = result_of()
+    lost = {each: seconds for each, seconds in result.seconds.items() if each.stream != "kind-3"}
+    shown = dict(fields(dataclasses.replace(result, seconds=lost)))["held"]
+    assert shown[:2] == ["no", "40 of 400 manifests are not done, such as calm-0"]
+
+
+def test_a_phase_needs_time_for_a_manifest() -> None:
+    refused = CliRunner().invoke(main, ["--seconds", "2", "--every-seconds", "3"])
+    assert (refused.exit_code, "--every-seconds" in refused.stderr) == (2, True)
 
 
 def test_one_stream_that_waits_too_long_is_told() -> None:
