@@ -45,4 +45,6 @@ def test_the_demo_goes_the_whole_way(words: list[str]) -> None:
     ):
         assert said in done.stdout, done.stdout
     measured = {line.split()[0]: line.split()[2] for line in done.stdout.splitlines() if line.endswith(" Count")}
-    assert measured["FilesAnnounced"] == measured["ManifestsCommitted"] == measured["Restarts"] == "2"
+    assert measured["FilesAnnounced"] == measured["ManifestsBuilt"] == measured["Restarts"] == "2"
+    if words[0] == "-m":  # without Spark, all may be committed before the kill, and the figures die with the process
+        assert measured["ManifestsCommitted"] == "2"
