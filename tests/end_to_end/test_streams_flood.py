@@ -19,7 +19,7 @@ MOST_TIMES_SLOWER = 6
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("source", ["listing", "spark"])
 def test_a_flood_in_one_stream(source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Real processes: every manifest is done once, the totals of all streams add up, and nobody waits for the flood."""
+    """In real processes every manifest is done once, the totals add up, and no other stream waits for the flood."""
     settings = {
         "convert": {"engine": "native"},
         "stream": {"source": source, "trigger_interval_seconds": 5},
