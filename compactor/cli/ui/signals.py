@@ -63,7 +63,7 @@ class StopSignals:
 
 
 class _HeardSignals:
-    """Notes each signal that arrives, whoever handles it: while Spark starts, it handles SIGINT itself."""
+    """Notes each signal that arrives, whatever handles it: while Spark starts, it handles SIGINT itself."""
 
     def begin(self) -> None:
         self._read, self._write = os.pipe()
