@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import time
 from collections import Counter
@@ -249,6 +250,7 @@ def test_an_append_between_plan_and_read(
         result = call(raw, out)
     assert (result.exit_code, ids(out)) == (3, {2: 1})
     assert f"quarantined  {raw}/a.ndjson (changed)" in result.stdout
+    assert re.search(r"after it was listed: found 20 bytes of \S+ \S+ UTC, expected 10 bytes of ", result.stdout)
     if is_restored:
         write(raw / "a.ndjson", 1)
     assert call(raw, out).exit_code == 0
