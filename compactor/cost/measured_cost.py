@@ -75,7 +75,7 @@ class StreamCost:
     """What one of several streams has of a cost: by the bytes of its input, so that all of them add up."""
 
     stream: str  # name of the stream
-    commits: int  # the number of its commits
+    commits: int  # the number of commits
     input_files: int
     input_bytes: int  # the stored length of the compacted files
     at_work_seconds: float  # the time during which at least one commit of it was in progress

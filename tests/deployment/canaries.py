@@ -58,6 +58,7 @@ class Environment:
     def __post_init__(self) -> None:
         shutil.copytree(ROOT / "deploy" / "parameters", self.root / "deploy" / "parameters")
         self.deployment.cloudformation.refuses_same = True
+        self.give(Tags={"team": "data"})
         self.write(OTHERS)
         self.package("0.1.0")
 
@@ -83,7 +84,7 @@ class Environment:
     def settings(self) -> Settings:
         return load_settings(self.root / "config" / "dev.toml", {})
 
-    def give(self, **parameters: str) -> None:
+    def give(self, **parameters: str | dict[str, str]) -> None:
         """Change the parameters file."""
         file = self.root / "deploy" / "parameters" / "dev.json"
         file.write_text(json.dumps({**json.loads(file.read_text()), **parameters}))

@@ -263,14 +263,15 @@ def test_what_no_job_finds_its_places_by_may_differ(deployed: Environment, capsy
     """The canary's job has its limits at once; the stack gets them with the deployment to all."""
     before = deployed.resources()
     deployed.write(OTHERS, control={"sla_seconds": 300})
-    deployed.give(Tags={"team": "data"}, MaxWorkers="5")  # type: ignore[arg-type]
+    deployed.give(Tags={"team": "lake"}, MaxWorkers="5")
     put(deployed)
     shown = capsys.readouterr().out
     assert "The stack gets these with the deployment to all: SlaSeconds, HalfSlaSeconds." in shown
     assert deployed.differing(before) == {CHANGED}
     assert (deployed.resources()[CHANGED]["NumberOfWorkers"], before[CHANGED]["NumberOfWorkers"]) == ("5", "3")
     given = [*deployed.deployment.cloudformation.given.values()][-1]
-    assert given["Tags"] == [{"Key": "application", "Value": "compactor"}]  # others would change every resource
+    tags = {each["Key"]: each["Value"] for each in given["Tags"]}
+    assert tags == {"application": "compactor", "team": "data"}  # others would change every resource
 
 
 def test_one_canary_at_a_time(deployed: Environment) -> None:
