@@ -13,7 +13,6 @@ from compactor.core.errors import SettingsError
 from compactor.settings.toml import toml_of
 from compactor.wiring.job_arguments import job_arguments, overriding
 from tests.faults.conftest import wait_until
-from tests.support.extras import NATIVE
 
 ROOT = Path(__file__).resolve().parents[2]
 BY_GLUE = (
@@ -60,14 +59,7 @@ def test_arguments_that_will_not_do(argv: list[str], message: str) -> None:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize(
-    "override",
-    [
-        pytest.param(("--COMPACTOR_SPARK__MASTER", "local[2]"), marks=pytest.mark.full, id="spark"),
-        pytest.param(("--COMPACTOR_STREAM__SOURCE", "listing"), marks=NATIVE.needed, id="listing"),
-    ],
-)
-def test_the_script_runs_the_job_on_glue(override: tuple[str, str], tmp_path: Path) -> None:
+def test_the_script_runs_the_job_on_glue(tmp_path: Path) -> None:
     """Rows come out, an argument overrides a setting, and `stop` ends the run cleanly."""
     places = {name: tmp_path / name for name in ("manifests", "output", "state", "raw")}
     for place in places.values():
@@ -81,7 +73,7 @@ def test_the_script_runs_the_job_on_glue(override: tuple[str, str], tmp_path: Pa
         toml_of({"paths": paths, "input": {"allowed_prefixes": [str(places["raw"])]}, "metrics": {"sink": "log"}})
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    overridden = ["--COMPACTOR_METRICS__SINK", "none", *override]
+    overridden = ["--COMPACTOR_METRICS__SINK", "none", "--COMPACTOR_SPARK__MASTER", "local[2]"]
     arguments = ["--JOB_NAME", "nightly", *BY_GLUE, "--CONFIG", str(config), *overridden]
     job = subprocess.Popen(
         [sys.executable, str(ROOT / "glue_entry.py"), *arguments],
