@@ -32,7 +32,7 @@ HOUSE := tests/unit/house
 RELEASE_STEPS := lint checkov test-full test-faults-s3 test-faults-kills test-large test-hostile-native test-hostile-spark test-guards soak
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained bench-streams versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -121,6 +121,10 @@ bench-scale: $(READY) $(VERSITYGW) ## Measure with 100,000 finished manifests an
 bench-sustained: $(READY) ## Feed the whole job 700 GB an hour for 5 minutes (SUSTAINED_ARGS="--help")
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m bench.sustained $(SUSTAINED_ARGS)
+
+bench-streams: $(READY) ## Flood one of ten streams, and measure how long the others wait (STREAMS_ARGS="--source spark")
+	@$(BIN)/python -m compactor.ops.doctor.java
+	@$(BIN)/python -m bench.streams $(STREAMS_ARGS)
 
 versitygw: $(VERSITYGW) ## Build the S3 server for fault tests into .tools; needs Go
 
