@@ -6,6 +6,7 @@ beyond its own. What was there before is kept in the metadata, so that going bac
 
 import json
 import re
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +47,7 @@ def release_of(template: Mapping[str, Any]) -> str:
 def canary_of(template: Mapping[str, Any]) -> Canary | None:
     """The canary of a deployed template, if it has one."""
     found = template.get("Metadata", {}).get(METADATA, {}).get("Canary")
-    return Canary(found["Stream"], found["Release"], json.loads(found["Before"])) if found else None
+    return Canary(found["Stream"], found["Release"], json.loads(b64decode(found["Before"]))) if found else None
 
 
 def with_release(template: Mapping[str, Any], release: str) -> Document:
@@ -84,8 +85,9 @@ def with_canary(
     if unknown := sorted(named - resources.keys()):
         raise SettingsError([f"{each}: the stack does not have it -> expected one deployed" for each in unknown])
     before = {name: resources[name] for name in changed}
-    # As text, so that CloudFormation finds no functions in it.
-    canary = {"Stream": stream.name, "Release": release, "Before": json.dumps(before)}
+    # Encoded, so that neither CloudFormation nor cfn-lint finds functions and variables in it.
+    kept = b64encode(json.dumps(before).encode()).decode()
+    canary = {"Stream": stream.name, "Release": release, "Before": kept}
     metadata = {**base["Metadata"], METADATA: {**base["Metadata"].get(METADATA, {}), "Canary": canary}}
     return {**base, "Metadata": metadata, "Resources": {**resources, **changed}}
 

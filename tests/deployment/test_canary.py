@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from cfnlint.api import lint_file
 from click.testing import CliRunner
 
 from compactor.core.errors import SettingsError
@@ -353,3 +354,12 @@ def test_a_stack_without_canary_is_as_before(deployed: Environment) -> None:
     named = deployed.settings()
     deployed.write(OTHERS.replace("canary = true", ""))
     assert json.dumps(with_streams(template(), named)) == json.dumps(with_streams(template(), deployed.settings()))
+
+
+@pytest.mark.large
+def test_cfn_lint_finds_nothing(deployed: Environment) -> None:
+    """The linter accepts the template with a canary."""
+    put(deployed)
+    path = deployed.root / "template.json"
+    path.write_text(json.dumps(deployed.stack_template))
+    assert [str(match) for match in lint_file(path)] == []
