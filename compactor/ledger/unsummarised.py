@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import groupby
 
 from compactor.core.closed_dates import ClosedTotals
-from compactor.core.errors import ObjectNotFound
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import base_name, id_from_name, is_delivery
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
@@ -32,11 +32,13 @@ class Unsummarised:
         totals: What the summaries add up to.
         keys: Manifests that are in no summary, or that were rebuilt since; in the order of the ledger.
         superseded: Of these, what is in the summaries, with the generation that was summarised: take it back.
+        marked_dates: Dates that have a mark of their own or of a manifest.
     """
 
     totals: ClosedTotals
     keys: list[ManifestKey]
     superseded: list[Found]
+    marked_dates: frozenset[str]
 
     @property
     def open_dates(self) -> list[str]:
@@ -58,10 +60,30 @@ def read_unsummarised(state: State) -> Unsummarised | None:
     found += [(mark.key, mark.generation) for mark in marks if mark.key.id]
     for date in dict.fromkeys(mark.key.date for mark in marks if not mark.key.id):
         found += recorded(state, date)
-    return _unsummarised(dates, dates.totals(), found)
+    return _unsummarised(dates, dates.totals(), found, frozenset(mark.key.date for mark in marks))
 
 
-def _unsummarised(dates: ClosedDates, totals: ClosedTotals, found: Iterable[Found]) -> Unsummarised:
+def dates_of_records(state: State, since: datetime, until: datetime) -> Iterable[str]:
+    """The dates that may have records that were written from a time to another, the earliest first."""
+    found = unsummarised_if_readable(state)
+    if found is None:
+        return state.ledger.dates()
+    spans = found.totals.dates.items()
+    near = {date for date, span in spans if span.begins_at <= until and since <= span.until}
+    return sorted(near | found.marked_dates | {key.date for key in found.keys})
+
+
+def unsummarised_if_readable(state: State) -> Unsummarised | None:
+    """What is in no summary; None if all records have to be read, because a summary cannot be, or there are none."""
+    try:
+        return read_unsummarised(state)
+    except RecordUnreadable:  # `verify` names it
+        return None
+
+
+def _unsummarised(
+    dates: ClosedDates, totals: ClosedTotals, found: Iterable[Found], marked_dates: frozenset[str]
+) -> Unsummarised:
     generations: dict[ManifestKey, int] = {}
     for key, generation in found:
         generations[key] = max(generation, generations.get(key, 0))
@@ -75,7 +97,7 @@ def _unsummarised(dates: ClosedDates, totals: ClosedTotals, found: Iterable[Foun
             if summarised < generations[key]:
                 keys.append(key)
                 superseded += [(key, summarised)] if summarised else []
-    return Unsummarised(totals, keys, superseded)
+    return Unsummarised(totals, keys, superseded, marked_dates)
 
 
 def summarised_generations(dates: ClosedDates, totals: ClosedTotals, date: str) -> dict[str, int]:
@@ -97,6 +119,14 @@ def summarised_since(state: State, totals: ClosedTotals, moment: datetime) -> It
     for date, span in totals.dates.items():
         if span.until >= moment:
             yield from (ManifestKey(date, each) for each in summarised_generations(dates, totals, date))
+
+
+def members_with_rejects(state: State, totals: ClosedTotals) -> Iterator[ManifestKey]:
+    """The members of summaries that have rejected lines in the rejects, redriven or not."""
+    dates = ClosedDates(state.store, state.layout)
+    places = [(date, place) for date, span in totals.dates.items() for place in span.places]
+    for date, members in map_ordered(lambda each: (each[0], dates.members(each[1])), places):
+        yield from (ManifestKey(date, member.id) for member in members if member.kept_rejects)
 
 
 def _opened(state: State) -> list[Found]:

@@ -2,8 +2,8 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
@@ -16,6 +16,9 @@ from compactor.core.ports import ObjectStore
 from compactor.ops.closing.report import ClosingReport
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Kind, Scope
+from compactor.ops.report.figures import Figures
+from compactor.ops.report.period import Period
+from compactor.ops.report.reader import ReportReader
 from compactor.ops.verify.report import VerifyReport
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.rebuilding import WatchedStore, rebuild
@@ -47,6 +50,37 @@ def answer(report: VerifyReport) -> dict[str, Any]:
         "letters": sorted(repr(each) for each in report.dead_letter_manifests if not each.redriven),
         "needs_operator": report.needs_operator,
     }
+
+
+@contextmanager
+def unclosed(harness: Harness) -> Iterator[None]:
+    """Within it, every command reads all records."""
+    place = harness.layout.closing_begun
+    begun = harness.store.read(place) if harness.store.stat(place) else None
+    harness.store.delete([place])
+    try:
+        yield
+    finally:
+        if begun is not None:
+            harness.store.put(place, begun)
+
+
+PERIODS_HOURS = (30, 200)
+
+
+def reported(harness: Harness) -> list[Figures]:
+    """What `report` says of a short and of a long time until now."""
+    app, now = harness.app(), harness.clock.now() + timedelta(seconds=1)
+    reader = ReportReader(app.state, app.registry, app.redrive_log)
+    periods = [Period(now - timedelta(hours=hours), now) for hours in PERIODS_HOURS]
+    return [reader.read(period, target_file_bytes=1 << 20, with_samples=False) for period in periods]
+
+
+def redrivable(harness: Harness, kind: Kind) -> list[tuple[str, int]]:
+    """What there is to redrive: manifests with how many things of each."""
+    scan = find_redrivable(harness.app().state, Scope(kind))
+    # One without things is only there for an earlier redrive that was not written.
+    return sorted((source.key.id, source.things) for source in scan.sources if source.things)
 
 
 class History:

@@ -31,10 +31,9 @@ from compactor.ops.closing.draft import Draft
 from compactor.ops.closing.report import ClosingReport, LeftOpen, Summarised
 from compactor.ops.closing.settling import redriven_letters, settled_files
 from compactor.ops.closing.version_index import VersionIndex, shared_within
-from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ops.redrive.quarantined_file import QuarantinedFile, later_keys
 from compactor.ops.verify.doubled import doubled_versions
 from compactor.ops.verify.report import sums_of
-from compactor.ops.verify.summaries import later_keys
 from compactor.ops.verify.verifier import Verifier
 from compactor.telemetry.logs import log_event
 
@@ -134,13 +133,15 @@ class Closer:
         return _Candidates(date, marks, totals, fresh, superseded)
 
     def _close_date(self, found: _Candidates, in_work: int, index: VersionIndex, report: ClosingReport) -> None:
-        if not found.keys:
+        later = self._later_records(found)
+        if not found.keys and not later:
             self._clear(found, summarised_generations(self._dates, found.totals, found.date))
             return
         if in_work:
             report.left_open.append(LeftOpen(found.date, f"{count(in_work, 'manifest')} in work"))
             return
-        begins_at, until = self._times(found)
+        times = [*later, *self._times(found)]
+        begins_at, until = min(times), max(times)
         quiet = self.state.clock.now() - until
         if quiet < self.close_after:
             wait = duration((self.close_after - quiet).total_seconds())
@@ -150,8 +151,16 @@ class Closer:
         if self._verified(found, draft, report):
             self._write(found, draft, index, report)
 
-    def _times(self, found: _Candidates) -> tuple[datetime, datetime]:
-        """The store's times of the first and the last record of some manifests, and of their marks."""
+    def _later_records(self, found: _Candidates) -> list[datetime]:
+        """The store's times of records that were added to a closed date, as of redrives, if it is marked as a whole."""
+        if not (found.places and any(not mark.key.id for mark in found.marks)):
+            return []
+        until = found.totals.dates[found.date].until
+        listed = self.state.store.list(self.state.layout.ledger_folder_of(found.date))
+        return [info.modified_at for info in listed if info.modified_at > until]
+
+    def _times(self, found: _Candidates) -> list[datetime]:
+        """The store's times of the records of some manifests, and of their marks."""
 
         def of_manifest(key: ManifestKey) -> list[datetime]:
             return [info.modified_at for info in self.state.store.list(self.state.layout.ledger_records(key))]
@@ -162,7 +171,7 @@ class Closer:
         else:
             folder = self.state.layout.ledger_folder_of(found.date)
             times += [info.modified_at for info in self.state.store.list(folder)]
-        return min(times), max(times)
+        return times
 
     def _verified(self, found: _Candidates, draft: Draft, report: ClosingReport) -> bool:
         """Verify the manifests, and complete the draft with them; False if they cannot be summarised."""

@@ -47,8 +47,7 @@ class Draft:
             digests = [found for file in outcome.files if (found := version_digest(file))]
             self.versions.digests.extend(int.from_bytes(each[:DIGEST_BYTES], "big") for each in digests)
             self.versions.members.extend(array("I", [number]) * len(digests))
-            rejects, unkept = ((sum(getattr(file, name).values()) for file in outcome.files) for name in _REJECTS)
-            kept = sum(rejects) - sum(unkept)
+            kept = sum(sum(file.rejects.values()) - sum(file.unkept_rejects.values()) for file in outcome.files)
         self.members.append(Member(key.id, outcome.generation, kept))
 
     def complete(self, report: VerifyReport, superseded: ManifestSums) -> None:
@@ -78,6 +77,3 @@ class Draft:
             for each in report.quarantined_files
             if not each.is_settled
         ]
-
-
-_REJECTS = ("rejects", "unkept_rejects")

@@ -1,14 +1,11 @@
 """What the summaries of closed dates say to a verification, with what has happened since."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from compactor.core.closed_dates import ManifestSums, OpenFile, added
-from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
-from compactor.ledger.unsummarised import Unsummarised, summarised_since
-from compactor.ops.redrive.later_rows import CLOCKS_APART
+from compactor.ledger.unsummarised import Unsummarised
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, settled
 from compactor.ops.verify.doubled import doubled_versions
 from compactor.ops.verify.ledger_records import is_redriven
@@ -40,10 +37,3 @@ def quarantined_file(file: OpenFile) -> QuarantinedFile:
     return QuarantinedFile(
         file.manifest_id, file.uri, file.status, file.detail, file.committed_at, None, file.started_at
     )
-
-
-def later_keys(state: State, found: Unsummarised, files: Sequence[QuarantinedFile]) -> Iterator[ManifestKey]:
-    """The manifests that may have rows of later versions of some files: those in no summary, and newer members."""
-    yield from found.keys
-    if files:
-        yield from summarised_since(state, found.totals, min(each.started_at for each in files) - CLOCKS_APART)

@@ -10,13 +10,13 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import Unsummarised, read_unsummarised
-from compactor.ops.redrive.quarantined_file import QuarantinedFile, settled
+from compactor.ops.redrive.quarantined_file import QuarantinedFile, later_keys, settled
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
 from compactor.ops.verify.contents import DeepVerifier
 from compactor.ops.verify.doubled import DoubledFiles
 from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted, lost_of_archived, verify_records
 from compactor.ops.verify.report import Discrepancy, VerifyReport
-from compactor.ops.verify.summaries import later_keys, summarised_report
+from compactor.ops.verify.summaries import summarised_report
 from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
 from compactor.schema.registry import SchemaRegistry
 

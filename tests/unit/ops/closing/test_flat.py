@@ -5,6 +5,10 @@ from datetime import date, timedelta
 
 import pytest
 
+from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.selection import Scope
+from compactor.ops.report.period import Period
+from compactor.ops.report.reader import ReportReader
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed
@@ -34,9 +38,17 @@ def history(days: int) -> Harness:
     return harness
 
 
+def report(harness: Harness, store: FaultyStore) -> object:
+    app, now = harness.app(store=store), harness.clock.now()
+    reader = ReportReader(app.state, app.registry, app.redrive_log)
+    return reader.read(Period(now - timedelta(hours=1), now), target_file_bytes=1 << 20, with_samples=False)
+
+
 COMMANDS: dict[str, Callable[[Harness, FaultyStore], object]] = {
     "verify": lambda harness, store: harness.app(store=store).verifier().verify_all(),
     "close": lambda harness, store: harness.app(store=store).closer().close(),
+    "report": report,
+    "redrive": lambda harness, store: find_redrivable(harness.app(store=store).state, Scope("files")),
     "status": lambda harness, store: harness.app(store=store).status_reader.read(),
     "start": lambda harness, store: harness.run_once(store=store),
 }

@@ -2,14 +2,23 @@
 
 import pytest
 
-from tests.support.histories import History, answer, verified
+from compactor.ops.redrive.selection import Kind
+from tests.support.histories import History, answer, redrivable, reported, unclosed, verified
 
 STEPS = 30
 
 
+KINDS: tuple[Kind, ...] = ("manifests", "files", "rejects")
+
+
 def check(history: History) -> None:
-    """By the summaries, `verify` says what it says by all records."""
-    assert answer(verified(history.harness)) == answer(verified(history.harness, by_records=True))
+    """By the summaries, `verify`, `report` and the undated `redrive` say what they say by all records."""
+    harness = history.harness
+    found = answer(verified(harness)), reported(harness), {kind: redrivable(harness, kind) for kind in KINDS}
+    with unclosed(harness):
+        assert answer(verified(harness)) == found[0]
+        assert reported(harness) == found[1]
+        assert {kind: redrivable(harness, kind) for kind in KINDS} == found[2]
 
 
 @pytest.mark.parametrize("seed", range(3))
