@@ -125,7 +125,10 @@ class Closer:
     def _candidates(self, date: str, marks: list[Mark]) -> _Candidates:
         totals = self._dates.totals()
         known = summarised_generations(self._dates, totals, date)
-        found = {mark.key: mark.generation for mark in marks if mark.key.id}
+        found: dict[ManifestKey, int] = {}
+        for mark in marks:
+            if mark.key.id:
+                found[mark.key] = max(mark.generation, found.get(mark.key, 0))
         if date not in totals.dates or any(not mark.key.id for mark in marks):
             found |= {key: max(generation, found.get(key, 0)) for key, generation in recorded(self.state, date)}
         fresh = [key for key in sorted(found, key=_in_ledger) if known.get(key.id, 0) < found[key]]
@@ -145,7 +148,7 @@ class Closer:
         quiet = self.state.clock.now() - until
         if quiet < self.close_after:
             wait = duration((self.close_after - quiet).total_seconds())
-            report.left_open.append(LeftOpen(found.date, f"it has new records; to be quiet for {wait} more"))
+            report.left_open.append(LeftOpen(found.date, f"its last record is new; it can be closed in {wait}"))
             return
         draft = Draft(found.date, len(found.places) + 1, found.places, begins_at, until)
         if self._verified(found, draft, report):
@@ -165,7 +168,8 @@ class Closer:
         def of_manifest(key: ManifestKey) -> list[datetime]:
             return [info.modified_at for info in self.state.store.list(self.state.layout.ledger_records(key))]
 
-        times = [mark.info.modified_at for mark in found.marks if mark.key in set(found.keys)]
+        keys = set(found.keys)
+        times = [mark.info.modified_at for mark in found.marks if mark.key in keys]
         if found.places:
             times += [each for some in map_ordered(of_manifest, found.keys) for each in some]
         else:

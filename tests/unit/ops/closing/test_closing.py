@@ -14,6 +14,7 @@ from compactor.job.retention.daily import DailyRetention
 from compactor.job.retention.daily_closing import DailyClosing
 from compactor.ledger.closed_dates import ClosedDates
 from compactor.ops.closing.report import ClosingReport
+from compactor.ops.closing.version_index import VersionIndex
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from tests.support.fakes import FaultyStore
@@ -216,6 +217,56 @@ def test_what_happens_beside_a_closing(other: str) -> None:
         closed(harness)
         assert marks(harness) == []
         check(harness)
+
+
+class HeldUp(WatchedStore):
+    """Something happens after all was read and verified, right before the summary is created."""
+
+    def __init__(self, harness: Harness, happening: Callable[[Harness], object]) -> None:
+        super().__init__(harness.store)
+        self._harness = harness
+        self._happening: Callable[[Harness], object] | None = happening
+
+    def create(self, uri: str, data: bytes) -> bool:
+        if uri.endswith(".summary") and self._happening is not None:
+            happening, self._happening = self._happening, None
+            happening(self._harness)
+        return super().create(uri, data)
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_happens_before_a_summary_is_written(other: str) -> None:
+    """A process that was held up writes no second summary of what another one has summarised, and loses nothing."""
+    harness = quiet()
+    report = closed(harness, HeldUp(harness, OTHERS[other]))
+    assert (DAY in [each.date for each in report.summarised]) == (other != "closing")
+    check(harness)
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    closed(harness)
+    assert marks(harness) == []
+    check(harness)
+
+
+def test_doubles_of_two_closings_at_once_are_found() -> None:
+    """Each of them closes another date, and the one that comes second compares with the first."""
+    harness = quiet()
+    compacted(harness, "again", NEXT_DAY, [harness.named(f"{harness.root}/raw/m1-0.ndjson")])
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    harness.store.delete([uri for uri in marks(harness) if DAY in uri])
+
+    def close_the_other(_: Harness) -> None:
+        closer, report = harness.app().closer(), ClosingReport()
+        with VersionIndex(ClosedDates(harness.store, harness.layout)) as index:
+            closer._close_date(closer._candidates(DAY, []), 0, index, report)
+            assert numbers(report) == [(DAY, 1, 2)]
+
+    store = HeldUp(harness, close_the_other)
+    closer, report = harness.app(store=store).closer(), ClosingReport()
+    with VersionIndex(ClosedDates(store, harness.layout)) as index:
+        found = closer._candidates(NEXT_DAY, list(ClosedDates(store, harness.layout).marks()))
+        closer._close_date(found, 0, index, report)
+    assert numbers(report) == [(NEXT_DAY, 1, 2)]
+    assert [each.manifest_id for each in report.discrepancies] == ["again"]
 
 
 def test_manifests_of_an_earlier_release_are_taken_in() -> None:
