@@ -7,7 +7,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("compactor clean --checkpoints", "Delete the checkpoints of all stopped runs."),
     ),
     "close": (
-        ("compactor close", "Close what has been quiet for retention.close_after_hours."),
+        ("compactor close", "Close what has been quiet for retention.close_after_days."),
         ("compactor close rows", "Close dates of the folder rows."),
         ("compactor close --json", "Give the result to a program."),
     ),

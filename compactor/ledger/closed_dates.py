@@ -1,7 +1,8 @@
 """The log of closed dates in the store: summaries, each with its members and the digests of their file versions.
 
 A summary is one object: a document in one line; a line for each member; the digests in order; and for each digest the
-number of its member. Each place in the log is created once. So whoever writes a summary has read all earlier ones.
+number of its member. Each place in the log is created once. So the process that writes a summary has read all earlier
+ones.
 """
 
 import sys

@@ -148,7 +148,7 @@ class OperatorComponents(Components):
             state=self.state,
             runs=self.runs,
             verifier=self.verifier(),
-            close_after=timedelta(hours=self.settings.retention.close_after_hours),
+            close_after=timedelta(days=self.settings.retention.close_after_days),
             release=__version__,
             on_date=on_date,
         )

@@ -1,4 +1,4 @@
-"""Closed dates change no answer, whoever dies, comes late, or closes at the same time."""
+"""Closed dates change no answer, whatever dies, comes late, or closes at the same time."""
 
 from tests.guards.guard import Guard
 

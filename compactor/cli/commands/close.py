@@ -25,7 +25,7 @@ SHOWN = 20  # of each list; --json shows all
 def close(invocation: Invocation, *, recheck: bool, as_json: bool) -> ExitCode:
     """Verify dates that have been quiet, and write a summary of each.
 
-    A date is closed once it has no new record for retention.close_after_hours, nothing of it is in work, and its
+    A date is closed once it has no new record for retention.close_after_days, nothing of it is in work, and its
     manifests are verified. From then on `verify` reads its summary in place of its records. A manifest that comes later
     goes into an addition, the next summary of that date, and so does a rebuilt one. No summary ever changes.
 

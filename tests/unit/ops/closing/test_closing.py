@@ -1,4 +1,4 @@
-"""Dates are closed when they are quiet and verified, once, whoever dies or comes late."""
+"""Dates are closed when they are quiet and verified, once, whatever dies or comes late."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -114,7 +114,7 @@ def test_what_comes_late_makes_an_addition() -> None:
     check(harness)
 
 
-def test_a_redriven_file_of_a_closed_date_needs_nobody() -> None:
+def test_a_redriven_file_of_a_closed_date_needs_no_operator() -> None:
     """The redrive is seen at once, and the next summary of the date leaves the file out."""
     harness = Harness()
     gone = f"{harness.root}/raw/gone.ndjson"
