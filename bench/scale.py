@@ -1,6 +1,6 @@
 """The command of the scale benchmark: costs that must not grow with the state, and input of every shape.
 
-python -m bench.scale [ledger|shapes] [--help]
+python -m bench.scale [ledger|days|shapes] [--help]
 """
 
 import json
@@ -19,6 +19,7 @@ from typing import Self
 import click
 
 from bench.measure import MemoryWatch, end_family
+from bench.scale_days import days
 from bench.scale_ledger import DAYS, write_finished
 from bench.scale_probe import settings_at
 from bench.scale_shapes import shapes
@@ -41,9 +42,10 @@ LEDGER_MEASURES = (
 @click.group(invoke_without_command=True)
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Measure costs that must stay flat, and input of every shape. Without a command, measure both."""
+    """Measure costs that must stay flat, and input of every shape. Without a command, measure all."""
     if context.invoked_subcommand is None:
         context.invoke(ledger)
+        context.invoke(days)
         context.invoke(shapes)
 
 
@@ -118,6 +120,7 @@ def ledger(
             shutil.rmtree(root, ignore_errors=True)
 
 
+main.add_command(days)
 main.add_command(shapes)
 
 

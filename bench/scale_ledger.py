@@ -30,7 +30,7 @@ _MOMENT = datetime(2025, 12, 1, tzinfo=UTC)
 _FILES = 8  # per manifest; a real one has about 286, which does not depend on the number of manifests
 
 
-def write_finished(layout: Layout, manifests: int, raw: str) -> None:
+def write_finished(layout: Layout, manifests: int, raw: str, *, days: int = DAYS) -> None:
     """Write all records that committed, published and archived manifests leave in the state.
 
     The record types make the first manifest; the others are copies of its text, and nothing is synced. That takes two
@@ -40,12 +40,13 @@ def write_finished(layout: Layout, manifests: int, raw: str) -> None:
         layout: Local places.
         manifests: Number of manifests.
         raw: Folder of the input that they name; its files need not exist.
+        days: How many dates they are of.
     """
     _write(layout.schema(1), _bytes(_schema()))
     pattern = [(uri, _bytes(document)) for uri, document in _finished(layout, _ANY, raw)]
     manifest = dict(pattern)[layout.archived_manifest(_ANY)]
     for number in range(manifests):
-        date = (FIRST_DAY + timedelta(days=number * DAYS // manifests)).isoformat()
+        date = (FIRST_DAY + timedelta(days=number * days // manifests)).isoformat()
         names = {_ANY.id: f"{date}-{number:08d}", _ANY.date: date}
         names[digest(manifest)] = digest(_renamed(manifest, names))
         for uri, data in pattern:

@@ -29,6 +29,7 @@ class VerifyResult:
         manifests: Committed manifests.
         dead_letters: Manifests that are dead letters.
         unfinished: Manifests on record that are not done yet.
+        closed_dates: Dates of which the summary was read in place of the records.
         files: Input files of the committed manifests.
         files_by_status: The same by their status.
         lines: Lines of all files that could be read to their end.
@@ -53,6 +54,7 @@ class VerifyResult:
     manifests: int
     dead_letters: int
     unfinished: int
+    closed_dates: int
     files: int
     files_by_status: Mapping[str, int]
     lines: int
@@ -80,6 +82,7 @@ class VerifyResult:
             manifests=report.manifests,
             dead_letters=report.dead_letters,
             unfinished=report.unfinished,
+            closed_dates=report.closed_dates,
             files=report.files,
             files_by_status={str(status): number for status, number in report.files_by_status.items()},
             lines=report.lines,
@@ -106,17 +109,20 @@ def verify(
     manifest_id: str | None = None,
     date: str | Date | None = None,
     deep: bool = False,
+    closed: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> VerifyResult:
     """Prove that every line is where the ledger says, as `compactor verify` does.
 
     Writes nothing. It counts the rows in the footers of all output files, so that its time grows with their number.
+    Without a manifest and a day, closed dates are taken from their summaries.
 
     Args:
         dst: DST of `compact`, the place of its state, or a settings file.
         manifest_id: Verify this manifest alone.
         date: Verify the manifests of this day alone: `yyyy-mm-dd` or a `datetime.date`. Not with a manifest.
-        deep: Also read the inputs again and compare every value. Slow.
+        deep: Also read the inputs again and compare every value, those of closed dates included. Slow.
+        closed: Also verify closed dates again, by their records.
         progress: Called as each manifest was verified.
 
     Returns:
@@ -131,12 +137,18 @@ def verify(
     settings, day = settings_of(dst), day_of(date)
     display = ProgressDisplay(progress)
     return VerifyResult.of(
-        verify_report(settings, display.step, manifest_id=manifest_id, day=day, deep=deep),
+        verify_report(settings, display.step, manifest_id=manifest_id, day=day, deep=deep, closed=closed),
     )
 
 
 def verify_report(
-    settings: Settings, step: StepDisplay, *, manifest_id: str | None, day: str | None, deep: bool
+    settings: Settings,
+    step: StepDisplay,
+    *,
+    manifest_id: str | None,
+    day: str | None,
+    deep: bool,
+    closed: bool = False,
 ) -> VerifyReport:
     """Verify one manifest, one day, or everything.
 
@@ -146,6 +158,7 @@ def verify_report(
         manifest_id: The manifest.
         day: As `yyyy-mm-dd`.
         deep: Whether to compare every value.
+        closed: Whether to read the records of closed dates, too.
 
     Raises:
         SettingsError: A manifest and a day are given, or what is no id of a manifest.
@@ -160,7 +173,7 @@ def verify_report(
         verifier = app.verifier(deep=deep, on_manifest=counter(show))
         if manifest_id is not None:
             return verifier.verify_manifest(_found(app, manifest_id))
-        return verifier.verify_date(day) if day is not None else verifier.verify_all()
+        return verifier.verify_date(day) if day is not None else verifier.verify_all(closed=closed)
 
 
 def _found(app: App, manifest_id: str) -> ManifestKey:

@@ -34,6 +34,7 @@ GROUPS = {
         "plan": "Write manifests for the files below PREFIX that are in none.",
         "doctor": "Check settings, machine, AWS and every place.",
         "clean": "Delete expired archives, staging and checkpoints.",
+        "close": "Verify dates that have been quiet, and write a summary of each.",
     },
     "AWS": {
         "control": "Run one control-plane check now.",

@@ -6,6 +6,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("compactor clean --archive-days 30", "Delete archived manifests after 30 days."),
         ("compactor clean --checkpoints", "Delete the checkpoints of all stopped runs."),
     ),
+    "close": (
+        ("compactor close", "Close what has been quiet for retention.close_after_days."),
+        ("compactor close rows", "Close dates of the folder rows."),
+        ("compactor close --json", "Give the result to a program."),
+    ),
     "compact": (
         ("compactor compact logs rows", "Turn the NDJSON below logs into Parquet below rows."),
         ("compactor compact logs rows --dry-run", "Show what it would do, and write nothing."),

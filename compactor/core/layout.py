@@ -36,6 +36,8 @@ _OUTCOME_NAME = re.compile(f"outcome{_GENERATION}")
 _DONE_NAME = re.compile(f"done{_GENERATION}")
 _PART = re.compile(r"-(?P<part>\d{5,})(?:\.[a-z0-9]+)?\.parquet\Z")
 _REDRIVE_NAME = re.compile(r"redrive-(?P<number>[1-9]\d{0,8})\.json")
+_SUMMARY_NAME = re.compile(r"(?P<place>\d{8,})\.summary")
+_WHOLE_DATE = "_all-"  # no id begins so
 _ID_MAX_CHARACTERS = 160  # leaves room for the suffixes of redriven and refused manifests
 
 
@@ -359,6 +361,54 @@ class Layout:
     def staging_of(self, manifest_id: str) -> str:
         """The folder of all attempts of one manifest."""
         return f"{self.staging_folder}{manifest_id}/"
+
+    @property
+    def unsummarised_folder(self) -> str:
+        """The folder of marks of manifests that are on record and in no summary, in a folder for each date."""
+        return f"{folder(self.state)}unsummarised/"
+
+    def unsummarised(self, key: ManifestKey, generation: int = 1) -> str:
+        """A mark that exists while a generation of a manifest is done and in no summary of its date."""
+        return f"{self.unsummarised_folder}{key.date}/{key.id}{_of_generation('~', generation)}.json"
+
+    def unsummarised_date(self, date: str, run_id: str) -> str:
+        """A mark of a date whose manifests have no marks of their own: all of its records have to be read."""
+        return f"{self.unsummarised_folder}{date}/{_WHOLE_DATE}{run_id}.json"
+
+    def unsummarised_mark(self, uri: str) -> tuple[ManifestKey, int] | None:
+        """The key and the generation that a mark is of; no id in the key for a whole date; None for anything else."""
+        date, _, name = uri.removeprefix(self.unsummarised_folder).partition("/")
+        stem, _, generation = name.removesuffix(".json").partition("~")
+        if not is_date(date) or stem == name:
+            return None
+        if stem.startswith(_WHOLE_DATE):
+            return ManifestKey(date, ""), 0
+        is_one = MANIFEST_ID.fullmatch(stem) and (not generation or generation.isdecimal())
+        return (ManifestKey(date, stem), int(generation or 1)) if is_one else None
+
+    @property
+    def closed_folder(self) -> str:
+        """The folder of the log of closed dates."""
+        return f"{folder(self.state)}closed/"
+
+    def summary(self, place: int) -> str:
+        """One summary in the log of closed dates, by its place from 1."""
+        return f"{self.closed_folder}{place:08d}.summary"
+
+    def summary_place(self, uri: str) -> int | None:
+        """The place of a summary in the log; None for anything else."""
+        found = _SUMMARY_NAME.fullmatch(base_name(uri))
+        return int(found["place"]) if found else None
+
+    @property
+    def closing_begun(self) -> str:
+        """Exists once every manifest on record is open, marked or summarised, so that summaries may be believed."""
+        return f"{folder(self.state)}closing.json"
+
+    @property
+    def closed_totals(self) -> str:
+        """What the summaries add up to. A cache."""
+        return f"{folder(self.state)}closed.json"
 
     @property
     def schemas_folder(self) -> str:

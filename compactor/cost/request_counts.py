@@ -30,7 +30,7 @@ def of_manifest(staged: int) -> Requests:
     The first attempt succeeds, and one read finds the whole footer of each staged file, of rows or of rejects.
     """
     stats, reads, footers, copies = 4 + staged, 3, staged, 1 + staged
-    records, listings, summaries = 6, 3, 1
+    records, listings, summaries = 7, 3, 1
     # Before it copies, boto3 asks for the size of the source.
     return Requests(gets=stats + reads + footers + copies, puts=records + listings + summaries + copies)
 

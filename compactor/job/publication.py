@@ -113,8 +113,12 @@ class Publisher:
             self.state.store.put(target, accepted.manifest.to_json())
 
     def clean_up(self, accepted: Accepted, outcome: Commit | DeadLetter) -> None:
-        """Delete staging, move the manifest out of the watched prefix, and delete its open marker."""
+        """Mark it as unsummarised, delete staging, move it out of the watched prefix, and delete its open marker.
+
+        The mark comes first: a manifest that is neither open nor in the watched prefix is found by it alone.
+        """
         manifest_id = outcome.manifest_id
+        self.state.ledger.mark_unsummarised(outcome.key, outcome.generation)
         self._delete_staging(manifest_id, upto=outcome.generation)
         self.on_crash_point(CrashPoint.UNSTAGED, manifest_id)
         if isinstance(outcome, Commit):

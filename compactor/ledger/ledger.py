@@ -171,6 +171,11 @@ class Ledger:
         """Remove a manifest from the index of open ones. A rebuild of a later generation stays in it."""
         self._store.delete([self._layout.open_marker(manifest_id, each + 1) for each in range(generation)])
 
+    def mark_unsummarised(self, key: ManifestKey, generation: int = 1) -> None:
+        """Mark a manifest that is done, so that the next summary of its date takes it in. Call it before `close`."""
+        marker = OpenMarker(manifest_id=key.id, date=key.date)
+        self._store.create(self._layout.unsummarised(key, generation), _json(marker))
+
     def open_ids(self) -> Iterator[str]:
         """The ids of all open manifests: begun and not done, each once."""
         return iter(dict.fromkeys(manifest_id for manifest_id, _ in self.opened()))

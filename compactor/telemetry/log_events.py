@@ -10,6 +10,7 @@ Level = Literal["debug", "info", "warning", "error"]
 EventName = Literal[
     "batch.finished",
     "checkpoints.kept",
+    "closing.failed",
     "columns.nearly_full",
     "columns.refused",
     "command.failed",
@@ -21,6 +22,8 @@ EventName = Literal[
     "control.other_job",
     "control.runs_already",
     "control.source_unknown",
+    "date.not_closed",
+    "date.summarised",
     "files.held",
     "files.misdated",
     "files.unrouted",
@@ -239,6 +242,25 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "the daily clean-up failed; the job retries",
         {"error": _ERROR},
         "if it fails for days, fix what the error names; `compactor clean`",
+    ),
+    "closing.failed": _warning(
+        "the job could not close dates; it tries again the next day",
+        {"error": _ERROR},
+        "if it fails for days, fix what the error names; `compactor close`",
+    ),
+    "date.not_closed": _warning(
+        "something of a date does not add up, so it stays open",
+        {"date": "date of the data", "why": "what is wrong, in words"},
+        "`compactor verify --date` names it",
+    ),
+    "date.summarised": _info(
+        "a date was closed, or got an addition to its summary",
+        {
+            "date": "date of the data",
+            "number": "1 if this closed it, else that of the addition",
+            "manifests": "manifests in the summary",
+            "summary_place": "place of the summary in the log of closed dates",
+        },
     ),
     "table.updated": _info(
         "the table of the catalog got new columns",

@@ -24,6 +24,7 @@ from compactor.job.intake import Intake
 from compactor.job.publication import Publisher
 from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
+from compactor.job.retention.daily_closing import DailyClosing
 from compactor.job.retries import Retries
 from compactor.job.self_test import SelfTest
 from compactor.job.service import ManifestSource, Service
@@ -226,7 +227,12 @@ class App(EngineComponents):
             state=self.state,
             runner=runner,
             recovery=Recovery(self.state, self.runs, self.cleaner),
-            retention=DailyRetention(self.state, self.cleaner, archive_days=self.settings.retention.archive_days),
+            retention=DailyRetention(
+                self.state,
+                self.cleaner,
+                archive_days=self.settings.retention.archive_days,
+                then=DailyClosing(self.close_quiet_dates).start,
+            ),
             source=source,
             runs=self.runs,
             heartbeat=self.heartbeat,

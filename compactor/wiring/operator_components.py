@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from compactor import __version__
 from compactor.core.crash_points import OnRedriveCrashPoint, ignore_redrive_crash_point
 from compactor.core.errors import ObjectNotFound, SettingsError
 from compactor.core.layout import is_s3
@@ -23,6 +25,7 @@ from compactor.wiring.engine_choice import engine_of
 # Each command needs one of these, and a short command would wait for all of them to load.
 # ruff: noqa: PLC0415
 if TYPE_CHECKING:
+    from compactor.ops.closing.closer import Closer
     from compactor.ops.rebuild.scan import RebuildScanner
     from compactor.ops.redrive.redrive_log import RedriveLog
     from compactor.ops.redrive.redriver import Redriver
@@ -136,6 +139,25 @@ class OperatorComponents(Components):
         from compactor.ops.verify.verifier import Verifier
 
         return Verifier(state=self.state, registry=self.registry, deep=deep, on_manifest=on_manifest)
+
+    def closer(self, on_date: Callable[[str], None] = lambda _: None) -> "Closer":
+        """Make what closes dates."""
+        from compactor.ops.closing.closer import Closer
+
+        return Closer(
+            state=self.state,
+            runs=self.runs,
+            verifier=self.verifier(),
+            close_after=timedelta(days=self.settings.retention.close_after_days),
+            release=__version__,
+            on_date=on_date,
+        )
+
+    def close_quiet_dates(self) -> None:
+        """Close what has been quiet, if an operator has closed dates here before."""
+        closer = self.closer()
+        if closer.has_begun():
+            closer.close()
 
     def rebuild_scanner(self) -> "RebuildScanner":
         """Make what finds the manifests to rebuild."""

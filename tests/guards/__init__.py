@@ -1,6 +1,7 @@
 """The guards that keep the promises: the code that is each one, the same code without it, and who must notice."""
 
 from tests.guards.building import BUILDING, CLAIMS
+from tests.guards.closing import CLOSING
 from tests.guards.control import CONTROL
 from tests.guards.deployments import DEPLOYMENTS
 from tests.guards.doctor import DOCTOR
@@ -37,6 +38,7 @@ GUARDS = (
     *LINKS,
     *REBUILDING,
     *FOLDERS,
+    *CLOSING,
     *DEPLOYMENTS,
     *INVENTORIES,
     *STREAMS,

@@ -7,6 +7,7 @@ from pydantic import TypeAdapter
 
 from compactor.control.gathering import BreakerClosed, StartsRefused
 from compactor.control.notices import Told
+from compactor.core.closed_dates import ClosedDate, ClosedTotals, ClosingBegun
 from compactor.core.formats import FORMATS
 from compactor.core.manifest import Manifest
 from compactor.core.records import (
@@ -36,6 +37,9 @@ MODELS: Mapping[str, Any] = {
             AttemptsFolded,
             BreakerClosed,
             ClaimsEntry,
+            ClosedDate,
+            ClosedTotals,
+            ClosingBegun,
             Done,
             LastCleaning,
             Manifest,

@@ -1,5 +1,6 @@
 """Deletes what has expired once a day beside the work of a run, a little at a time."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from compactor.core.errors import CompactorError, ObjectNotFound
@@ -28,12 +29,16 @@ class DailyRetention:
         state: Where that object is.
         cleaner: Deletes what has expired.
         archive_days: Age from which archived manifests and redriven inputs may go.
+        then: Called when it has finished.
     """
 
-    def __init__(self, state: State, cleaner: Cleaner, *, archive_days: float) -> None:
+    def __init__(
+        self, state: State, cleaner: Cleaner, *, archive_days: float, then: Callable[[], None] = lambda: None
+    ) -> None:
         self._state = state
         self._cleaner = cleaner
         self._archive_days = archive_days
+        self._then = then
         self._next_check = state.clock.now() + timedelta(seconds=CHECK_SECONDS)
         self._unfinished: CleaningReport | None = None
 
@@ -66,6 +71,7 @@ class DailyRetention:
             removed_bytes=report.removed_bytes,
             kept=dict(report.kept),
         )
+        self._then()
 
     def _is_due(self, now: datetime) -> bool:
         try:

@@ -1,6 +1,6 @@
 """A quarantined version of a file, as every command shows it, and whether it is settled."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -10,7 +10,8 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import NEEDS_OPERATOR, Commit, FileStatus
 from compactor.ledger.state import State
-from compactor.ops.redrive.later_rows import KnownRows, Version, later_rows
+from compactor.ledger.unsummarised import Unsummarised, summarised_since, unsummarised_if_readable
+from compactor.ops.redrive.later_rows import CLOCKS_APART, KnownRows, Version, later_rows
 from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 
 
@@ -71,6 +72,19 @@ def settled(
         return checked
     found = later_rows(state, [_version(each) for each in left], keys, known)
     return [each if each.is_settled else replace(each, settled_by=found.get(_version(each), "")) for each in checked]
+
+
+def settled_among_all(state: State, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:
+    """Quarantined files, with what settled each, whatever manifest that is; see `settled`."""
+    found = unsummarised_if_readable(state) if files else None
+    return settled(state, files, None if found is None else later_keys(state, found, files))
+
+
+def later_keys(state: State, found: Unsummarised, files: Sequence[QuarantinedFile]) -> Iterator[ManifestKey]:
+    """The manifests that may have rows of later versions of some files: those in no summary, and newer members."""
+    yield from found.keys
+    if files:
+        yield from summarised_since(state, found.totals, min(each.started_at for each in files) - CLOCKS_APART)
 
 
 def _version(file: QuarantinedFile) -> Version:

@@ -10,6 +10,7 @@ from typing import Literal
 from compactor.core.layout import redrive_number, redriven_id, root_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Redrive
+from compactor.ledger.closed_dates import ClosedDates
 from compactor.ledger.state import State
 
 Fate = Literal["accepted", "waiting", "unwritten", "revoked"]
@@ -73,7 +74,11 @@ class RedriveLog:
     def record(self, root: ManifestKey, redrive: Redrive) -> bool:
         """Put a redrive on record, and so into effect; False if another one has its number."""
         uri = self.state.layout.redrive(root, redrive.number)
-        return self.state.store.create(uri, redrive.model_dump_json().encode())
+        dates = ClosedDates(self.state.store, self.state.layout)
+        dates.mark_date(root.date, self.state.ledger.run_id)  # a closed date has a record more now
+        is_new = self.state.store.create(uri, redrive.model_dump_json().encode())
+        dates.mark_date(root.date, self.state.ledger.run_id)  # a closing may have taken the mark in between
+        return is_new
 
     def deliver(self, redrive: Redrive) -> None:
         """Write the manifest of a redrive on record, with the same bytes each time."""

@@ -10,7 +10,8 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter, Redrive
 from compactor.ledger.state import State
-from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled
+from compactor.ledger.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
+from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled_among_all
 from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import NOTHING_QUARANTINED, Scope, files_left, left_of, nothing_because
@@ -58,7 +59,7 @@ def find_redrivable(state: State, scope: Scope) -> ScanResult:
 
 def _leave_out_settled(state: State, scan: ScanResult) -> None:
     """Leave out quarantined files of which a later version has rows."""
-    files = settled(state, [file for source in scan.sources for file in source.files])
+    files = settled_among_all(state, [file for source in scan.sources for file in source.files])
     done: dict[str, set[str]] = {}
     for file in filter(lambda file: file.settled_by, files):
         done.setdefault(file.manifest_id, set()).add(file.uri)
@@ -74,12 +75,26 @@ def _named(state: State, scope: Scope) -> Iterator[tuple[str | None, str]]:
     """The manifests that a scope may cover: date, if it is known, and id."""
     if scope.manifest_ids:
         yield from ((None, manifest_id) for manifest_id in dict.fromkeys(scope.manifest_ids))
-    elif scope.kind == "manifests":
+        return
+    found = unsummarised_if_readable(state) if scope.date is None else None
+    if scope.kind == "manifests":
+        left = None if found is None else {each.manifest_id for each in found.totals.letters}
+        fresh = set() if found is None else {key.id for key in found.keys}
         for info in state.store.list(state.layout.failed_folder):
-            if info.uri.endswith(_REASON_SUFFIX):
-                yield None, base_name(info.uri).removesuffix(_REASON_SUFFIX)
+            manifest_id = base_name(info.uri).removesuffix(_REASON_SUFFIX)
+            if info.uri.endswith(_REASON_SUFFIX) and (left is None or manifest_id in left or manifest_id in fresh):
+                yield None, manifest_id
     else:
-        yield from state.ledger.manifests(scope.date)
+        yield from state.ledger.manifests(scope.date) if found is None else _with_things(state, scope, found)
+
+
+def _with_things(state: State, scope: Scope, found: Unsummarised) -> list[ManifestKey]:
+    """The manifests that may have quarantined files or rejected lines: those that summaries name, and all others."""
+    if scope.kind == "files":
+        keys = {ManifestKey(each.date, each.manifest_id) for each in found.totals.quarantined}
+    else:
+        keys = set(members_with_rejects(state, found.totals))
+    return sorted({*keys, *found.keys}, key=lambda key: f"{key.date}/{key.id}/")
 
 
 def _found(state: State, scope: Scope, named: tuple[str | None, str]) -> Source | Refused | None:

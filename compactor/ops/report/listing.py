@@ -8,6 +8,7 @@ from compactor.core.layout import base_name, redrive_number
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
+from compactor.ledger.unsummarised import dates_of_records
 from compactor.ops.report.facts import CLOCK_TOLERANCE_SECONDS
 from compactor.ops.report.period import Period
 
@@ -21,9 +22,9 @@ Listed = tuple[ManifestKey, datetime]
 def finished_in(state: State, period: Period, counts: Counter[str]) -> Iterator[Listed]:
     """The manifests whose last record was written in a period, or near enough for clocks to differ.
 
-    The ledger is filed by the date of the data, which says nothing about the time of the work, so all of it is listed:
-    one request for a thousand records, several dates at a time. Adds to `counts` what needs no read: redrives, and
-    attempts that failed without an outcome.
+    The ledger is filed by the date of the data, which says nothing about the time of the work, so all of it is listed,
+    except the closed dates without a record of the period: one request for a thousand records, several dates at a time.
+    Adds to `counts` what needs no read: redrives, and attempts that failed without an outcome.
     """
     near = period.widened(CLOCK_TOLERANCE_SECONDS)
 
@@ -38,6 +39,7 @@ def finished_in(state: State, period: Period, counts: Counter[str]) -> Iterator[
                 counted["redrives"] += redrive_number(name) is not None
         return found, counted
 
-    for found, counted in map_ordered(listed, state.ledger.dates(), threads=DAYS_AT_ONCE):
+    dates = dates_of_records(state, near.since, near.until)
+    for found, counted in map_ordered(listed, dates, threads=DAYS_AT_ONCE):
         counts.update(counted)
         yield from found

@@ -7,7 +7,7 @@ from itertools import chain, islice
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
-from compactor.ops.redrive.quarantined_file import QuarantinedFile, settled
+from compactor.ops.redrive.quarantined_file import QuarantinedFile, settled_among_all
 from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from compactor.ops.report.figures import DeadLetterLine
 
@@ -29,4 +29,4 @@ def checked_letters(letters: Iterable[DeadLetterLine], redrive_log: RedriveLog) 
 
 def checked_files(state: State, manifests: Iterable[Sequence[QuarantinedFile]]) -> tuple[QuarantinedFile, ...]:
     """The first `SHOWN_FILES` quarantined files of some manifests, with what settled each."""
-    return tuple(settled(state, list(islice(chain.from_iterable(manifests), SHOWN_FILES))))
+    return tuple(settled_among_all(state, list(islice(chain.from_iterable(manifests), SHOWN_FILES))))

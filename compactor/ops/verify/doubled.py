@@ -14,6 +14,7 @@ from itertools import groupby
 from types import TracebackType
 from typing import IO, Self
 
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import canonical
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
@@ -69,7 +70,7 @@ class DoubledFiles:
         """Add the files of a commit that have rows."""
         place = self._keys.tell()
         self._keys.write(f"{commit.date}/{commit.manifest_id}\n".encode())
-        self._entries += [_ENTRY.pack(digest, place) for file in commit.files if (digest := _digest(file))]
+        self._entries += [_ENTRY.pack(digest, place) for file in commit.files if (digest := version_digest(file))]
         if len(self._entries) >= RUN_ENTRIES:
             start = self._file.tell()
             self._file.writelines(sorted(self._entries))
@@ -107,14 +108,32 @@ class DoubledFiles:
         pair, first, second = found
         commit = self._state.ledger.outcome(first)
         files = commit.files if isinstance(commit, Commit) else ()
-        uri = next((file.uri for file in files if _digest(file) == pair.digest), "")
-        more = f", and {pair.files - 1} more files of both" if pair.files > 1 else ""
-        return Discrepancy(
-            second.id, uri, "the rows of each file version once", f"compacted by manifest {first.id} as well{more}"
-        )
+        uri = next((file.uri for file in files if version_digest(file) == pair.digest), "")
+        return _doubled(first, second, uri, pair.files)
 
 
-def _digest(file: FileReport) -> bytes:
+def doubled_versions(state: State, first: ManifestKey, second: ManifestKey) -> Discrepancy | None:
+    """What two manifests have compacted both; None if that is nothing."""
+    files: list[dict[bytes, str]] = []
+    for key in (first, second):
+        try:
+            outcome = state.ledger.outcome(key)
+        except (ObjectNotFound, RecordUnreadable):  # reported with the manifest of that record
+            return None
+        reports = outcome.files if isinstance(outcome, Commit) else []
+        files.append({digest: file.uri for file in reports if (digest := version_digest(file))})
+    common = files[0].keys() & files[1].keys()
+    return _doubled(first, second, files[0][min(common)], len(common)) if common else None
+
+
+def _doubled(first: ManifestKey, second: ManifestKey, uri: str, files: int) -> Discrepancy:
+    more = f", and {files - 1} more files of both" if files > 1 else ""
+    return Discrepancy(
+        second.id, uri, "the rows of each file version once", f"compacted by manifest {first.id} as well{more}"
+    )
+
+
+def version_digest(file: FileReport) -> bytes:
     """The digest of a file version that has rows; empty for any other file."""
     if file.status is not FileStatus.COMPACTED or not file.etag:
         return b""

@@ -66,7 +66,7 @@ def _verified(state: State, key: ManifestKey, names: Collection[str]) -> RecordF
         kind = _kind(name)
         if kind is not None:
             _record(state, manifest_id, folder + name, kind, faults)
-    generation = max(newest_generation(names) or 1, *(done_generation(name) or 1 for name in names))
+    generation = max([newest_generation(names) or 1, *(done_generation(name) or 1 for name in names)])
     uri = state.layout.outcome(key, generation)
     if base_name(uri) in names:
         found.outcome = _read(manifest_id, uri, lambda: state.ledger.outcome_of(key, generation), faults)
@@ -76,7 +76,7 @@ def _verified(state: State, key: ManifestKey, names: Collection[str]) -> RecordF
         faults.append(Discrepancy(manifest_id, uri, "the outcome of a manifest that is done", "no such record"))
     if found.outcome is not None:
         faults += _outcome_faults(state, key, found.outcome, accepted, names)
-        found.is_redriven = isinstance(found.outcome, DeadLetter) and _is_redriven(state, found.outcome.manifest_id)
+        found.is_redriven = isinstance(found.outcome, DeadLetter) and is_redriven(state, found.outcome.manifest_id)
     if not found.is_done and not _is_open(state, key, accepted, generation):
         missing = state.layout.done(key, generation) if found.outcome else uri
         expected = "a record, or a manifest that is open or waiting"
@@ -117,7 +117,8 @@ def _outcome_faults(
             yield Discrepancy(key.id, uri, f"the {len(named)} files of the manifest", found)
 
 
-def _is_redriven(state: State, manifest_id: str) -> bool:
+def is_redriven(state: State, manifest_id: str) -> bool:
+    """Return whether a dead letter was redriven; False if that cannot be read."""
     try:
         return was_redriven(manifest_id, RedriveLog(state=state).entries_about(manifest_id))
     except (ObjectNotFound, RecordUnreadable):  # reported with the manifest of that record

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from compactor.core.closed_dates import ManifestSums
 from compactor.core.records import Commit, DeadLetter
 from compactor.core.totals import totals_of, without_zeros
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files
@@ -38,6 +39,7 @@ class VerifyReport:
     manifests: int = 0  # committed manifests
     dead_letters: int = 0  # manifests that are dead letters
     unfinished: int = 0  # manifests on record that are not done yet
+    closed_dates: int = 0  # dates of which the summary was read in place of the records
     files: int = 0  # input files of the committed manifests
     files_by_status: Counter[str] = field(default_factory=Counter)  # the same, by their status
     lines: int = 0
@@ -99,9 +101,34 @@ class VerifyReport:
         self.output_files += len(commit.outputs)
         self.output_bytes += sum(output.size_bytes for output in commit.outputs)
 
+    @property
+    def sums(self) -> ManifestSums:
+        """The figures that are sums over manifests."""
+        return ManifestSums.model_validate({name: getattr(self, name) for name in ManifestSums.model_fields})
+
+    def add_sums(self, sums: ManifestSums) -> None:
+        """Add the figures of many manifests."""
+        for name in ManifestSums.model_fields:
+            known, more = getattr(self, name), getattr(sums, name)
+            if isinstance(known, Counter):
+                known.update(more)
+                setattr(self, name, without_zeros(known))
+            else:
+                setattr(self, name, known + more)
+
     def add_dead_letter(self, letter: DeadLetter, *, redriven: bool) -> None:
         """Add a dead letter."""
         self.dead_letters += 1
         self.dead_letter_manifests.append(
             DeadLetterManifest(letter.manifest_id, letter.reason, letter.message, redriven)
         )
+
+
+def sums_of(outcome: Commit | DeadLetter) -> ManifestSums:
+    """The figures of one manifest among all others."""
+    report = VerifyReport()
+    if isinstance(outcome, Commit):
+        report.add_commit(outcome, with_source=True)
+    else:
+        report.add_dead_letter(outcome, redriven=False)
+    return report.sums

@@ -2,25 +2,29 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
-from compactor.core.errors import OperatorError, StoreUnavailable
+from compactor.core.errors import OperatorError, RecordUnreadable, StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
-from compactor.ops.redrive.quarantined_file import settled
+from compactor.ledger.unsummarised import Unsummarised, read_unsummarised
+from compactor.ops.redrive.quarantined_file import QuarantinedFile, later_keys, settled
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
 from compactor.ops.verify.contents import DeepVerifier
 from compactor.ops.verify.doubled import DoubledFiles
 from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted, lost_of_archived, verify_records
 from compactor.ops.verify.report import Discrepancy, VerifyReport
+from compactor.ops.verify.summaries import summarised_report
 from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
 from compactor.schema.registry import SchemaRegistry
 
 _SHOWN_CHARACTERS = 500
 
 OnManifest = Callable[[], None]  # called after each manifest that was verified
+OnFound = Callable[[ManifestKey, Commit | DeadLetter], object]
+LaterKeys = Callable[[Sequence[QuarantinedFile]], Iterable[ManifestKey] | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +54,58 @@ class Verifier:
         report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder_of(date))
         return report
 
-    def verify_all(self) -> VerifyReport:
+    def verify_all(self, *, closed: bool = False) -> VerifyReport:
+        """Verify everything. Of closed dates the summaries are believed, unless `closed` asks for their records, too.
+
+        To compare values, the records of all dates are read.
+        """
+        if self.deep or closed:
+            return self._verify_records()
+        try:
+            found = read_unsummarised(self.state)
+        except RecordUnreadable as exc:
+            report = self._verify_records()
+            expected = "summaries of closed dates that can be read"
+            report.discrepancies.append(Discrepancy("", self.state.layout.closed_folder, expected, str(exc)))
+            return report
+        return self._verify_records() if found is None else self._verify_unsummarised(found)
+
+    def _verify_unsummarised(self, found: Unsummarised) -> VerifyReport:
+        """Verify what is in no summary, and add the summaries."""
+        report = summarised_report(self.state, found)
+        self._add_manifests(report, found.keys, later_keys=partial(later_keys, self.state, found))
+        for date in found.open_dates:
+            self._add_folders(report, date)
+        for key in found.keys:
+            if key.date in found.totals.dates:
+                report.discrepancies += surplus_of_manifest(self.state, key)
+        return report
+
+    def _add_folders(self, report: VerifyReport, date: str) -> None:
+        report.discrepancies += surplus_of_date(self.state, date)
+        report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder_of(date))
+
+    def verify_for_summary(
+        self, date: str | None, keys: Sequence[ManifestKey], later_keys: LaterKeys, on_found: OnFound
+    ) -> VerifyReport:
+        """Verify manifests that go into a summary, except that no file version of theirs is compacted twice.
+
+        Args:
+            date: The date, if it is to be closed: its folders are searched, too.
+            keys: The manifests; those of a closed date are searched for surplus files one by one.
+            later_keys: Gives the manifests that may have rows of later versions of quarantined files.
+            on_found: Called with the outcome of each that is done.
+        """
+        report = VerifyReport()
+        self._add_manifests(report, keys, later_keys=later_keys, on_found=on_found, with_doubled=False)
+        if date is not None:
+            self._add_folders(report, date)
+        else:
+            for key in keys:
+                report.discrepancies += surplus_of_manifest(self.state, key)
+        return report
+
+    def _verify_records(self) -> VerifyReport:
         """Verify all manifests and all folders, and that no accepted manifest was forgotten."""
         report = self._verified_manifests(self.state.ledger.manifests())
         report.discrepancies += surplus_everywhere(self.state)
@@ -73,18 +128,37 @@ class Verifier:
         manifest its own lines count.
         """
         report = VerifyReport()
+        self._add_manifests(report, manifests, with_sources=with_sources)
+        return report
+
+    def _add_manifests(
+        self,
+        report: VerifyReport,
+        manifests: Iterable[ManifestKey],
+        *,
+        with_sources: bool = True,
+        later_keys: LaterKeys = lambda _: None,
+        on_found: OnFound = lambda *_: None,
+        with_doubled: bool = True,
+    ) -> None:
+        """Verify manifests, and add them to a report.
+
+        `later_keys` gives the manifests that may have rows of later versions of quarantined files; None for all.
+        """
+        known, report.quarantined_files = report.quarantined_files, []
         with DoubledFiles(self.state) as doubled:
             for key, records, files in map_ordered(self._verified, manifests):
                 self._add(report, records, files, with_source=with_sources)
                 # An outcome in the wrong place is a discrepancy by itself.
-                if isinstance(records.outcome, Commit) and records.outcome.key == key:
+                if with_doubled and isinstance(records.outcome, Commit) and records.outcome.key == key:
                     doubled.add(records.outcome)
+                if records.outcome is not None and records.is_done:
+                    on_found(key, records.outcome)
                 if self.on_manifest is not None:
                     self.on_manifest()
             report.discrepancies += doubled.found()
-        found = settled(self.state, report.quarantined_files)
-        report.quarantined_files = [replace(each, redriven=bool(each.redriven)) for each in found]
-        return report
+        found = settled(self.state, report.quarantined_files, later_keys(report.quarantined_files))
+        report.quarantined_files = [*known, *(replace(each, redriven=bool(each.redriven)) for each in found)]
 
     def _verified(self, key: ManifestKey) -> tuple[ManifestKey, RecordFindings, CommitFindings]:
         """What is found about a manifest, apart from its values."""

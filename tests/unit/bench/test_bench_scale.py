@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bench import scale_days
 from bench.scale import LEDGER_MEASURES, main
+from bench.scale_days_probe import COMMANDS
 from bench.scale_ledger import FIRST_DAY, write_decided, write_finished
 from bench.scale_probe import settings_at
 from bench.scale_table import Measure, make_rows, plain, verdicts
@@ -86,3 +88,18 @@ def test_what_is_not_flat_is_said(cost: float, flat: bool):
         if flat
         else ["NOT FLAT: the first costs 1.21 times as much; expected 1.2 at most"]
     )
+
+
+def test_a_state_of_closed_dates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the dates and sums that it should have; each command works on it; a command that is not flat is named."""
+    monkeypatch.setattr(scale_days, "MANIFESTS", 3)
+    monkeypatch.setattr(scale_days, "_OPEN_MANIFESTS", 2)
+    scale_days._make(tmp_path, 4)
+    app = App(settings_at(tmp_path))
+    report = app.verifier().verify_all()
+    assert (report.closed_dates, report.manifests) == (4, 4 * 3 + 2)
+    for command in COMMANDS.values():
+        command(App(settings_at(tmp_path)))
+    flat, steep = ({"calls": calls, "seconds": 1.0, "bytes": 1.0} for calls in (100.0, 121.0))
+    [line] = scale_days._table({"verify": {1: flat, 30: flat, 400: steep}})
+    assert line.endswith("NOT FLAT: calls")

@@ -1,6 +1,8 @@
 """Promises of plan, status, verify, trace and clean: their text, their JSON and their exit codes."""
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -378,3 +380,20 @@ def test_verify_names_both_manifests_of_a_doubled_file(workspace: Workspace) -> 
     assert shown.exit_code == 3
     assert first in shown.stdout
     assert "by-hand" in shown.stdout
+
+
+def test_close(workspace: Workspace) -> None:
+    """A date is closed when it is quiet; then `verify` says so, and by the records it says the same."""
+    workspace.plan()
+    workspace.compact()
+    left = workspace.call("close")
+    assert (left.exit_code, left.stdout.splitlines()[:2]) == (0, ["Closed 0 dates", "Left open: 1"])
+    assert "it can be closed in 2 d" in left.stdout or "it can be closed in 1 d 23 h" in left.stdout
+    long_ago = time.time() - 49 * 3600
+    for file in (workspace.root / "s").rglob("*.json"):
+        os.utime(file, (long_ago, long_ago))
+    closed = workspace.call("close")
+    assert (closed.exit_code, closed.stdout) == (0, f"Closed 1 date\n  {DAY}: 1 manifest, 2 files\n")
+    assert "closed dates   1, by their summaries" in workspace.call("verify").stdout
+    by_summary, by_records = (workspace.json("verify", *options)[0] for options in ((), ("--closed",)))
+    assert by_summary == {**by_records, "closed_dates": 1}

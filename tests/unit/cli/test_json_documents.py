@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -34,6 +35,7 @@ from compactor.control.actions import Action, ActionKind
 from compactor.control.plane import Check
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Refusals, Snapshot
+from compactor.core.exit_codes import ExitCode
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import FileReport, FileStatus
@@ -239,6 +241,23 @@ def cleanings(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     return [workspace.json("clean", "--archive-days", "0", "--dry-run")[0]]
 
 
+def closings(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
+    """A date that is too new, one that is quiet, and one that does not add up."""
+    workspace.plan()
+    workspace.compact()
+    found = [workspace.json("close")[0]]
+    hour_ago = time.time() - 49 * 3600
+    for file in (workspace.root / "s").rglob("*.json"):
+        os.utime(file, (hour_ago, hour_ago))
+    [lost] = (workspace.root / "o").rglob("*.parquet")
+    data = lost.read_bytes()
+    lost.unlink()
+    document, code = workspace.json("close")
+    assert (code, document["needs_operator"]) == (ExitCode.NEEDS_OPERATOR, True)
+    lost.write_bytes(data)
+    return [*found, document, workspace.json("close")[0]]
+
+
 def costs(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     result = CliRunner().invoke(command, ["cost", "--json"], env={"COMPACTOR_CONFIG": None})
     bench = workspace.root / "bench.json"
@@ -422,6 +441,7 @@ COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {
     "redrive": redrives,
     "schema": schemas,
     "clean": cleanings,
+    "close": closings,
     "cost": costs,
     "control": looks,
     "stop": stops,

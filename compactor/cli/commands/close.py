@@ -1,0 +1,69 @@
+"""`compactor close`: sums up dates that are finished, so that their records need not be read again."""
+
+import click
+
+from compactor.cli.destination import destination_argument
+from compactor.cli.failures import ExitCode
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.output import print_json, shallow
+from compactor.cli.ui.terminal import echo
+from compactor.cli.ui.waiting import waiting
+from compactor.core.formatting import count
+from compactor.ops.closing.report import ClosingReport, Summarised
+from compactor.telemetry.logs import run_in_log
+from compactor.wiring.app import App
+
+SHOWN = 20  # of each list; --json shows all
+
+
+@click.command("close")
+@destination_argument
+@click.option("--recheck", is_flag=True, help="Read the ledger again, as after a job of an earlier release has worked.")
+@json_option
+@stream_option
+@body
+def close(invocation: Invocation, *, recheck: bool, as_json: bool) -> ExitCode:
+    """Verify dates that have been quiet, and write a summary of each.
+
+    A date is closed once it has no new record for retention.close_after_days, nothing of it is in work, and its
+    manifests are verified. From then on `verify` reads its summary in place of its records. A manifest that comes later
+    goes into an addition, the next summary of that date, and so does a rebuilt one. No summary ever changes.
+
+    The first call reads the whole ledger, and needs every job to be of this release.
+
+    Exit codes: 3 if something does not add up; that date stays open.
+    """
+    app = App(invocation.settings())
+    with run_in_log(app.run_id), waiting("closing dates") as show:
+        report = app.closer(lambda date: show(f"closing {date}")).close(every_date=recheck)
+    if as_json:
+        print_json({**shallow(report), "needs_operator": report.needs_operator})
+    else:
+        _show(report)
+    return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
+
+
+def _show(report: ClosingReport) -> None:
+    closed = [each for each in report.summarised if each.number == 1]
+    additions = [each for each in report.summarised if each.number > 1]
+    echo(f"Closed {count(len(closed), 'date')}" + (f"; {count(len(additions), 'addition')}" if additions else ""))
+    _list([_shown(each) for each in report.summarised])
+    if report.left_open:
+        echo(f"Left open: {len(report.left_open):,}")
+        _list([f"{each.date}: {each.why}" for each in report.left_open])
+    if report.discrepancies:
+        echo(f"Discrepancies: {len(report.discrepancies):,}")
+        found = [f"{each.where}: expected {each.expected}, found {each.found}" for each in report.discrepancies]
+        _list(found)
+
+
+def _shown(each: Summarised) -> str:
+    addition = f", addition {each.number - 1}" if each.number > 1 else ""
+    return f"{each.date}{addition}: {count(each.manifests, 'manifest')}, {count(each.files, 'file')}"
+
+
+def _list(lines: list[str]) -> None:
+    for line in lines[:SHOWN]:
+        echo(f"  {line}")
+    if len(lines) > SHOWN:
+        echo(f"  and {len(lines) - SHOWN:,} more; --json shows all")

@@ -1,0 +1,35 @@
+"""Closes dates beside the work of a run, after the daily clean-up."""
+
+import threading
+from collections.abc import Callable
+
+from compactor.telemetry.logs import log_event
+
+
+class DailyClosing:
+    """Closes dates in a thread of its own: to verify a day takes minutes, and nothing of the run waits for it.
+
+    Args:
+        close: Closes what has been quiet. It may end with the process at any point.
+    """
+
+    def __init__(self, close: Callable[[], None]) -> None:
+        self._close = close
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin, unless the closing of the day before is still at work."""
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._run, name="closing", daemon=True)
+            self._thread.start()
+
+    def wait(self) -> None:
+        """Wait for the end of the closing at work; for tests."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._close()
+        except Exception as exc:  # noqa: BLE001 - whatever it is, the dates stay open until the next day
+            log_event("closing.failed", error=exc)

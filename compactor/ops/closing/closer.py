@@ -1,0 +1,280 @@
+"""Closes dates that have been quiet: verifies what is in no summary, and adds a summary of it to the log.
+
+Any number of processes may close at once, and each may die at any point. A summary takes the next place in the log,
+which only one process can create; one that loses it reads the winner's summary first. Marks are deleted last, and only
+those that were there before the records were read: so what ends meanwhile keeps its mark, and goes into an addition.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from compactor.core.closed_dates import (
+    ClosedDate,
+    ClosedTotals,
+    ClosingBegun,
+    DoubledVersion,
+    ManifestSums,
+    added,
+    totals_with,
+)
+from compactor.core.errors import CompactorError
+from compactor.core.formatting import count, duration
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
+from compactor.ledger.closed_dates import ClosedDates, Mark
+from compactor.ledger.heartbeat import Runs
+from compactor.ledger.state import State
+from compactor.ledger.unsummarised import Found, read_unsummarised, recorded, summarised_generations
+from compactor.ops.closing.draft import Draft
+from compactor.ops.closing.report import ClosingReport, LeftOpen, Summarised
+from compactor.ops.closing.settling import redriven_letters, settled_files
+from compactor.ops.closing.version_index import VersionIndex, shared_within
+from compactor.ops.redrive.quarantined_file import QuarantinedFile, later_keys
+from compactor.ops.verify.doubled import doubled_versions
+from compactor.ops.verify.report import sums_of
+from compactor.ops.verify.verifier import Verifier
+from compactor.telemetry.logs import log_event
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """What of a date is in no summary, and the marks that say so."""
+
+    date: str
+    marks: list[Mark]
+    totals: ClosedTotals
+    keys: list[ManifestKey]
+    superseded: list[Found]
+
+    @property
+    def places(self) -> Sequence[int]:
+        return self.totals.dates[self.date].places if self.date in self.totals.dates else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Closer:
+    """Closes dates. Safe beside jobs, redrives, rebuilds and other closers.
+
+    Attributes:
+        close_after: How long a date must have no new record.
+        release: The release of this process.
+    """
+
+    state: State
+    runs: Runs
+    verifier: Verifier
+    close_after: timedelta
+    release: str
+    on_date: Callable[[str], None] = field(default=lambda _: None)
+
+    @property
+    def _dates(self) -> ClosedDates:
+        return ClosedDates(self.state.store, self.state.layout)
+
+    def has_begun(self) -> bool:
+        """Return whether dates are closed here, since the first call of `close`."""
+        return self._dates.has_begun()
+
+    def close(self, *, every_date: bool = False) -> ClosingReport:
+        """Close what has been quiet, one date after the other.
+
+        Args:
+            every_date: Also look for manifests without marks, which jobs of an earlier release leave.
+
+        Raises:
+            CompactorError: A run of another release is alive, whose manifests might get no marks.
+        """
+        report = ClosingReport()
+        self._begin(every_date=every_date)
+        in_work = self._in_work()
+        by_date: dict[str, list[Mark]] = defaultdict(list)
+        for mark in self._dates.marks():
+            by_date[mark.key.date].append(mark)
+        with VersionIndex(self._dates) as index:
+            for date, marks in sorted(by_date.items()):
+                self.on_date(date)
+                self._close_date(self._candidates(date, marks), in_work[date], index, report)
+        for each in report.left_open:
+            if each.is_wrong:
+                log_event("date.not_closed", date=each.date, why=each.why)
+        return report
+
+    def _begin(self, *, every_date: bool) -> None:
+        """Mark every date on record, if that was not done yet. Each manifest that is done later is marked by itself."""
+        if self._dates.has_begun() and not every_date:
+            return
+        others = [each for each in self.runs.living() if each.release != self.release]
+        if others:
+            found = f"run {others[0].run_id} is of release {others[0].release or 'unknown'}"
+            raise CompactorError(f"{found}; expected {self.release} for every run, before dates are closed")
+        for date in self.state.ledger.dates():
+            self._dates.mark_date(date, self.state.ledger.run_id)
+        self._dates.begin(ClosingBegun(run_id=self.state.ledger.run_id, begun_at=self.state.clock.now()))
+
+    def _in_work(self) -> dict[str, int]:
+        """How many manifests of each date are open."""
+        found: dict[str, int] = defaultdict(int)
+        accepted = map_ordered(self.state.ledger.accepted, self.state.ledger.open_ids())
+        for record in accepted:
+            if record is not None:
+                found[record.date] += 1
+        return found
+
+    def _candidates(self, date: str, marks: list[Mark]) -> _Candidates:
+        totals = self._dates.totals()
+        known = summarised_generations(self._dates, totals, date)
+        found: dict[ManifestKey, int] = {}
+        for mark in marks:
+            if mark.key.id:
+                found[mark.key] = max(mark.generation, found.get(mark.key, 0))
+        if date not in totals.dates or any(not mark.key.id for mark in marks):
+            found |= {key: max(generation, found.get(key, 0)) for key, generation in recorded(self.state, date)}
+        fresh = [key for key in sorted(found, key=_in_ledger) if known.get(key.id, 0) < found[key]]
+        superseded = [(key, known[key.id]) for key in fresh if key.id in known]
+        return _Candidates(date, marks, totals, fresh, superseded)
+
+    def _close_date(self, found: _Candidates, in_work: int, index: VersionIndex, report: ClosingReport) -> None:
+        later = self._later_records(found)
+        if not found.keys and not later:
+            self._clear(found, summarised_generations(self._dates, found.totals, found.date))
+            return
+        if in_work:
+            report.left_open.append(LeftOpen(found.date, f"{count(in_work, 'manifest')} in work"))
+            return
+        times = [*later, *self._times(found)]
+        begins_at, until = min(times), max(times)
+        quiet = self.state.clock.now() - until
+        if quiet < self.close_after:
+            wait = duration((self.close_after - quiet).total_seconds())
+            report.left_open.append(LeftOpen(found.date, f"its last record is new; it can be closed in {wait}"))
+            return
+        draft = Draft(found.date, len(found.places) + 1, found.places, begins_at, until)
+        if self._verified(found, draft, report):
+            self._write(found, draft, index, report)
+
+    def _later_records(self, found: _Candidates) -> list[datetime]:
+        """The store's times of records that were added to a closed date, as of redrives, if it is marked as a whole."""
+        if not (found.places and any(not mark.key.id for mark in found.marks)):
+            return []
+        until = found.totals.dates[found.date].until
+        listed = self.state.store.list(self.state.layout.ledger_folder_of(found.date))
+        return [info.modified_at for info in listed if info.modified_at > until]
+
+    def _times(self, found: _Candidates) -> list[datetime]:
+        """The store's times of the records of some manifests, and of their marks."""
+
+        def of_manifest(key: ManifestKey) -> list[datetime]:
+            return [info.modified_at for info in self.state.store.list(self.state.layout.ledger_records(key))]
+
+        keys = set(found.keys)
+        times = [mark.info.modified_at for mark in found.marks if mark.key in keys]
+        if found.places:
+            times += [each for some in map_ordered(of_manifest, found.keys) for each in some]
+        else:
+            folder = self.state.layout.ledger_folder_of(found.date)
+            times += [info.modified_at for info in self.state.store.list(folder)]
+        return times
+
+    def _verified(self, found: _Candidates, draft: Draft, report: ClosingReport) -> bool:
+        """Verify the manifests, and complete the draft with them; False if they cannot be summarised."""
+        is_closed = bool(found.places)
+        verified = self.verifier.verify_for_summary(
+            None if is_closed else found.date, found.keys, self._later_keys, draft.add
+        )
+        if verified.discrepancies:
+            report.discrepancies += verified.discrepancies
+            why = f"{count(len(verified.discrepancies), 'discrepancy', 'discrepancies')}"
+            report.left_open.append(LeftOpen(found.date, why, is_wrong=True))
+            return False
+        if unfinished := len(found.keys) - len(draft.members):
+            report.left_open.append(LeftOpen(found.date, f"{count(unfinished, 'manifest')} not done"))
+            return False
+        superseded = ManifestSums()
+        for sums in map_ordered(lambda each: sums_of(self.state.ledger.outcome_of(*each)), found.superseded):
+            superseded = added(superseded, sums)
+        draft.complete(verified, superseded)
+        return True
+
+    def _later_keys(self, files: Sequence[QuarantinedFile]) -> Iterator[ManifestKey]:
+        """The manifests that may have later versions of some files; they are searched only if there is such a file."""
+        found = read_unsummarised(self.state) if files else None
+        return iter(()) if found is None else later_keys(self.state, found, files)
+
+    def _write(self, found: _Candidates, draft: Draft, index: VersionIndex, report: ClosingReport) -> None:
+        """Give the draft the next place in the log; do nothing if another process has summarised the date meanwhile."""
+        compared: int | None = None
+        while True:
+            totals = self._dates.totals()
+            places = totals.dates[draft.date].places if draft.date in totals.dates else ()
+            if list(places) != list(draft.places):
+                report.left_open.append(LeftOpen(draft.date, "another process has just summarised it"))
+                return
+            index.read_to(totals.upto)
+            draft.doubled += self._doubled(draft, index, totals, after=compared)
+            compared = totals.upto
+            place, summary = totals.upto + 1, self._summary(draft, totals)
+            if self._dates.write(place, summary, draft.members, draft.versions):
+                break
+        written = self._dates.read(place)
+        self._dates.keep_totals(totals_with(totals, [(place, written)]))
+        self._clear(found, {each.id: each.generation for each in draft.members})
+        for doubled in draft.doubled:
+            discrepancy = doubled_versions(self.state, *doubled.keys)
+            report.discrepancies += [] if discrepancy is None else [discrepancy]
+        report.summarised.append(Summarised(draft.date, draft.number, len(draft.members), len(draft.versions)))
+        log_event(
+            "date.summarised", date=draft.date, number=draft.number, manifests=len(draft.members), summary_place=place
+        )
+
+    def _summary(self, draft: Draft, totals: ClosedTotals) -> ClosedDate:
+        return ClosedDate(
+            date=draft.date,
+            number=draft.number,
+            run_id=self.state.ledger.run_id,
+            closed_at=self.state.clock.now(),
+            begins_at=draft.begins_at,
+            until=draft.until,
+            sums=draft.sums,
+            letters=draft.letters,
+            quarantined=draft.quarantined,
+            redriven=redriven_letters(self.state, totals),
+            settled=settled_files(self.state, totals, draft.keys),
+            doubled=draft.doubled,
+            members=0,
+            member_bytes=0,
+            versions=0,
+        )
+
+    def _doubled(
+        self, draft: Draft, index: VersionIndex, totals: ClosedTotals, *, after: int | None
+    ) -> list[DoubledVersion]:
+        """The pairs of manifests with a common version: with those of summaries behind a place; without one, of all."""
+        own = draft.keys
+        pairs = {(own[one], own[other]) for one, other in shared_within(draft.versions)} if after is None else set()
+        dates = {place: date for date, span in totals.dates.items() for place in span.places}
+        shared = list(index.shared(draft.versions, after=after or 0))
+        members = {place: self._dates.members(place) for place in {each[1] for each in shared}}
+        pairs |= {(own[one], ManifestKey(dates[place], members[place][other].id)) for one, place, other in shared}
+        in_order = {tuple(sorted(pair, key=_in_ledger)) for pair in pairs if pair[0] != pair[1]}
+        found = [((first, second), doubled_versions(self.state, first, second)) for first, second in sorted(in_order)]
+        return [
+            DoubledVersion(first_date=first.date, first_id=first.id, second_date=second.date, second_id=second.id)
+            for (first, second), discrepancy in found
+            if discrepancy is not None
+        ]
+
+    def _clear(self, found: _Candidates, summarised: dict[str, int]) -> None:
+        """Delete the marks of what is in a summary, of those that were there when its records were read."""
+        done = [
+            mark.info.uri
+            for mark in found.marks
+            if not mark.key.id or mark.generation <= summarised.get(mark.key.id, 0)
+        ]
+        self.state.store.delete(done)
+
+
+def _in_ledger(key: ManifestKey) -> str:
+    """What the ledger lists its manifests by."""
+    return f"{key.date}/{key.id}/"

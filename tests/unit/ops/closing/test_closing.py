@@ -1,0 +1,340 @@
+"""Dates are closed when they are quiet and verified, once, whatever dies or comes late."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date, timedelta
+
+import pytest
+
+from compactor.core.errors import CompactorError
+from compactor.core.manifest import ManifestFile
+from compactor.core.manifest_key import ManifestKey
+from compactor.job.retention.daily import DailyRetention
+from compactor.job.retention.daily_closing import DailyClosing
+from compactor.ledger.closed_dates import ClosedDates
+from compactor.ops.closing.report import ClosingReport
+from compactor.ops.closing.version_index import VersionIndex
+from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.selection import Scope
+from tests.support.fakes import FaultyStore
+from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
+from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, answer, closed, verified
+from tests.support.rebuilding import NEVER, WatchedStore, rebuild
+
+NEXT_DAY = (date.fromisoformat(DAY) + timedelta(days=1)).isoformat()
+
+
+def compacted(harness: Harness, manifest_id: str, day: str = DAY, files: Sequence[ManifestFile] = ()) -> None:
+    """Bring a manifest of two files, or of the given ones, to done."""
+    files = files or [
+        harness.file(f"{manifest_id}-{part}.ndjson", content) for part, content in enumerate((GOOD, FLAWED))
+    ]
+    manifest = harness.manifest(manifest_id, files).model_copy(update={"date": day})
+    harness.put_manifest(f"{manifest_id}.json", manifest.to_json())
+    harness.run_once()
+
+
+def quiet() -> Harness:
+    """A day with a commit and a dead letter, and another day, both quiet."""
+    harness = Harness()
+    harness.put_manifest("bad.json", b"{}")
+    compacted(harness, "m1")
+    compacted(harness, "m2", NEXT_DAY)
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    return harness
+
+
+def summaries(harness: Harness) -> dict[str, bytes]:
+    return {info.uri: harness.store.read(info.uri) for info in harness.store.list(harness.layout.closed_folder)}
+
+
+def marks(harness: Harness) -> list[str]:
+    return [info.uri for info in harness.store.list(harness.layout.unsummarised_folder)]
+
+
+def numbers(report: ClosingReport) -> list[tuple[str, int, int]]:
+    return [(each.date, each.number, each.manifests) for each in report.summarised]
+
+
+def check(harness: Harness) -> None:
+    assert answer(verified(harness)) == answer(verified(harness, by_records=True))
+
+
+def test_a_quiet_date_is_closed_once() -> None:
+    """It is summed up with its dead letters; then there is nothing left to do, and its records are not read again."""
+    harness = quiet()
+    assert numbers(closed(harness)) == [(DAY, 1, 2), (NEXT_DAY, 1, 1)]
+    assert marks(harness) == []
+    assert closed(harness) == ClosingReport()
+    store = FaultyStore(harness.store)
+    report = harness.app(store=store).verifier().verify_all()
+    assert report.closed_dates == 2
+    assert (report.manifests, report.dead_letters, report.lines, report.rows) == (2, 1, 14, 8)
+    check(harness)
+
+
+def test_a_date_with_new_records_stays_open() -> None:
+    """By the store's time of its last record, to the second; the other date is closed meanwhile."""
+    harness = quiet()
+    compacted(harness, "m3")
+    report = closed(harness)
+    assert numbers(report) == [(NEXT_DAY, 1, 1)]
+    [left] = report.left_open
+    assert (left.date, left.is_wrong) == (DAY, False)
+    harness.clock.advance(48 * HOUR_SECONDS - 1)
+    assert numbers(closed(harness)) == []
+    harness.clock.advance(1)
+    assert numbers(closed(harness)) == [(DAY, 1, 3)]
+
+
+def test_a_date_with_work_stays_open() -> None:
+    """Also if nothing of it was written for long."""
+    harness = quiet()
+    harness.ledger.open(ManifestKey(DAY, "m1"), 2)
+    report = closed(harness)
+    assert [(each.date, each.why) for each in report.left_open] == [(DAY, "1 manifest in work")]
+
+
+def test_what_comes_late_makes_an_addition() -> None:
+    """A late manifest, a redrive and a rebuild each do; the summaries before stay as they were, to the byte."""
+    harness = quiet()
+    closed(harness)
+    before = summaries(harness)
+    compacted(harness, "late")
+    letter = harness.layout.failed_manifest("bad")
+    harness.store.delete([harness.layout.output_file(ManifestKey(DAY, "m1"), 0)])
+    assert rebuild(harness, "m1").rebuilt
+    check(harness)
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    assert numbers(closed(harness)) == [(DAY, 2, 2)]
+    assert harness.store.stat(letter) is not None
+    assert before.items() < summaries(harness).items()
+    assert marks(harness) == []
+    check(harness)
+
+
+def test_a_redriven_file_of_a_closed_date_needs_no_operator() -> None:
+    """The redrive is seen at once, and the next summary of the date leaves the file out."""
+    harness = Harness()
+    gone = f"{harness.root}/raw/gone.ndjson"
+    compacted(harness, "m1", files=[harness.file("a.ndjson", GOOD), ManifestFile(uri=gone)])
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    closed(harness)
+    assert verified(harness).needs_operator
+    harness.store.put(gone, GOOD)
+    app = harness.app()
+    app.redriver().redrive(find_redrivable(app.state, Scope("files")))
+    check(harness)
+    harness.run_once()
+    assert not verified(harness).needs_operator
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    assert numbers(closed(harness)) == [(DAY, 2, 1)]
+    assert ClosedDates(harness.store, harness.layout).totals().quarantined == []
+    check(harness)
+
+
+def test_what_does_not_add_up_keeps_its_date_open() -> None:
+    """It is named, the other date is closed, and the exit code is that for a person."""
+    harness = quiet()
+    harness.store.delete([harness.layout.output_file(ManifestKey(DAY, "m1"), 0)])
+    report = closed(harness)
+    assert numbers(report) == [(NEXT_DAY, 1, 1)]
+    assert report.needs_operator
+    assert [each.manifest_id for each in report.discrepancies] == ["m1"]
+    check(harness)
+
+
+def test_doubles_across_dates_are_found() -> None:
+    """When the later date is closed; from then on `verify` names both manifests, as it does by all records."""
+    harness = quiet()
+    closed(harness)
+    compacted(harness, "again", NEXT_DAY, [harness.named(f"{harness.root}/raw/m1-0.ndjson")])
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    report = closed(harness)
+    assert numbers(report) == [(NEXT_DAY, 2, 1)]
+    [double] = report.discrepancies
+    assert (double.manifest_id, "m1" in double.found) == ("again", True)
+    assert verified(harness).discrepancies == [double]
+    check(harness)
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=("dies", "answer lost"))
+def test_a_closing_that_dies_anywhere(*, is_lost: bool) -> None:
+    """Before or after any change, the answers stay, and the next closing completes it, with each manifest once."""
+    at = 0
+    while True:
+        harness = quiet()
+        if is_lost:
+            store = FaultyStore(harness.store)
+            for method in ("create", "put", "delete"):
+                store.lose_answer_at(at + 1, method)
+            with suppress(CompactorError):
+                harness.app(store=store).closer().close()
+            has_ended = max(store.calls[method] for method in ("create", "put", "delete")) <= at
+        else:
+            watched = WatchedStore(harness.store, at)
+            with suppress(DiedError):
+                closed(harness, watched)
+            has_ended = not watched.has_died
+        check(harness)
+        closed(harness)
+        members = [
+            each[0] for place in range(1, 3) for each in ClosedDates(harness.store, harness.layout).members(place)
+        ]
+        assert sorted(members) == ["bad", "m1", "m2"]
+        assert (len(summaries(harness)), marks(harness)) == (2, [])
+        check(harness)
+        if has_ended:
+            break
+        at += 1
+    assert at > 3
+
+
+OTHERS: dict[str, Callable[[Harness], object]] = {
+    "closing": closed,
+    "late manifest": lambda harness: compacted(harness, "late"),
+    "rebuild": lambda harness: rebuild(harness, "m1", force=True),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_happens_beside_a_closing(other: str) -> None:
+    """Between any two writes another process closes, brings a manifest to done, or rebuilds one: none is missed."""
+    for at in range(1, 9):
+        harness = quiet()
+        changes = 0
+
+        def on_change(harness: Harness = harness, at: int = at) -> None:
+            nonlocal changes
+            changes += 1
+            if changes == at:
+                OTHERS[other](harness)
+
+        closed(harness, WatchedStore(harness.store, NEVER, on_change))
+        check(harness)
+        harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+        closed(harness)
+        assert marks(harness) == []
+        check(harness)
+
+
+class HeldUp(WatchedStore):
+    """Something happens after all was read and verified, right before the summary is created."""
+
+    def __init__(self, harness: Harness, happening: Callable[[Harness], object]) -> None:
+        super().__init__(harness.store)
+        self._harness = harness
+        self._happening: Callable[[Harness], object] | None = happening
+
+    def create(self, uri: str, data: bytes) -> bool:
+        if uri.endswith(".summary") and self._happening is not None:
+            happening, self._happening = self._happening, None
+            happening(self._harness)
+        return super().create(uri, data)
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_happens_before_a_summary_is_written(other: str) -> None:
+    """A process that was held up writes no second summary of what another one has summarised, and loses nothing."""
+    harness = quiet()
+    report = closed(harness, HeldUp(harness, OTHERS[other]))
+    assert (DAY in [each.date for each in report.summarised]) == (other != "closing")
+    check(harness)
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    closed(harness)
+    assert marks(harness) == []
+    check(harness)
+
+
+def test_doubles_of_two_closings_at_once_are_found() -> None:
+    """Each of them closes another date, and the one that comes second compares with the first."""
+    harness = quiet()
+    compacted(harness, "again", NEXT_DAY, [harness.named(f"{harness.root}/raw/m1-0.ndjson")])
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    harness.store.delete([uri for uri in marks(harness) if DAY in uri])
+
+    def close_the_other(_: Harness) -> None:
+        closer, report = harness.app().closer(), ClosingReport()
+        with VersionIndex(ClosedDates(harness.store, harness.layout)) as index:
+            closer._close_date(closer._candidates(DAY, []), 0, index, report)
+            assert numbers(report) == [(DAY, 1, 2)]
+
+    store = HeldUp(harness, close_the_other)
+    closer, report = harness.app(store=store).closer(), ClosingReport()
+    with VersionIndex(ClosedDates(store, harness.layout)) as index:
+        found = closer._candidates(NEXT_DAY, list(ClosedDates(store, harness.layout).marks()))
+        closer._close_date(found, 0, index, report)
+    assert numbers(report) == [(NEXT_DAY, 1, 2)]
+    assert [each.manifest_id for each in report.discrepancies] == ["again"]
+
+
+def test_manifests_of_an_earlier_release_are_taken_in() -> None:
+    """What has no mark is found by the first closing, and later by one that reads the ledger again."""
+    harness = quiet()
+    harness.store.delete(marks(harness))
+    assert numbers(closed(harness)) == [(DAY, 1, 2), (NEXT_DAY, 1, 1)]
+    compacted(harness, "unmarked")
+    harness.store.delete(marks(harness))
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    assert numbers(closed(harness)) == []
+    assert numbers(closed(harness, every_date=True)) == [(DAY, 2, 1)]
+    check(harness)
+
+
+def test_runs_of_another_release_come_first() -> None:
+    """They set no marks, so dates are not closed while one is alive."""
+    harness = quiet()
+    closer = replace(harness.app().closer(), release="9.9.9")
+    with harness.app().heartbeat, pytest.raises(CompactorError, match=r"expected 9\.9\.9 for every run"):
+        closer.close()
+    assert summaries(harness) == {}
+    assert not closer.has_begun()
+
+
+@pytest.mark.parametrize("place", ["closed_totals", "summary"])
+def test_lost_and_damaged_summaries(place: str) -> None:
+    """The sums are made again if they are lost; a damaged summary is named, and all records are read instead."""
+    harness = quiet()
+    closed(harness)
+    expected = verified(harness)
+    uri = harness.layout.closed_totals
+    harness.store.delete([uri])
+    if place == "summary":
+        harness.store.put(harness.layout.summary(1), b"{}\n")
+        found = verified(harness)
+        assert (found.closed_dates, found.manifests) == (0, 2)
+        assert [each.where for each in found.discrepancies] == [harness.layout.closed_folder]
+    else:
+        assert answer(verified(harness)) == answer(expected)
+
+
+def test_the_job_closes_after_its_daily_clean_up() -> None:
+    """Once an operator has begun; trouble with it ends nothing, and the next day it is tried again."""
+    harness = quiet()
+    app = harness.app()
+    app.close_quiet_dates()
+    assert summaries(harness) == {}
+    closed(harness)
+    compacted(harness, "late")
+    closing = DailyClosing(harness.app().close_quiet_dates)
+    settings = harness.settings.retention
+    retention = DailyRetention(app.state, app.cleaner, archive_days=settings.archive_days, then=closing.start)
+    for _ in range(4):
+        harness.clock.advance(25 * HOUR_SECONDS)
+        retention.step()
+        closing.wait()
+    assert len(summaries(harness)) == 3
+    check(harness)
+
+
+def test_trouble_in_the_daily_closing_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """It ends neither the run nor the thread of the run."""
+
+    def fail() -> None:
+        raise CompactorError("no")
+
+    closing = DailyClosing(fail)
+    closing.start()
+    closing.wait()
+    assert "closing.failed" in caplog.text
