@@ -59,7 +59,7 @@ def test_a_later_rebuild_clears_the_staging_of_one_that_died() -> None:
 @pytest.mark.parametrize("rows_per_file", [1, 3])
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_late_driver_doubles_no_row_of_a_rebuild(step: CrashPoint, rows_per_file: int, lost: int) -> None:
-    """A driver copies the files of the first commit once more, from staging that nobody has cleaned up so far."""
+    """A driver copies the files of the first commit once more, from staging that was not cleaned up so far."""
     harness = Harness()
     uri = harness.deliver("m1", GOOD, FLAWED)
     with suppress(DiedError):
