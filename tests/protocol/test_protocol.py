@@ -6,8 +6,9 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.manifest_key import ManifestKey
+from tests.protocol.claim_traces import VALUES, claim_traces
 from tests.protocol.configurations import ASSUMED, LARGE, MEDIUM, SMALL, Configuration, all_guards, tried
-from tests.protocol.traces import Trace, damaged, seen, strays
+from tests.protocol.traces import Trace, damaged, seen, strays, strays_of
 from tests.support.extras import TLC
 from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
@@ -48,6 +49,10 @@ def test_the_model_holds_and_is_that_of_the_code() -> None:
     assert all(trace.states[-1].done and not trace.states[-1].open for trace in traces)
     wrong = [next(each for each in damaged(traces[0]) if each.states[-2].done)]
     found = strays([*traces, *wrong], stops=1)
+    assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
+    claims = [*claim_traces()]
+    wrong = [next(damaged(claims[0]))]
+    found = strays_of("Claims", VALUES, [*claims, *wrong])
     assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
 
 

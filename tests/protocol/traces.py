@@ -1,6 +1,6 @@
-"""Compares what the code does with the model: the states that a manifest goes through are a behaviour of `Commit`.
+"""Compares what the code does with the model: the states that a file or manifest goes through are a behaviour of it.
 
-A state is what the store shows of a manifest after a change, in the words of the model.
+A state is what the store shows after a change, in the words of the model.
 """
 
 import json
@@ -20,12 +20,22 @@ from tests.protocol.tlc import constants, explore
 _ATTEMPT = re.compile(r"attempt-(\d+)\.json")
 _REACHED = re.compile(r'<<"reached", (\d+), (\d+)>>')
 DEAD = -1
+MANY = 100  # traces that take longer than Java takes to start
 
-DEFINITIONS = r"""
-VARIABLES trace, position
+SEEN = {
+    "Claims": r"""
+Seen == [claim |-> claim["f1"], fates |-> [i \in Ids |-> fate[i]], written |-> written, pending |-> pending # {}]
+""",
+    "Commit": r"""
 Seen == [delivered |-> delivered, accepted |-> accepted, open |-> open, number |-> number, kept |-> kept,
          staged |-> {a \in Attempts : staged[a] # {}}, outcome |-> outcome, first |-> visible[1] # Nothing,
          last |-> visible[2] # Nothing, done |-> done, original |-> original # "none"]
+""",
+}
+"""What a state of a trace shows of the variables of a module."""
+
+DEFINITIONS = r"""
+VARIABLES trace, position
 Ahead == Traces[trace][position + 1]
 TraceInit == /\ Init
              /\ trace \in 1..Len(Traces)
@@ -60,8 +70,8 @@ class Seen:
     accepted: bool = False
     open: bool = False
     number: int = 0
-    kept: tuple[int, ...] = ()
-    staged: tuple[int, ...] = ()
+    kept: frozenset[int] = frozenset()
+    staged: frozenset[int] = frozenset()
     outcome: int = 0
     first: bool = False
     last: bool = False
@@ -69,9 +79,29 @@ class Seen:
     original: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What the table of claims, the store and the queue show of one file.
+
+    Attributes:
+        claim: The id that holds it, by its number.
+        fates: Of each id.
+        written: The ids whose manifests are in the watched prefix.
+        pending: Whether its message is not acknowledged.
+    """
+
+    claim: int
+    fates: tuple[str, ...]
+    written: frozenset[int]
+    pending: bool
+
+
+State = Seen | Claimed
+
+
 @dataclass(slots=True)
 class Trace:
-    """The states of one manifest, each once.
+    """The states of one manifest or file, each once.
 
     Attributes:
         name: Says which test recorded it.
@@ -80,14 +110,15 @@ class Trace:
     """
 
     name: str
-    states: list[Seen] = field(default_factory=list)
+    states: list[State] = field(default_factory=list)
     gaps: set[int] = field(default_factory=set)
 
-    def add(self, state: Seen, *, gap: bool = False) -> None:
+    def add(self, state: State, *, gap: bool = False) -> None:
         """Add a state, unless nothing has changed."""
-        if self.states:
-            state = replace(state, kept=tuple(sorted({*self.states[-1].kept, *state.kept})))
-        if (self.states and self.states[-1] == state) or (not self.states and not state.delivered):
+        before = self.states[-1] if self.states else None
+        if isinstance(before, Seen) and isinstance(state, Seen):
+            state = replace(state, kept=before.kept | state.kept)
+        if before == state or (before is None and isinstance(state, Seen) and not state.delivered):
             return
         if gap:
             self.gaps.add(len(self.states))
@@ -113,8 +144,8 @@ def seen(store: ObjectStore, layout: Layout, key: ManifestKey) -> Seen:
         accepted=exists(layout.accepted(key.id)),
         open=exists(layout.open_marker(key.id)),
         number=max((int(found[1]) for name in names if (found := _ATTEMPT.fullmatch(name))), default=0),
-        kept=tuple(sorted(int(name.split("/")[0]) for name in staged if name.endswith("/verified.json"))),
-        staged=tuple(sorted({int(name.split("/")[0]) for name in staged})),
+        kept=frozenset(int(name.split("/")[0]) for name in staged if name.endswith("/verified.json")),
+        staged=frozenset(int(name.split("/")[0]) for name in staged),
         outcome=outcome,
         first=bool(finals) and exists(finals[0]),
         last=bool(finals) and exists(finals[-1]),
@@ -140,7 +171,7 @@ class Recorder:
         """
         states = {key.id: asdict(seen(store, self.layout, key)) for key in self.keys}
         with self.file.open("a") as file:
-            file.write(json.dumps({"begins": begins, "states": states}) + "\n")
+            file.write(json.dumps({"begins": begins, "states": states}, default=sorted) + "\n")
 
 
 def recorded(name: str, file: Path) -> Iterator[Trace]:
@@ -149,30 +180,36 @@ def recorded(name: str, file: Path) -> Iterator[Trace]:
     for line in file.read_text().splitlines():
         written = json.loads(line)
         for manifest_id, state in written["states"].items():
-            values = {key: tuple(value) if isinstance(value, list) else value for key, value in state.items()}
+            values = {key: frozenset(value) if isinstance(value, list) else value for key, value in state.items()}
             trace = traces.setdefault(manifest_id, Trace(f"{name}: {manifest_id}"))
             trace.add(Seen(**values), gap=written["begins"])
     yield from (trace for trace in traces.values() if trace.states)
 
 
-def strays(traces: Sequence[Trace], *, drivers: int = 1, stops: int = 3) -> list[str]:
-    """The traces that are no behaviour of the model, each with the first change that is not.
+def strays(traces: Sequence[Trace], *, stops: int = 3) -> list[str]:
+    """The traces of manifests that are no behaviour of `Commit`, each with the first change that is not.
 
     Args:
         traces: Any number.
-        drivers: How many work at the same time.
         stops: How often a driver dies in one of them at most.
     """
-    attempts = max(1, *(state.number for trace in traces for state in trace.states))
-    values = {
-        "Drivers": "{" + ", ".join(f"d{number + 1}" for number in range(drivers)) + "}",
-        "MaxAttempts": str(attempts),
-        "MaxStops": str(stops),
-        "Guards": "{" + ", ".join(f'"{guard}"' for guard in sorted(guards("Commit"))) + "}",
-    }
+    attempts = max(1, *(state.number for trace in traces for state in trace.states if isinstance(state, Seen)))
+    return strays_of("Commit", {"Drivers": "{d1}", "MaxAttempts": str(attempts), "MaxStops": str(stops)}, traces)
+
+
+def strays_of(module: str, values: Mapping[str, str], traces: Sequence[Trace]) -> list[str]:
+    """The traces that are no behaviour of a module, each with the first change that is not.
+
+    Args:
+        module: One of `SEEN`.
+        values: Of its constants, without the guards.
+        traces: Any number.
+    """
+    kept = ", ".join(f'"{guard}"' for guard in sorted(guards(module)))
     told = "Traces == <<\n" + ",\n".join(_tla(trace) for trace in traces) + "\n>>"
-    lines = ["SPECIFICATION TraceSpec\n", "INVARIANT Told\n", *(f"INVARIANT {name}\n" for name in SAFETY["Commit"])]
-    explored = explore("Commit", [told, DEFINITIONS], constants(values) + "".join(lines), is_short=len(traces) < 100)
+    lines = [constants({**values, "Guards": f"{{{kept}}}"}), "SPECIFICATION TraceSpec\n", "INVARIANT Told\n"]
+    lines += [f"INVARIANT {name}\n" for name in SAFETY[module]]
+    explored = explore(module, [told, SEEN[module], DEFINITIONS], "".join(lines), is_short=len(traces) < MANY)
     if explored.violated:
         return [f"a trace violates {explored.violated}:\n{explored.printed}"]
     reached = dict.fromkeys(range(1, len(traces) + 1), 0)
@@ -195,7 +232,7 @@ def _tla(trace: Trace) -> str:
     return "<<" + ", ".join(states) + ">>"
 
 
-def _record(state: Seen) -> str:
+def _record(state: State) -> str:
     values: Mapping[str, object] = asdict(state)
     return "[" + ", ".join(f"{name} |-> {_value(value)}" for name, value in values.items()) + "]"
 
@@ -203,14 +240,16 @@ def _record(state: Seen) -> str:
 def _value(value: object) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
-    if isinstance(value, tuple | list):
-        return "{" + ", ".join(map(str, value)) + "}"
-    return str(value)
+    if isinstance(value, frozenset):
+        return "{" + ", ".join(map(str, sorted(value))) + "}"
+    if isinstance(value, tuple):
+        return "<<" + ", ".join(map(_value, value)) + ">>"
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def fingerprint(trace: Trace) -> str:
     """The same for traces of the same states, so that each of them is checked once."""
-    return digest(json.dumps([[asdict(state) for state in trace.states], sorted(trace.gaps)]).encode())
+    return digest(json.dumps([[asdict(state) for state in trace.states], sorted(trace.gaps)], default=sorted).encode())
 
 
 def damaged(trace: Trace) -> Iterator[Trace]:
