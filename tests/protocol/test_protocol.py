@@ -7,7 +7,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint
 from compactor.core.manifest_key import ManifestKey
 from tests.protocol.claim_traces import VALUES, claim_traces
-from tests.protocol.configurations import ASSUMED, LARGE, MEDIUM, SMALL, Configuration, all_guards, tried
+from tests.protocol.configurations import ASSUMED, MEDIUM, SMALL, Configuration, all_guards, tried
 from tests.protocol.traces import Trace, damaged, seen, strays, strays_of
 from tests.support.extras import TLC
 from tests.support.fakes import FailingEngine
@@ -57,8 +57,9 @@ def test_the_model_holds_and_is_that_of_the_code() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("configuration", [*MEDIUM, *LARGE], ids=lambda each: f"{each.module}: {each.name}")
+@pytest.mark.parametrize("configuration", MEDIUM, ids=lambda each: f"{each.module}: {each.name}")
 def test_a_configuration_holds(configuration: Configuration) -> None:
+    """The large ones take minutes: `make spec-full` explores them."""
     found = configuration.explored()
     assert not found.violated, found.printed
 
