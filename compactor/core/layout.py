@@ -161,6 +161,12 @@ def root_id(manifest_id: str) -> str:
     return found["root"] if found else manifest_id
 
 
+def number_of_redrive(manifest_id: str, root: str) -> int:
+    """The number of a redrive in the lineage of a root, by its id; 0 for any other id."""
+    found = _REDRIVEN_ID.fullmatch(manifest_id)
+    return int(found["number"]) if found and found["root"] == root else 0
+
+
 def redriven_owner(uri: str, redriven_folder: str) -> str | None:
     """The manifest that a file of redriven lines was written for; None for a file anywhere else."""
     if not is_within(uri, redriven_folder):

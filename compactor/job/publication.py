@@ -55,7 +55,7 @@ class Publisher:
         Raises:
             StuckError: It may not delete output.
         """
-        self._delete_staging(commit.manifest_id, upto=commit.generation - 1)
+        self.delete_staging(commit.manifest_id, upto=commit.generation - 1)
         # A job need not be allowed to delete output: it finishes a rebuild of which nothing is left to delete.
         left = [uri for uri in rebuild.removes if self.state.store.stat(uri) is not None]
         try:
@@ -119,7 +119,7 @@ class Publisher:
         """
         manifest_id = outcome.manifest_id
         self.state.ledger.mark_unsummarised(outcome.key, outcome.generation)
-        self._delete_staging(manifest_id, upto=outcome.generation)
+        self.delete_staging(manifest_id, upto=outcome.generation)
         self.on_crash_point(CrashPoint.UNSTAGED, manifest_id)
         if isinstance(outcome, Commit):
             target = self.state.layout.archived_manifest(outcome.key)
@@ -129,7 +129,7 @@ class Publisher:
         self.state.ledger.close(manifest_id, outcome.generation)
         self.on_crash_point(CrashPoint.CLOSED, manifest_id)
 
-    def _delete_staging(self, manifest_id: str, *, upto: int) -> None:
+    def delete_staging(self, manifest_id: str, *, upto: int) -> None:
         """Delete what attempts staged, up to a generation: a rebuild may be staging the next one."""
         layout = self.state.layout
         staged = (info.uri for info in self.state.store.list(layout.staging_of(manifest_id)))

@@ -15,6 +15,8 @@ import pytest
 from compactor.core.manifest import Manifest, ManifestFile
 from compactor.settings.toml import toml_of
 from tests.faults.nursery import Nursery
+from tests.protocol.tlc import missing
+from tests.protocol.traces import Trace, fingerprint, recorded, strays
 from tests.support.engines import NATIVE, engines_without_spark
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,6 +162,35 @@ def two_manifests(lake: Lake) -> Lake:
     lake.add_manifest("one")
     lake.add_manifest("two")
     return lake
+
+
+COMPARED = bool(os.environ.get("COMPARE_TRACES"))
+"""Whether the traces of all tests that leave one are compared with the model of the protocol, at the end."""
+
+TRACES: dict[str, Trace] = {}
+"""Those of this process, each once."""
+
+
+def record_in(lake: Lake) -> tuple[str, ...]:
+    """What has a plain job write down what the manifests of a lake go through."""
+    return ("--record", str(lake.folder / f"{DAY}.jsonl")) if COMPARED else ()
+
+
+def keep_traces(lake: Lake) -> None:
+    """Keep what was written down for the comparison at the end."""
+    if COMPARED:
+        name = os.environ.get("PYTEST_CURRENT_TEST", "")
+        for trace in recorded(name, lake.folder / f"{DAY}.jsonl"):
+            TRACES[fingerprint(trace)] = trace
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compared_traces() -> Iterator[None]:
+    """At the end of all tests, compare the traces that they left with the model."""
+    yield
+    if TRACES:
+        assert not missing(), missing()
+        assert strays(list(TRACES.values())) == []
 
 
 @pytest.fixture(scope="session", params=engines_without_spark())

@@ -1,7 +1,7 @@
 """The job and the planner without Spark, which die or stop at a step if they are told to, or amid a file.
 
 python -m tests.faults.plain_job CONFIG [--engine native|plain] [--plan PREFIX] [--die-at POINT | --stop-at POINT]
-    [--visit N] [--only ID] [--target-file-bytes N]
+    [--visit N] [--only ID] [--target-file-bytes N] [--record FILE]
 """
 
 import itertools
@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
@@ -19,9 +19,11 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.stores import RoutedStore, StoreSpec
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import CompactorError
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectWriter
 from compactor.settings.settings import load_settings
 from compactor.wiring.app import App
+from tests.protocol.traces import Recorder
 from tests.support.engines import DEFAULT, WITHOUT_SPARK, engine_without_spark
 
 WRITING = "writing"
@@ -31,6 +33,9 @@ SAMPLE_BYTES = 1000
 """A first file is sample enough, so that later ones bring keys that the first round knows no column for."""
 
 TARGET_FILE_BYTES = 500
+
+RECORDED = ("one", "two", "late")
+"""The manifests of which `--record` writes down what they go through; the name of its file is their date."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -43,10 +48,16 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--stop-at", choices=[*CrashPoint, WRITING], help="stop by SIGSTOP, until SIGCONT comes")
     parser.add_argument("--visit", type=int, default=1, help="at which time that it comes there")
     parser.add_argument("--only", help="only at steps of this manifest")
+    parser.add_argument("--record", type=Path, help="write down what manifests go through; see tests.protocol.traces")
     arguments = parser.parse_args(words)
     settings = load_settings(arguments.config, {})
     on_crash_point = interruption(arguments)
-    store = StoreWithHalves(App(settings).store_spec, lambda: on_crash_point(WRITING, ""))
+    spec = App(settings).store_spec
+    store = StoreWithHalves(spec, lambda: on_crash_point(WRITING, ""))
+    if arguments.record:
+        keys = [ManifestKey(arguments.record.stem, name) for name in RECORDED]
+        recorder = Recorder(arguments.record, settings.layout(), keys)
+        store = RecordedStore(spec, lambda: on_crash_point(WRITING, ""), recorder)
     app = App(settings, on_crash_point=on_crash_point, store=store)
     try:
         return plan(app, arguments.plan) if arguments.plan else run(app, arguments)
@@ -71,6 +82,56 @@ class StoreWithHalves(RoutedStore):
     def writer(self, uri: str) -> Iterator[ObjectWriter]:
         with super().writer(uri) as writer:
             yield _HalvingWriter(writer, self._on_half)
+
+
+class RecordedStore(StoreWithHalves):
+    """Writes down what manifests went through, after each change.
+
+    Args:
+        spec: How to reach the stores.
+        on_half: See `StoreWithHalves`.
+        recorder: Writes it down.
+    """
+
+    def __init__(self, spec: StoreSpec, on_half: Callable[[], None], recorder: Recorder) -> None:
+        super().__init__(spec, on_half)
+        self._recorder = recorder
+        self._one_change = threading.RLock()
+        recorder.note(self, begins=True)
+
+    def create(self, uri: str, data: bytes) -> bool:
+        with self._change():
+            return super().create(uri, data)
+
+    def put(self, uri: str, data: bytes) -> None:
+        with self._change():
+            super().put(uri, data)
+
+    def upload(self, uri: str, path: Path) -> None:
+        with self._change():
+            super().upload(uri, path)
+
+    @contextmanager
+    def writer(self, uri: str) -> Iterator[ObjectWriter]:
+        with super().writer(uri) as writer:
+            yield writer
+        with self._change():
+            pass
+
+    def copy(self, source: str, target: str) -> None:
+        with self._change():
+            super().copy(source, target)
+
+    def delete(self, uris: Iterable[str]) -> None:
+        for uri in uris:
+            with self._change():
+                super().delete([uri])
+
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        with self._one_change:
+            yield
+            self._recorder.note(self)
 
 
 class _HalvingWriter:

@@ -10,7 +10,7 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from tests.faults.accounts import check, manifests_in_effect
-from tests.faults.conftest import Lake
+from tests.faults.conftest import Lake, keep_traces, record_in
 from tests.faults.nursery import Nursery
 from tests.faults.plain_job import WRITING
 from tests.faults.tally import TALLY, Case, Kind
@@ -22,7 +22,7 @@ LEASE_SECONDS = 0.5
 
 def run(nursery: Nursery, lake: Lake, *arguments: str) -> int | str:
     """One plain job, from its start to its end."""
-    job = nursery.start(lake.config, *arguments)
+    job = nursery.start(lake.config, *record_in(lake), *arguments)
     ended = job.wait()
     assert ended in {0, 3, -signal.SIGKILL}, job.printed()
     return ended
@@ -51,6 +51,7 @@ def test_a_death_at_any_step_loses_and_doubles_nothing(nursery: Nursery, two_man
     assert dies(nursery, two_manifests, case, step)
     assert run(nursery, two_manifests) == 0
     check(two_manifests, case)
+    keep_traces(two_manifests)
 
 
 @pytest.mark.parametrize(("first", "second"), pairs())
@@ -68,6 +69,7 @@ def test_two_deaths_in_a_row_lose_and_double_nothing(
     dies(nursery, two_manifests, case, second)
     assert run(nursery, two_manifests) == 0
     check(two_manifests, case)
+    keep_traces(two_manifests)
 
 
 AMID_A_FILE = [pytest.param(visit, marks=() if visit in {2, 9} else pytest.mark.faults) for visit in range(1, 11)]
@@ -84,6 +86,7 @@ def test_a_death_amid_a_file_that_grows_leaves_none(streaming: Nursery, two_mani
     assert list((two_manifests.state / "staging").rglob(".~*")), "half of a file was being written"
     assert run(streaming, two_manifests) == 0
     check(two_manifests, case)
+    keep_traces(two_manifests)
 
 
 @pytest.mark.faults
@@ -102,6 +105,7 @@ def test_a_death_amid_a_file_and_one_at_a_step(
     dies(streaming, two_manifests, case, *second)
     assert run(streaming, two_manifests) == 0
     check(two_manifests, case)
+    keep_traces(two_manifests)
 
 
 def planner_cases() -> list[object]:

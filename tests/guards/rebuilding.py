@@ -3,6 +3,7 @@
 from tests.guards.guard import Guard
 
 _REBUILD = "tests/unit/ops/rebuild/test_rebuild.py"
+_HELD_UP = "tests/unit/ops/rebuild/test_rebuild_held_up.py"
 _REFUSED = "tests/unit/ops/rebuild/test_rebuild_refused.py"
 _READERS = "tests/unit/ops/rebuild/test_rebuilt_readers.py"
 
@@ -15,11 +16,25 @@ REBUILDING = (
         (_REBUILD + "::test_rows_come_back",),
     ),
     Guard(
-        "what is left of lost staging is deleted before a rebuild is published",
-        "job/publication.py",
-        "        self._delete_staging(commit.manifest_id, upto=commit.generation - 1)\n",
+        "what is left of earlier staging is deleted before a rebuild chooses its names",
+        "ops/rebuild/rebuilder.py",
+        "        self.publisher.delete_staging(commit.manifest_id, upto=commit.generation)\n",
         "",
-        (_REBUILD + "::test_late_copies_of_lost_staging",),
+        (_HELD_UP + "::test_a_late_driver_doubles_no_row_of_a_rebuild",),
+    ),
+    Guard(
+        "what is left of earlier staging is deleted before a rebuild is published",
+        "job/publication.py",
+        "        self.delete_staging(commit.manifest_id, upto=commit.generation - 1)\n",
+        "",
+        (_HELD_UP + "::test_nothing_of_an_earlier_commit_can_be_copied_any_more",),
+    ),
+    Guard(
+        "the cleaner leaves what a rebuild has staged and not decided",
+        "job/retention/retention.py",
+        "        if any(self.state.layout.staged_generation(info.uri) > newest for info in staged):\n",
+        "        if False and any(staged):\n",
+        (_HELD_UP + "::test_a_rebuild_that_is_held_up_for_a_day_keeps_what_it_staged",),
     ),
     Guard(
         "clean-up leaves the staging of a rebuild",

@@ -28,6 +28,13 @@ REDRIVING = (
         (_REFUSED + "::test_a_file_that_is_claimed_meanwhile",),
     ),
     Guard(
+        "a redrive that was held up leaves the claims of a later one",
+        "ops/redrive/draft.py",
+        "        return self.is_own(holder) and next(numbers) < next(numbers)\n",
+        "        return self.is_own(holder)\n",
+        ("tests/unit/ops/redrive/test_redriving_held_up.py",),
+    ),
+    Guard(
         "a redrive writes the missing manifest of an earlier one",
         "ops/redrive/redriver.py",
         'if entry.fate != "unwritten" or manifest_id in run.report.healed:',

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from compactor.adapters.local.native_kernel import is_installed
+from tests.protocol.tlc import found_jar
 from tests.support.browser import found_browser
 from tests.support.previous_release import has_history
 
@@ -65,7 +66,8 @@ CARGO = Extra("cargo", lambda: shutil.which("cargo") is not None, "install Rust 
 VERSITYGW = Extra("versitygw", lambda: versitygw_path() is not None, "`make versitygw` builds it, with Go")
 CHROMIUM = Extra("chromium", lambda: found_browser() is not None, "`make browser` installs it where apt-get may")
 HISTORY = Extra("history", has_history, "`git fetch --unshallow` in a clone brings the code of the release before")
-EXTRAS = {each.name: each for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY)}
+TLC = Extra("tlc", lambda: found_jar() is not None, "`make spec` downloads it, with Java")
+EXTRAS = {each.name: each for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC)}
 
 
 def required() -> frozenset[str]:

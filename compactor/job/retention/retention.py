@@ -56,6 +56,11 @@ class Retention:
             return outcome
         if isinstance(outcome, Commit) and not self.state.ledger.is_done(accepted.key, outcome.generation):
             return "its commit is not done"
+        newest = 1 if outcome is None else outcome.generation
+        # Read after the outcome: what a rebuild stages until it decides is of a later generation.
+        staged = self.state.store.list(self.state.layout.staging_of(manifest_id))
+        if any(self.state.layout.staged_generation(info.uri) > newest for info in staged):
+            return "a rebuild of it is not decided"
         return ""
 
     def why_keep_checkpoint(self, name: str) -> str:

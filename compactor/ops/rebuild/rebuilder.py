@@ -132,6 +132,8 @@ class Rebuilder:
         for old, new in zip(compacted(commit), staged.files, strict=True):
             _check_same(old, new, damaged)
         damaged.check()
+        # Before names are compared, or a driver that is late with the earlier commit could still change what is there.
+        self.publisher.delete_staging(commit.manifest_id, upto=commit.generation)
         made = successor(self.state.layout, commit, staged, damaged.why, partial(found_at, self.state.store))
         if made.rebuild is None or not damaged.replaced:
             return made

@@ -1,4 +1,4 @@
-"""Claims files for a redrive: takes those that are free or of the same lineage, leaves the rest to their holders."""
+"""Claims files for a redrive: takes those that are free or of its lineage so far, leaves the rest to their holders."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, Clock
 from compactor.manifests.claiming import claim_key, manifests_of
 
-IsOwn = Callable[[str], bool]  # whether a holder belongs to the lineage that is redriven
+IsOwn = Callable[[str], bool]  # whether a holder belongs to the lineage that is redriven, and comes before the redrive
 
 
 @dataclass(frozen=True, kw_only=True)

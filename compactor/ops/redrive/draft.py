@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from compactor.core.dates import possible_dates
-from compactor.core.layout import canonical, root_id
+from compactor.core.layout import canonical, number_of_redrive, root_id
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit, DeadLetter, Redrive
@@ -33,6 +33,14 @@ class Draft:
     def is_own(self, holder: str) -> bool:
         """Whether the holder of a claim belongs to the lineage."""
         return self.root.id in {holder, root_id(holder)} or holder == self.alias
+
+    def is_before(self, holder: str, manifest_id: str) -> bool:
+        """Whether the holder of a claim belongs to the lineage and comes before a redrive of it.
+
+        A redrive that was held up while another one took a later number must not take the claims of that one.
+        """
+        numbers = (number_of_redrive(each, self.root.id) for each in (holder, manifest_id))
+        return self.is_own(holder) and next(numbers) < next(numbers)
 
     def refuse(self, refused: Mapping[str, str]) -> None:
         """Leave out files, by URI with the reason."""

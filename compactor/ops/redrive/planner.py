@@ -75,7 +75,7 @@ class RedrivePlanner:
 
     def claim(self, draft: Draft, files: Sequence[ManifestFile], manifest_id: str) -> list[ManifestFile]:
         """Claim files of a draft for a new manifest; returns those that it got."""
-        lost = self.claims.take(files, manifest_id, draft.is_own)
+        lost = self.claims.take(files, manifest_id, lambda holder: draft.is_before(holder, manifest_id))
         draft.refuse_held(lost)
         return [file for file in files if file.uri not in lost]
 

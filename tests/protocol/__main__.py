@@ -1,0 +1,47 @@
+"""Explores the model of the protocol, and says how many states each configuration has.
+
+python -m tests.protocol does so in seconds; `--full` adds the large configurations and takes out every guard.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from tests.protocol.configurations import ASSUMED, LARGE, MEDIUM, SMALL, Configuration, all_guards, tried
+from tests.protocol.tlc import missing
+
+
+def main(words: Sequence[str]) -> int:
+    if why := missing():
+        sys.stderr.write(f"{why}\n")
+        return 2
+    is_full = "--full" in words
+    configurations = [*SMALL, *MEDIUM, *(LARGE if is_full else ())]
+    failed = [each for each in configurations if not _holds(each)]
+    if is_full:
+        assumed = ASSUMED.explored()
+        say(f"{ASSUMED.module:<8}  {ASSUMED.name:<40}  {assumed.violated or 'holds'}, as docs/protocol.md says")
+        missed = [trial for trial in (tried(*each) for each in all_guards()) if not _shown(trial.guard, trial.violated)]
+        return 1 if failed or missed or not assumed.violated else 0
+    return 1 if failed else 0
+
+
+def _holds(configuration: Configuration) -> bool:
+    found = configuration.explored()
+    ended = f"VIOLATED: {found.violated}\n{found.printed}" if found.violated else "holds"
+    what = f"{configuration.module:<8}  {configuration.name:<40}"
+    say(f"{what}  {found.states:>9,} states  {found.seconds:6.1f} s  {ended}")
+    return not found.violated
+
+
+def _shown(guard: str, violated: str) -> bool:
+    say(f"without: {guard:<70}  {violated or 'NOTHING IS VIOLATED'}")
+    return bool(violated)
+
+
+def say(text: str) -> None:
+    """Print a line at once."""
+    print(text, flush=True)  # noqa: T201 - a program
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

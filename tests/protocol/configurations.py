@@ -1,0 +1,186 @@
+"""What is explored of each module: a small configuration in seconds, a large one in minutes."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from tests.protocol.tlc import SPEC, Exploration, constants, explore
+
+SAFETY: dict[str, tuple[str, ...]] = {
+    "Claims": ("TypesHold", "AnEffectOnce", "BoundXorRevoked", "NothingForgotten"),
+    "Sealing": ("TypesHold", "AnEffectOnce", "BoundXorRevoked", "NothingForgotten"),
+    "Commit": (
+        "TypesHold", "AnEffectOnce", "NothingVisibleUnverified", "DoneIsWhole", "NothingIsLost", "NothingForgotten",
+        "OriginalIsKept",
+    ),
+    "Rebuild": ("TypesHold", "AnEffectOnce", "NothingVisibleUnverified", "DoneIsWhole", "NothingIsLost"),
+    "Redrive": ("TypesHold", "AnEffectOnce", "LinesAreKept", "NothingForgotten"),
+}  # fmt: skip
+STAYS = {"Commit": ("OutcomesStay",), "Rebuild": ("OutcomesStay",), "Redrive": ("RecordsStay",)}
+LIVENESS = {
+    "Claims": "EachFileArrives",
+    "Sealing": "EachPartArrives",
+    "Commit": "ItEnds",
+    "Rebuild": "ItEnds",
+    "Redrive": "EachArrives",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """One exploration of a module.
+
+    Attributes:
+        name: Tells it from others of the module.
+        values: Of the constants, without the guards.
+        alike: Constants whose members are interchangeable.
+        is_live: Whether liveness is checked, under fairness.
+    """
+
+    module: str
+    name: str
+    values: Mapping[str, str]
+    alike: tuple[str, ...] = ()
+    is_live: bool = False
+    is_short: bool = True
+    without: frozenset[str] = field(default_factory=frozenset)
+
+    def explored(self) -> Exploration:
+        """Explore it."""
+        kept = sorted(guards(self.module) - self.without)
+        named = ", ".join(f'"{guard}"' for guard in kept)
+        lines = [constants({**self.values, "Guards": f"{{{named}}}"})]
+        lines.append(f"SPECIFICATION {'FairSpec' if self.is_live else 'Spec'}\n")
+        lines += [f"INVARIANT {name}\n" for name in SAFETY[self.module]]
+        lines += [f"PROPERTY {name}\n" for name in STAYS.get(self.module, ())]
+        lines += [f"PROPERTY {LIVENESS[self.module]}\n"] if self.is_live else []
+        definitions = []
+        if self.alike:
+            permutations = " \\union ".join(f"Permutations({name})" for name in self.alike)
+            definitions = [f"Symmetry == {permutations}"]
+            lines.append("SYMMETRY Symmetry\n")
+        return explore(self.module, definitions, "".join(lines), is_short=self.is_short)
+
+    def lacking(self, *left_out: str) -> "Configuration":
+        """The same without some guards."""
+        return replace(self, without=self.without | set(left_out))
+
+
+def guards(module: str) -> frozenset[str]:
+    """The guards of a module, as its text names them."""
+    return frozenset(re.findall(r'Has\("([^"]+)"\)', (SPEC / f"{module}.tla").read_text()))
+
+
+def _claims(name: str, files: str, builders: str, planners: str, ids: int, stops: int, **how: bool) -> Configuration:
+    values = {
+        "Files": files, "Builders": builders, "Planners": planners, "MaxIds": str(ids), "MaxStops": str(stops),
+        "PausesOutliveLeases": "FALSE" if how.get("is_live") else "TRUE",
+    }  # fmt: skip
+    alike = () if how.get("is_live") else tuple(
+        each for each, members in (("Files", files), ("Builders", builders)) if "," in members
+    )  # fmt: skip
+    return Configuration(module="Claims", name=name, values=values, alike=alike, **how)
+
+
+def _sealing(name: str, parts: str, ids: int, stops: int, **how: bool) -> Configuration:
+    values = {
+        "Parts": parts, "Sealers": "{s1, s2}", "MaxIds": str(ids), "MaxStops": str(stops),
+        "PausesOutliveLeases": "FALSE" if how.get("is_live") else "TRUE",
+    }  # fmt: skip
+    return Configuration(
+        module="Sealing", name=name, values=values, alike=() if how.get("is_live") else ("Sealers",), **how
+    )
+
+
+def _commit(name: str, drivers: str, attempts: int, stops: int, **how: bool) -> Configuration:
+    values = {"Drivers": drivers, "MaxAttempts": str(attempts), "MaxStops": str(stops)}
+    alike = () if how.get("is_live") or "," not in drivers else ("Drivers",)
+    return Configuration(module="Commit", name=name, values=values, alike=alike, **how)
+
+
+def _rebuild(
+    name: str, rebuilders: str, attempts: int, stops: int, *, late_copies: str = "FALSE", **how: bool
+) -> Configuration:
+    values = {
+        "Rebuilders": rebuilders, "Drivers": "{d1}", "MaxAttempts": str(attempts), "MaxGenerations": "2",
+        "MaxStops": str(stops), "LateCopies": late_copies,
+    }  # fmt: skip
+    alike = () if how.get("is_live") or "," not in rebuilders else ("Rebuilders",)
+    return Configuration(module="Rebuild", name=name, values=values, alike=alike, **how)
+
+
+def _redrive(name: str, kind: str, things: str, number: int, stops: int, **how: bool) -> Configuration:
+    values = {
+        "Kind": f'"{kind}"', "Things": things, "Redrivers": "{r1, r2}", "MaxNumber": str(number),
+        "MaxStops": str(stops), "PausesOutliveLeases": "FALSE" if how.get("is_live") else "TRUE",
+    }  # fmt: skip
+    alike = () if how.get("is_live") else ("Redrivers", *(("Things",) if "," in things else ()))
+    return Configuration(module="Redrive", name=name, values=values, alike=alike, **how)
+
+
+SMALL = (
+    _claims("a builder and a planner", "{f1}", "{b1}", "{p1}", 3, 1),
+    _sealing("two sealers", "{1}", 3, 1),
+    _commit("one driver, and its end", "{d1}", 2, 2, is_live=True),
+    _rebuild("beside a late driver", "{r1}", 2, 0),
+    _redrive("of files", "files", "{t1}", 2, 1),
+)
+"""Part of `make test`, so they have to be cheap: starting Java is most of it."""
+
+MEDIUM = (
+    _claims("the end of each file", "{f1}", "{b1, b2}", "{}", 3, 1, is_live=True),
+    _sealing("the end of each part", "{1}", 3, 1, is_live=True),
+    _commit("two drivers", "{d1, d2}", 2, 0),
+    _rebuild("the end of a rebuild", "{r1}", 2, 0, is_live=True),
+    _redrive("the end of each file", "files", "{t1}", 2, 1, is_live=True),
+    _redrive("of lines", "lines", "{t1}", 2, 1),
+)
+"""Beside the small ones, part of `make spec`."""
+
+LARGE = (
+    _claims("three claimants of one file", "{f1}", "{b1, b2}", "{p1}", 4, 2, is_short=False),
+    _claims("two files", "{f1, f2}", "{b1, b2}", "{}", 3, 1, is_short=False),
+    _sealing("two parts", "{1, 2}", 3, 1, is_short=False),
+    _commit("two drivers, three attempts", "{d1, d2}", 3, 1, is_short=False),
+    _rebuild("two rebuilds beside a late driver", "{r1, r2}", 3, 0, is_short=False),
+    _redrive("of two files", "files", "{t1, t2}", 3, 2, is_short=False),
+    _redrive("of two lines", "lines", "{t1, t2}", 3, 2, is_short=False),
+)
+"""Explored by `make spec-full` only."""
+
+ASSUMED = _rebuild("with copies that outlive their drivers", "{r1}", 2, 1, late_copies="TRUE")
+"""What the model does not hold without: see docs/protocol.md."""
+
+_GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
+    "Claims": (SMALL[0], _claims("two files", "{f1, f2}", "{b1, b2}", "{}", 3, 1)),
+    "Sealing": (SMALL[1], _sealing("two parts", "{1, 2}", 3, 1)),
+    "Commit": (_commit("one driver", "{d1}", 2, 1), _commit("two drivers", "{d1, d2}", 2, 1)),
+    "Rebuild": (_rebuild("beside a late driver", "{r1}", 2, 1), _rebuild("two rebuilds", "{r1, r2}", 3, 0)),
+    "Redrive": (_redrive("of files", "files", "{t1}", 2, 1), _redrive("of lines", "lines", "{t1}", 2, 1)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A guard that was taken out of the model, and the property that then does not hold; empty if all do."""
+
+    module: str
+    guard: str
+    violated: str
+    states: int
+
+
+def tried(module: str, guard: str) -> Trial:
+    """Take a guard out, and explore the configurations of its module until one shows what it is for."""
+    states = 0
+    for configuration in _GUARDS_OF[module]:
+        found = configuration.lacking(guard).explored()
+        states = found.states
+        if found.violated:
+            return Trial(module, guard, found.violated, states)
+    return Trial(module, guard, "", states)
+
+
+def all_guards() -> Iterable[tuple[str, str]]:
+    """Every guard with its module."""
+    return ((module, guard) for module in SAFETY for guard in sorted(guards(module)))

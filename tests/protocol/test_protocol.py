@@ -1,0 +1,77 @@
+"""The model of the protocol holds, its guards are needed, and the code does what the model says."""
+
+from contextlib import suppress
+
+import pytest
+
+from compactor.core.crash_points import CrashPoint
+from compactor.core.manifest_key import ManifestKey
+from tests.protocol.claim_traces import VALUES, claim_traces
+from tests.protocol.configurations import ASSUMED, MEDIUM, SMALL, Configuration, all_guards, tried
+from tests.protocol.traces import Trace, damaged, seen, strays, strays_of
+from tests.support.extras import TLC
+from tests.support.fakes import FailingEngine
+from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
+from tests.support.rebuilding import WatchedStore
+
+KEY = ManifestKey(DAY, "m1")
+ONE_GUARD = ("Claims", "one record binds or revokes an id")
+DEATHS = [step for step in CrashPoint if step not in {CrashPoint.CLAIMED, CrashPoint.PLANNED}]
+
+pytestmark = TLC.needed
+
+
+def trace_of(step: CrashPoint, *, fails: bool = False) -> Trace:
+    """The states of a manifest whose first driver dies at a step; with `fails`, after failures that end it."""
+    harness = Harness(stream={"max_attempts": 2})
+    uri = harness.deliver("m1", GOOD, FLAWED)
+    trace = Trace(f"a death at {step}, {fails=}")
+
+    def note() -> None:
+        trace.add(seen(harness.store, harness.layout, KEY))
+
+    store = WatchedStore(harness.store, on_change=note)
+    note()
+    engine = FailingEngine(store, ValueError("too much")) if fails else harness.engine(store)
+    with suppress(DiedError):
+        harness.runner(on_crash_point=dying_at(step), store=store, engine=engine).run([uri])
+    for _ in range(3):
+        harness.runner(store=store, engine=engine).resume(["m1"])
+    harness.runner(store=store, engine=engine).run(harness.waiting())
+    return trace
+
+
+def test_the_model_holds_and_is_that_of_the_code() -> None:
+    """Small configurations, one guard that is taken out, and the deaths of drivers at every step."""
+    assert [(each.module, found.violated) for each in SMALL if (found := each.explored()).violated] == []
+    assert tried(*ONE_GUARD).violated
+    traces = [trace_of(step) for step in DEATHS] + [trace_of(CrashPoint.DECIDED, fails=True)]
+    assert all(trace.states[-1].done and not trace.states[-1].open for trace in traces)
+    wrong = [next(each for each in damaged(traces[0]) if each.states[-2].done)]
+    found = strays([*traces, *wrong], stops=1)
+    assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
+    claims = [*claim_traces()]
+    wrong = [next(damaged(claims[0]))]
+    found = strays_of("Claims", VALUES, [*claims, *wrong])
+    assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("configuration", MEDIUM, ids=lambda each: f"{each.module}: {each.name}")
+def test_a_configuration_holds(configuration: Configuration) -> None:
+    """The large ones take minutes: `make spec-full` explores them."""
+    found = configuration.explored()
+    assert not found.violated, found.printed
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("module", "guard"), [*all_guards()])
+def test_a_guard_is_needed(module: str, guard: str) -> None:
+    """Without it, TLC finds a behaviour that breaks a property."""
+    assert tried(module, guard).violated
+
+
+@pytest.mark.full
+def test_what_is_assumed_is_needed() -> None:
+    """A copy that takes effect after its driver is gone, and after a rebuild was decided, doubles rows for a moment."""
+    assert ASSUMED.explored().violated
