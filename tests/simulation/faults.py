@@ -1,0 +1,86 @@
+"""What goes wrong in a run: which kinds of faults a seed has, and where each one falls."""
+
+from dataclasses import dataclass, fields
+from random import Random
+
+RATES = {
+    "refused": (0.0, 0.002, 0.02),  # 503: nothing happened
+    "lost": (0.0, 0.002, 0.02),  # it happened, and the answer was lost
+    "late": (0.0, 0.001, 0.01),  # reported as failed, and happens later
+    "death": (0.0, 0.0003, 0.002),  # the process dies before, after or while it happens
+    "pause": (0.0, 0.0002, 0.001),  # the process stands still
+    "slow": (0.0, 0.01, 0.05),  # takes seconds
+}
+"""Shares of the calls. A seed draws one of each."""
+
+LATEST_SECONDS = 60.0
+LONGEST_PAUSE_SECONDS = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What goes wrong with one call."""
+
+    kind: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Faults:
+    """Draws the faults of a run.
+
+    Attributes:
+        refused: Share of the calls, as the others.
+        until_fault: Only so many faults happen: the shortest number that still breaks something tells what did.
+    """
+
+    chance: Random
+    refused: float = 0.0
+    lost: float = 0.0
+    late: float = 0.0
+    death: float = 0.0
+    pause: float = 0.0
+    slow: float = 0.0
+    until_fault: int | None = None
+    drawn: int = 0
+    is_over: bool = False
+
+    @classmethod
+    def of(cls, chance: Random, until_fault: int | None) -> "Faults":
+        """The faults of a seed: many kinds in some, few in others, none in a few."""
+        rates = {kind: chance.choice(shares) for kind, shares in RATES.items()}
+        return cls(chance, **rates, until_fault=until_fault)
+
+    def describe(self) -> str:
+        """The rates of this run."""
+        shown = [f"{each.name} {getattr(self, each.name):g}" for each in fields(self) if each.name in RATES]
+        return ", ".join(shown)
+
+    def draw(self, *, writes: bool, may_die: bool) -> Fault:
+        """The fault of the next call."""
+        value, extent, where = self.chance.random(), self.chance.random(), self.chance.random()
+        if self.is_over:
+            return Fault()
+        kind = self._kind(value)
+        if kind == "late" and not writes:
+            kind = "refused"
+        if kind == "death":
+            kind = ("death before", "death after", "death late" if writes else "death before")[int(where * 3)]
+            if not may_die:
+                return Fault()
+        if not kind:
+            return Fault()
+        if kind != "slow":
+            self.drawn += 1
+            if self.until_fault is not None and self.drawn > self.until_fault:
+                return Fault()
+        longest = {"pause": LONGEST_PAUSE_SECONDS, "slow": 20.0}.get(kind, LATEST_SECONDS)
+        return Fault(kind, extent * extent * longest)
+
+    def _kind(self, value: float) -> str:
+        for kind in RATES:
+            share = getattr(self, kind)
+            if value < share:
+                return kind
+            value -= share
+        return ""
