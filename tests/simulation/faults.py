@@ -6,9 +6,9 @@ from random import Random
 RATES = {
     "refused": (0.0, 0.002, 0.02),  # 503: nothing happened
     "lost": (0.0, 0.002, 0.02),  # it happened, and the answer was lost
-    "late": (0.0, 0.001, 0.01),  # reported as failed, and happens later
-    "death": (0.0, 0.0003, 0.002),  # the process dies before, after or while it happens
-    "pause": (0.0, 0.0002, 0.001),  # the process stands still
+    "late": (0.0, 0.002, 0.02),  # reported as failed, and happens later
+    "death": (0.0, 0.0005, 0.004),  # the process dies before, after or while it happens
+    "pause": (0.0, 0.0005, 0.003),  # the process stands still
     "slow": (0.0, 0.01, 0.05),  # takes seconds
 }
 """Shares of the calls. A seed draws one of each."""

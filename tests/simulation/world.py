@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from compactor.adapters.listed_manifests import ListedManifests
@@ -33,7 +34,9 @@ from tests.support.s3_messages import notification
 BUCKET, ROOT = "lake", "s3://lake"
 DAY_SECONDS = 86_400.0
 BUILDER_TIMEOUT, SEALER_TIMEOUT, CHECK_TIMEOUT = 120.0, 240.0, 120.0  # those of the deployment
-VISIBILITY_SECONDS = 900.0
+VISIBILITY_SECONDS = (900.0, 60.0)  # a queue may deliver a message again before that is over
+LEASE_SECONDS = (300, 60)
+PACES = (60.0, 150.0, 400.0)
 MAX_RECEIVES = 10
 QUIET_SECONDS = 12 * 3600.0
 """How long all may take that is left to do once nothing goes wrong any more."""
@@ -137,7 +140,11 @@ class World:
         self.faults = Faults.of(self.scheduler.chance("faults"), self.until_fault)
         self.chance = self.scheduler.chance("world")
         self.clock = WorldClock(self.scheduler)
-        self.settings = parse_settings(SETTINGS)
+        self.visibility_seconds = self.chance.choice(VISIBILITY_SECONDS)
+        self.rush = max(1.0, self.days)  # over a long time operators act less often
+        self.loses_runs = self.chance.choice((0.0, 0.004))
+        lease = {"builder": SETTINGS["builder"] | {"claim_lease_seconds": self.chance.choice(LEASE_SECONDS)}}
+        self.settings = parse_settings(SETTINGS | lease)
         self.layout = self.settings.layout()
         self.store = WorldStore(self.clock, self._watch)
         self.oracle = Oracle(self.layout, self._read)
@@ -157,16 +164,13 @@ class World:
 
     def _live(self) -> None:
         self.scheduler.processes["world"] = self.services
-        chance = self.chance
         self._serve(self._produce, "producer")
         self._serve(self._receive, "queue")
         self._serve(self._drive, "glue")
         self._every(60.0, lambda: self._start("sealer", self._seal, SEALER_TIMEOUT), "sealer")
         self._every(60.0, lambda: self._start("check", self._check, CHECK_TIMEOUT), "control plane")
-        for work, hours in ((self._plan, 3), (self._redrive, 2), (self._rebuild, 4), (self._clean, 5)):
-            self._every(
-                chance.uniform(0.5, 1.0) * hours * 3600, lambda work=work: self._start(work.__name__[1:], work), "operator"
-            )
+        for work, minutes in ((self._plan, 30), (self._redrive, 40), (self._rebuild, 40), (self._clean, 60)):
+            self._every(self.rush * minutes * 60.0, partial(self._start, work.__name__[1:], work), "operator")
         self._serve(self._damage, "damage")
         whole, rest = divmod(self.days, 1.0)
         for day in range(int(whole)):
@@ -211,7 +215,7 @@ class World:
         process = Process(f"{kind}-{self._numbers[kind]}", self._skew())
         process.on_end = self._ended
         self.scheduler.start(process, lambda: work(process), delay)
-        if timeout:
+        if timeout and self.chance.random() < 0.8:  # else it hangs beside what takes its place
             self._later(timeout + delay, lambda: self.scheduler.kill(process))
         return process
 
@@ -268,7 +272,7 @@ class World:
 
     def _produce(self) -> None:
         chance = self.chance
-        pace = chance.choice((40.0, 120.0, 400.0))
+        pace = chance.choice(PACES)
         while not self.is_over:
             self.scheduler.pause(chance.expovariate(1.0) * pace)
             if not self.is_over:
@@ -319,7 +323,7 @@ class World:
             if ready and builders < 3:
                 self.chance.shuffle(ready)
                 for each in ready:
-                    self.messages[each].visible_at = now + VISIBILITY_SECONDS
+                    self.messages[each].visible_at = now + self.visibility_seconds
                     self.messages[each].receives += 1
                 self._start("builder", lambda process, ids=tuple(ready): self._build(process, ids), BUILDER_TIMEOUT)
 
@@ -362,7 +366,7 @@ class World:
         ControlComponents(self.settings, **self._given(process), job=glue, notifier=MemoryNotifier()).plane.check()
 
     def _plan(self, process: Process) -> None:
-        self._app(process).planner.plan(f"{ROOT}/raw", settle_seconds=900.0)
+        self._app(process).planner.plan(f"{ROOT}/raw", settle_seconds=self.chance.choice((0.0, 900.0)))
 
     def _redrive(self, process: Process) -> None:
         for kind in ("manifests", "files"):
@@ -380,7 +384,7 @@ class World:
     def _damage(self) -> None:
         """From time to time somebody deletes a file of rows by mistake."""
         while True:
-            self.scheduler.pause(self.chance.expovariate(1.0) * 6 * 3600)
+            self.scheduler.pause(self.chance.expovariate(1.0) * 2 * 3600 * self.rush)
             found = [] if self.is_over else self._rebuildable()
             if found:
                 self.oracle.is_damaging = True
@@ -419,7 +423,7 @@ class World:
                     self._take_down(driver)
                 if driver.is_dead:
                     del self._drivers[run_id]
-            if living and not self.is_over and self.chance.random() < 0.0005:
+            if living and not self.is_over and self.chance.random() < self.loses_runs / self.rush:
                 self.glue.end(next(iter(living)), JobState.FAILED, "lost")  # its driver may go on for a while
 
     def _take_down(self, driver: Process) -> None:
