@@ -20,11 +20,12 @@ def main() -> int:
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONHASHSEED": "0"})  # noqa: S606
     install({"compactor.adapters.local.processes": _without_processes})
     logging.disable(logging.CRITICAL)
-    from tests.simulation.runs import Case, run_seeds  # noqa: PLC0415 - only now the package may be imported
+    from tests.simulation.runs import Case, Show, run_seeds  # noqa: PLC0415 - only now the package may be imported
 
     numbers = [chosen.seed] if chosen.seed is not None else range(chosen.first, chosen.first + chosen.seeds)
     cases = (Case(number, chosen.days, chosen.faults) for number in numbers)
-    return run_seeds(cases, trace_lines=chosen.trace, shrinks=not chosen.as_is, is_verbose=chosen.verbose)
+    show = Show(chosen.trace, shrinks=not chosen.as_is, is_verbose=chosen.verbose, until_broken=chosen.until_broken)
+    return run_seeds(cases, show)
 
 
 def _arguments() -> argparse.Namespace:
@@ -35,6 +36,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--days", type=float, default=SHORT_DAYS, help="simulated days of work and trouble in each")
     parser.add_argument("--faults", type=int, help="let only the first so many faults happen")
     parser.add_argument("--trace", type=int, default=40, help="lines of the trace to show of a seed that fails")
+    parser.add_argument("--until-broken", action="store_true", help="end with the first seed that fails")
     parser.add_argument("--as-is", action="store_true", help="do not shrink a seed that fails")
     parser.add_argument("--verbose", action="store_true", help="show what happened in each seed")
     return parser.parse_args()

@@ -56,18 +56,37 @@ def result_of(case: Case, trace: list[str] | None = None, tell: Callable[[str], 
     return Result(error, world.scheduler.now / 86_400, world.faults.drawn, world.described())
 
 
-def run_seeds(cases: Iterable[Case], *, trace_lines: int, shrinks: bool, is_verbose: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Show:
+    """What to do about each seed.
+
+    Attributes:
+        trace_lines: Lines of the trace of a seed that fails.
+        shrinks: Whether to look for its shortest prefix.
+        is_verbose: Whether to show what happened in each seed.
+        until_broken: Whether the first seed that fails is the last.
+    """
+
+    trace_lines: int
+    shrinks: bool
+    is_verbose: bool
+    until_broken: bool
+
+
+def run_seeds(cases: Iterable[Case], show: Show) -> int:
     """Run cases and show what came of them; returns the exit code."""
     began, done, broken = time.process_time(), 0, 0
     for case in cases:
         result = result_of(case, tell=say if case.days >= 1 else lambda _: None)
         done += 1
-        if is_verbose:
+        if show.is_verbose:
             say(f"seed {case.seed}: {result.summary}")
         if result.error is not None:
             broken += 1
             say(f"seed {case.seed} breaks: {_shown(result.error)}")
-            _tell(shrunk(case, result) if shrinks else case, trace_lines)
+            _tell(shrunk(case, result) if show.shrinks else case, show.trace_lines)
+            if show.until_broken:
+                break
     pace = done / max(time.process_time() - began, 0.01)
     say(f"{done - broken} of {done} seeds kept every promise; {pace:.2f} seeds a CPU second")
     return 1 if broken else 0
@@ -96,12 +115,14 @@ def shrunk(case: Case, result: Result) -> Case:
 
 
 def _tell(case: Case, lines: int) -> None:
+    if not lines:
+        return
     trace: list[str] = []
     result = result_of(case, trace)
     say(f"replay: {case.command()}")
     say(f"  {_shown(result.error)}" if result.error is not None else "  it does not break again: the run is not exact")
     faults = [line for line in trace if line[30:42].strip()]
-    for line in (*faults[-lines:], "  and the last calls:", *trace[-lines:]) if lines else ():
+    for line in (*faults[-lines:], "and the last calls:", *trace[-lines:]):
         say(f"  {line}")
 
 

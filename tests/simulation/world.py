@@ -81,6 +81,17 @@ class ProcessClock:
         return self.scheduler.moment() + timedelta(seconds=self.process.skew_seconds)
 
 
+class ForgetfulEngine(PlainEngine):
+    """Loses a row now and then, as a bug of an engine would: verification has to notice."""
+
+    def __init__(self, *args: Any, forgets: Callable[[], bool], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._forgets = forgets
+
+    def _table(self, request: Any, schema: Any, rows: Any) -> Any:
+        return super()._table(request, schema, rows[:-1] if self._forgets() else rows)
+
+
 @dataclass(slots=True)
 class Message:
     """One message of the queue."""
@@ -142,6 +153,7 @@ class World:
         self.clock = WorldClock(self.scheduler)
         self.visibility_seconds = self.chance.choice(VISIBILITY_SECONDS)
         self.rush = max(1.0, self.days)  # over a long time operators act less often
+        self.forgetful = self.chance.choice((0.0, 0.02))
         self.loses_runs = self.chance.choice((0.0, 0.004))
         lease = {"builder": SETTINGS["builder"] | {"claim_lease_seconds": self.chance.choice(LEASE_SECONDS)}}
         self.settings = parse_settings(SETTINGS | lease)
@@ -354,9 +366,13 @@ class World:
     def _app(self, process: Process) -> App:
         return App(self.settings, **self._given(process))
 
-    def _engine(self, app: App) -> PlainEngine:
+    def _engine(self, app: App) -> ForgetfulEngine:
         metadata = self.settings.schema.metadata_columns
-        return PlainEngine(app.store, metadata_columns=metadata, rows_per_file=8)
+
+        def forgets() -> bool:
+            return not self.is_over and self.chance.random() < self.forgetful
+
+        return ForgetfulEngine(app.store, metadata_columns=metadata, rows_per_file=8, forgets=forgets)
 
     def _seal(self, process: Process) -> None:
         Components(self.settings, **self._given(process)).sealer().seal()

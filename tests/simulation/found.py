@@ -1,0 +1,45 @@
+"""Guards whose removal the simulation finds, each with a seed that does so."""
+
+from collections.abc import Mapping
+
+from tests.guards.guard import Guard
+
+ADDED: tuple[Guard, ...] = ()
+"""Guards of whole sequences, which single tests of the folder `tests/guards` do not remove."""
+
+SEEDS: Mapping[str, int] = {
+    "the rows in the footers are the records that were inspected": 1,
+    "nothing is decided, and so published, before it was verified": 1,
+    "done is put on record after all is in its final place, not before": 1,
+    "what a builder could not claim is left to its holder": 1,
+    "a part is sealed into one manifest": 1,
+    "a revoked part is never sealed": 1,
+    "a builder whose id was revoked acknowledges nothing": 1,
+    "a sealer whose id was revoked removes nothing": 1,
+    "a late manifest whose files were taken over never takes effect": 1,
+    "a message whose file another builder may still write comes again": 1,
+    "no manifest names two versions of one object": 1,
+    "what is written is not taken for safe before it is bound": 1,
+    "the outcome that holds is read back by the driver that lost": 1,
+    "an id is bound to its first manifest for good": 1,
+    "a driver whose staging was cleaned up under it finds that it lost": 1,
+    "a driver that finds staging gone looks for done": 1,
+    "a decided manifest is rolled forward, not worked on again": 1,
+    "open manifests are found again after a death": 1,
+    "only a death alone counts": 1,
+    "passing trouble does not count": 1,
+    "an attempt of a run that lives is no death": 1,
+    "suspects are kept apart": 1,
+    "a verified commit is only decided with all its staged files": 1,
+    "a failed write of the outcome is never held against the manifest": 1,
+    "what could double rows is deleted before the files of a rebuild are published": 1,
+    "clean-up leaves the staging of a rebuild": 1,
+    "a driver that finds the staging of an older commit gone looks for a rebuild": 1,
+    "the staging of a rebuild that may be decided stays": 1,
+    "clean-up leaves a rebuild in the index of open manifests": 1,
+    "a redrive writes the missing manifest of an earlier one": 1,
+    "a file that is quarantined again after its redrive can be redriven again": 1,
+    "another version of the input is refused": 1,
+    "a file whose ETag is another one is not read in its place": 1,
+    "while Glue may restart a run by itself none is started": 1,
+}
