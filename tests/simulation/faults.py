@@ -1,5 +1,6 @@
 """What goes wrong in a run: which kinds of faults a seed has, and where each one falls."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from random import Random
 
@@ -12,6 +13,9 @@ RATES = {
     "slow": (0.0, 0.01, 0.05),  # takes seconds
 }
 """Shares of the calls. A seed draws one of each."""
+
+WEIGHTS = {"death": 2.0, "pause": 8.0}
+"""Where a process writes it dies and stands still more often: there it matters."""
 
 LATEST_SECONDS = 60.0
 LONGEST_PAUSE_SECONDS = 900.0
@@ -61,7 +65,7 @@ class Faults:
         value, extent, where = self.chance.random(), self.chance.random(), self.chance.random()
         if self.is_over:
             return Fault()
-        kind = self._kind(value)
+        kind = self._kind(value, WEIGHTS if writes else {})
         if kind == "late" and not writes:
             kind = "refused"
         if kind == "death":
@@ -77,9 +81,9 @@ class Faults:
         longest = {"pause": LONGEST_PAUSE_SECONDS, "slow": 20.0}.get(kind, LATEST_SECONDS)
         return Fault(kind, extent * extent * longest)
 
-    def _kind(self, value: float) -> str:
+    def _kind(self, value: float, weights: Mapping[str, float]) -> str:
         for kind in RATES:
-            share = getattr(self, kind)
+            share = getattr(self, kind) * weights.get(kind, 1.0)
             if value < share:
                 return kind
             value -= share

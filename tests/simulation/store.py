@@ -142,7 +142,8 @@ class ProcessStore:
         return self.line.call(f"create {uri}", lambda: self.store.create(uri, data), writes=True)
 
     def put(self, uri: str, data: bytes) -> None:
-        self.line.call(f"put {uri}", lambda: self.store.put(uri, data), writes=True)
+        is_heartbeat = "/state/runs/" in uri  # most calls of a driver
+        self.line.call(f"put {uri}", lambda: self.store.put(uri, data), writes=not is_heartbeat)
 
     def upload(self, uri: str, path: Path) -> None:
         data = path.read_bytes()

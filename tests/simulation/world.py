@@ -227,7 +227,7 @@ class World:
         process = Process(f"{kind}-{self._numbers[kind]}", self._skew())
         process.on_end = self._ended
         self.scheduler.start(process, lambda: work(process), delay)
-        if timeout and self.chance.random() < 0.8:  # else it hangs beside what takes its place
+        if timeout and self.chance.random() < 0.6:  # else it hangs beside what takes its place
             self._later(timeout + delay, lambda: self.scheduler.kill(process))
         return process
 
