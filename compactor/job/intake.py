@@ -126,7 +126,11 @@ class Intake:
         record = self._accept(uri, manifest.key, fingerprint, manifest)
         if record.kind == "manifest" and record.digest == fingerprint:
             return Delivery(uri, fingerprint, record)
-        if record.kind == "revoked" and data == manifest.to_json() and uri == self.state.layout.manifest(record.manifest_id):
+        if (
+            record.kind == "revoked"
+            and data == manifest.to_json()
+            and uri == self.state.layout.manifest(record.manifest_id)
+        ):
             return self._remove_revoked(uri, record)
         return self._refuse_taken_id(uri, manifest, fingerprint, record)
 

@@ -9,14 +9,12 @@ import os
 from _thread import allocate_lock, start_new_thread
 from collections import deque
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Protocol
 
-try:
-    import greenlet
-except ImportError:
-    greenlet = None  # type: ignore[assignment]
-
-HAS_GREENLETS = greenlet is not None and not os.environ.get("SIMULATE_WITH_THREADS")
+HAS_GREENLETS = find_spec("greenlet") is not None and not os.environ.get("SIMULATE_WITH_THREADS")
+greenlet: Any = import_module("greenlet") if HAS_GREENLETS else None
 
 
 class Carrier(Protocol):

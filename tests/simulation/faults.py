@@ -17,6 +17,10 @@ RATES = {
 WEIGHTS = {"death": 2.0, "pause": 8.0}
 """Where a process writes it dies and stands still more often: there it matters."""
 
+SHAKEN_CALLS = 6
+SHAKEN_WEIGHTS = {"refused": 8.0, "late": 8.0, "death": 40.0, "pause": 80.0}
+"""Trouble seldom comes alone: these hold for so many calls of a process that has stood still."""
+
 LATEST_SECONDS = 60.0
 LONGEST_PAUSE_SECONDS = 900.0
 
@@ -60,18 +64,21 @@ class Faults:
         shown = [f"{each.name} {getattr(self, each.name):g}" for each in fields(self) if each.name in RATES]
         return ", ".join(shown)
 
-    def draw(self, *, writes: bool, may_die: bool) -> Fault:
-        """The fault of the next call."""
+    def draw(self, *, writes: bool, is_shaken: bool) -> Fault:
+        """The fault of the next call.
+
+        Args:
+            writes: Whether the call changes something.
+            is_shaken: Whether the process stood still just before.
+        """
         value, extent, where = self.chance.random(), self.chance.random(), self.chance.random()
         if self.is_over:
             return Fault()
-        kind = self._kind(value, WEIGHTS if writes else {})
+        kind = self._kind(value, SHAKEN_WEIGHTS if is_shaken else WEIGHTS if writes else {})
         if kind == "late" and not writes:
             kind = "refused"
         if kind == "death":
             kind = ("death before", "death after", "death late" if writes else "death before")[int(where * 3)]
-            if not may_die:
-                return Fault()
         if not kind:
             return Fault()
         if kind != "slow":

@@ -25,6 +25,14 @@ def _wall_seconds() -> float:
     return START.timestamp() + scheduler().now
 
 
+def _random() -> float:
+    return scheduler().code_chance.random()
+
+
+def _sleep(seconds: float) -> None:
+    scheduler().pause(seconds)
+
+
 SUBSTITUTES: Mapping[str, SimpleNamespace] = {
     "threading": SimpleNamespace(
         Condition=threads.Condition,
@@ -46,7 +54,7 @@ SUBSTITUTES: Mapping[str, SimpleNamespace] = {
         time=_wall_seconds,
         time_ns=lambda: int(_wall_seconds() * 1e9),
     ),
-    "random": SimpleNamespace(random=lambda: scheduler().code_chance.random()),
+    "random": SimpleNamespace(random=_random),
     "secrets": SimpleNamespace(token_hex=lambda n: f"{scheduler().code_chance.getrandbits(8 * n):0{2 * n}x}"),
     "uuid": SimpleNamespace(uuid4=lambda: UUID(int=scheduler().code_chance.getrandbits(128), version=4)),
 }

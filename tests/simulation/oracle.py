@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 
 from compactor.core.layout import Layout
 from compactor.core.records import OUTCOME, Accepted, Commit, DeadLetter
-
 from tests.simulation.scheduler import Broken
 
 FORBIDDEN = "forbidden"

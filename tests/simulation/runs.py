@@ -53,7 +53,9 @@ def result_of(case: Case, trace: list[str] | None = None, tell: Callable[[str], 
         world.run()
     except Exception as exc:  # noqa: BLE001 - an unforeseen error of the code breaks a promise as well
         error = exc
-    return Result(error, world.scheduler.now / 86_400, world.faults.drawn, world.described())
+    state = world.scheduler.order_chance.getrandbits(32)  # another one if anything at all went another way
+    summary = f"{world.described()}, state {state:08x}"
+    return Result(error, world.scheduler.now / 86_400, world.faults.drawn, summary)
 
 
 @dataclass(frozen=True, slots=True)

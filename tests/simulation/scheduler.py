@@ -1,7 +1,7 @@
 """Runs simulated processes one step at a time, in the order that a seed gives, on a clock of its own.
 
-Each task has a stack of its own, and one task runs at a time. When it pauses, waits or ends, the task whose moment comes
-next goes on, and the clock jumps to that moment. Nothing else decides who runs, so a seed always gives the same run.
+Each task has a stack of its own, and one task runs at a time. When it pauses, waits or ends, the task whose moment
+comes next goes on, and the clock jumps to that moment. Nothing else decides who runs: a seed always gives the same run.
 """
 
 import heapq
@@ -173,7 +173,7 @@ class Scheduler:
         self._push(self.now + self.order_chance.random() * SOON_SECONDS, task)
 
     def kill(self, process: Process) -> None:
-        """End a process in the midst of what it does. Called from one of its own tasks, that one has to raise `Death`."""
+        """End a process in the midst of what it does. If one of its own tasks calls, that one has to raise `Death`."""
         if not process.is_dead:
             process.has_died = True
             self._end_process(process)

@@ -1,8 +1,8 @@
-"""The world's store, and what one process sees of it: with delays, lost answers, refusals, denials and its own death."""
+"""The world's store, and what one process sees of it: delays, lost answers, refusals, denials and its own death."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 from compactor.adapters.memory.store import MemoryClaims, MemoryStore, MemoryWriter
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.ports import Claim, ObjectInfo
-
-from tests.simulation.faults import Fault, Faults
+from tests.simulation.faults import SHAKEN_CALLS, Fault, Faults
 from tests.simulation.scheduler import Death, Process, Scheduler
 
 T = TypeVar("T")
@@ -69,13 +68,14 @@ class Line:
     faults: Faults
     later: Callable[[float, Callable[[], object]], None]
     note: Callable[[str, str], None]
-    may_die: bool = True
+    shaken: int = 0  # so many calls ago it stood still, from SHAKEN_CALLS down
 
     def call(self, what: str, effect: Callable[[], T], *, writes: bool = False) -> T:
         """Make one call."""
         chance, scheduler = self.scheduler.order_chance, self.scheduler
         scheduler.pause(chance.expovariate(1.0) * MEAN_LATENCY_SECONDS)
-        fault = self.faults.draw(writes=writes, may_die=self.may_die)
+        fault = self.faults.draw(writes=writes, is_shaken=self.shaken > 0)
+        self.shaken = max(0, self.shaken - 1)
         self.note(what, fault.kind)
         if fault.kind:
             return self._failing(what, fault, effect)
@@ -90,6 +90,7 @@ class Line:
             return result
         if fault.kind == "pause":
             self.process.paused_until = scheduler.now + fault.seconds
+            self.shaken = SHAKEN_CALLS
             result = effect()
             scheduler.pause(0.0)
             return result
@@ -106,10 +107,8 @@ class Line:
 
 def _landed(effect: Callable[[], object]) -> None:
     """A late request: nobody hears of its error."""
-    try:
+    with suppress(Exception):
         effect()
-    except Exception:  # noqa: BLE001, S110
-        pass
 
 
 @dataclass(slots=True)

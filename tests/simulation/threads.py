@@ -108,11 +108,11 @@ class Condition:
         self._lock.release()
 
     def wait(self, timeout: float | None = None) -> bool:
-        depth, self._lock._depth = self._lock._depth, 1  # noqa: SLF001
+        depth, self._lock._depth = self._lock._depth, 1
         self._lock.release()
         is_woken = self._waiting.wait(timeout)
         self._lock.acquire()
-        self._lock._depth = depth  # noqa: SLF001
+        self._lock._depth = depth
         return is_woken
 
     def wait_for(self, predicate: Callable[[], bool], timeout: float | None = None) -> bool:

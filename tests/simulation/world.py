@@ -9,26 +9,18 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
+from compactor.adapters.memory.glue import MemoryGlue
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.control.runs import JobState
+from compactor.core.errors import CompactorError
 from compactor.core.layout import is_delivery
-from compactor.core.ports import Clock
 from compactor.core.records import FileStatus
-from compactor.ops.rebuild.scan import RebuildScope
-from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 from compactor.settings.settings import parse_settings
-from compactor.wiring.app import App
-from compactor.wiring.components import Components
-from compactor.wiring.control import ControlComponents
-
+from tests.simulation.code_processes import Code, Glue, NoMetrics, ProcessClock, WorldClock
 from tests.simulation.faults import Faults
 from tests.simulation.oracle import Oracle, Produced
 from tests.simulation.scheduler import START, Broken, Process, Scheduler
 from tests.simulation.store import Line, ProcessClaims, ProcessStore, WorldStore
-from tests.support.fakes import PlainEngine
 from tests.support.s3_messages import notification
 
 BUCKET, ROOT = "lake", "s3://lake"
@@ -50,48 +42,6 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-class NoMetrics:
-    """Keeps nothing."""
-
-    def emit(self, values: object) -> None:
-        pass
-
-    def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002
-        return True
-
-
-@dataclass(frozen=True, slots=True)
-class WorldClock:
-    """The true time."""
-
-    scheduler: Scheduler
-
-    def now(self) -> Any:
-        return self.scheduler.moment()
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessClock:
-    """The clock of one process, which may be off."""
-
-    scheduler: Scheduler
-    process: Process
-
-    def now(self) -> Any:
-        return self.scheduler.moment() + timedelta(seconds=self.process.skew_seconds)
-
-
-class ForgetfulEngine(PlainEngine):
-    """Loses a row now and then, as a bug of an engine would: verification has to notice."""
-
-    def __init__(self, *args: Any, forgets: Callable[[], bool], **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._forgets = forgets
-
-    def _table(self, request: Any, schema: Any, rows: Any) -> Any:
-        return super()._table(request, schema, rows[:-1] if self._forgets() else rows)
-
-
 @dataclass(slots=True)
 class Message:
     """One message of the queue."""
@@ -99,26 +49,6 @@ class Message:
     body: str
     visible_at: float
     receives: int = 0
-
-
-@dataclass(slots=True)
-class Glue:
-    """Glue as one process of the control plane sees it."""
-
-    glue: MemoryGlue
-    line: Line
-
-    def list(self, since: Any) -> Any:
-        return self.line.call("glue runs", lambda: self.glue.list(since))
-
-    def defined_at(self) -> Any:
-        return self.line.call("glue definition", self.glue.defined_at)
-
-    def start(self) -> Any:
-        return self.line.call("glue start", self.glue.start)
-
-    def stop(self, run_id: str) -> None:
-        self.line.call(f"glue stop {run_id}", lambda: self.glue.stop(run_id))
 
 
 @dataclass
@@ -163,6 +93,9 @@ class World:
         self.claims = MemoryClaims()
         self.glue = MemoryGlue(self.clock, starting_seconds=30)
         self.services = Process("world")
+        self.code = Code(self.settings, self._given, self._forgets)
+        code = self.code
+        self._operator = {"plan": self._plan, "redrive": code.redrive, "rebuild": code.rebuild, "clean": code.clean}
         skew = self.chance.choice((0.0, 0.0, 1.5, 30.0))
         self._skew = lambda: self.chance.uniform(-skew, skew)
 
@@ -179,10 +112,10 @@ class World:
         self._serve(self._produce, "producer")
         self._serve(self._receive, "queue")
         self._serve(self._drive, "glue")
-        self._every(60.0, lambda: self._start("sealer", self._seal, SEALER_TIMEOUT), "sealer")
+        self._every(60.0, lambda: self._start("sealer", self.code.seal, SEALER_TIMEOUT), "sealer")
         self._every(60.0, lambda: self._start("check", self._check, CHECK_TIMEOUT), "control plane")
-        for work, minutes in ((self._plan, 30), (self._redrive, 40), (self._rebuild, 40), (self._clean, 60)):
-            self._every(self.rush * minutes * 60.0, partial(self._start, work.__name__[1:], work), "operator")
+        for name, minutes in (("plan", 30), ("redrive", 40), ("rebuild", 40), ("clean", 60)):
+            self._every(self.rush * minutes * 60.0, partial(self._start, name, self._operator[name]), "operator")
         self._serve(self._damage, "damage")
         whole, rest = divmod(self.days, 1.0)
         for day in range(int(whole)):
@@ -239,6 +172,8 @@ class World:
         if process.error is not None:
             self.counts[f"{kind} failed"] += 1
             self._note(process.name, f"failed: {process.error!r}")
+            if not isinstance(process.error, CompactorError):
+                self.scheduler.break_off(process.error)
 
     def _later(self, seconds: float, work: Callable[[], object]) -> None:
         def late() -> None:
@@ -322,7 +257,11 @@ class World:
         number = self._numbers["line"]
         if self.chance.random() < 0.08:
             return f"no json {number}".encode()
-        keys = {"id": f"{number}", "amount": number, f"key{self.chance.randrange(12)}": "x" * self.chance.randrange(200)}
+        keys = {
+            "id": f"{number}",
+            "amount": number,
+            f"key{self.chance.randrange(12)}": "x" * self.chance.randrange(200),
+        }
         return json.dumps(keys).encode()
 
     def _receive(self) -> None:
@@ -341,7 +280,7 @@ class World:
 
     def _build(self, process: Process, ids: Iterable[str]) -> None:
         bodies = {each: self.messages[each].body for each in ids if each in self.messages}
-        report = Components(self.settings, **self._given(process)).builder().build(bodies)
+        report = self.code.build(process, bodies)
         for each in bodies:
             if each not in report.failed:
                 self.messages.pop(each, None)
@@ -350,52 +289,25 @@ class World:
             elif each in self.messages:
                 self.messages[each].visible_at = self.scheduler.now + 30.0
 
-    # Processes of the code.
+    # What processes of the code get.
 
     def _given(self, process: Process) -> dict[str, Any]:
         line = self._line(process)
-        clock: Clock = ProcessClock(self.scheduler, process)
-        store = ProcessStore(self.store, line, self._is_denied)
         return {
-            "clock": clock,
-            "store": store,
+            "clock": ProcessClock(self.scheduler, process),
+            "store": ProcessStore(self.store, line, self._is_denied),
             "claims": ProcessClaims(self.claims, line),
             "metrics": NoMetrics(),
         }
 
-    def _app(self, process: Process) -> App:
-        return App(self.settings, **self._given(process))
-
-    def _engine(self, app: App) -> ForgetfulEngine:
-        metadata = self.settings.schema.metadata_columns
-
-        def forgets() -> bool:
-            return not self.is_over and self.chance.random() < self.forgetful
-
-        return ForgetfulEngine(app.store, metadata_columns=metadata, rows_per_file=8, forgets=forgets)
-
-    def _seal(self, process: Process) -> None:
-        Components(self.settings, **self._given(process)).sealer().seal()
+    def _forgets(self) -> bool:
+        return not self.is_over and self.chance.random() < self.forgetful
 
     def _check(self, process: Process) -> None:
-        glue = Glue(self.glue, self._line(process))
-        ControlComponents(self.settings, **self._given(process), job=glue, notifier=MemoryNotifier()).plane.check()
+        self.code.check(process, Glue(self.glue, self._line(process)))
 
     def _plan(self, process: Process) -> None:
-        self._app(process).planner.plan(f"{ROOT}/raw", settle_seconds=self.chance.choice((0.0, 900.0)))
-
-    def _redrive(self, process: Process) -> None:
-        for kind in ("manifests", "files"):
-            app = self._app(process)
-            app.redriver().redrive(find_redrivable(app.state, Scope(kind)))  # type: ignore[arg-type]
-
-    def _rebuild(self, process: Process) -> None:
-        app = self._app(process)
-        scan = app.rebuild_scanner().scan(RebuildScope())
-        app.rebuilder(lambda _: self._engine(app)).rebuild(scan)
-
-    def _clean(self, process: Process) -> None:
-        self._app(process).cleaner.clean(archive_days=self.settings.retention.archive_days)
+        self.code.plan(process, settle_seconds=self.chance.choice((0.0, 900.0)))
 
     def _damage(self) -> None:
         """From time to time somebody deletes a file of rows by mistake."""
@@ -430,7 +342,7 @@ class World:
             living = {run.run_id: run for run in self.glue.living()}
             for run_id, run in living.items():
                 if run.state is JobState.RUNNING and run_id not in self._drivers:
-                    self._drivers[run_id] = self._start("driver", self._work, timeout=0.0)
+                    self._drivers[run_id] = self._start("driver", self.code.work, timeout=0.0)
             for run_id, driver in [*self._drivers.items()]:
                 if driver.is_dead and run_id in living:
                     ended = JobState.SUCCEEDED if driver.error is None and not driver.has_died else JobState.FAILED
@@ -448,19 +360,6 @@ class World:
             self._numbers[driver.name] = 1
             self._later(self.chance.choice((0.0, 300.0, 1800.0)), lambda: self.scheduler.kill(driver))
 
-    def _work(self, process: Process) -> None:
-        app = self._app(process)
-        stream = self.settings.stream
-        source = ListedManifests(
-            app.store,
-            self.layout.manifests_folder,
-            batch_size=stream.max_manifests_per_trigger,
-            poll_seconds=stream.trigger_interval_seconds,
-        )
-        service = app.service_on(self._engine(app), source)
-        service.poll_seconds = 5.0
-        service.run(once=False)
-
     # The end.
 
     def _settle(self) -> None:
@@ -469,7 +368,7 @@ class World:
         while self.scheduler.now < ends:
             self._pass(1000.0)
             for name in ("plan", "redrive", "rebuild"):
-                process = self._start(name, getattr(self, f"_{name}"))
+                process = self._start(name, self._operator[name])
                 while not process.is_dead:
                     self._pass(10.0)
             self._pass(200.0)
@@ -488,7 +387,7 @@ class World:
         self.oracle.check_lines(info.uri for place in places for info in self.store.list(place))
         found: list[Any] = []
         auditor = Process("auditor")
-        self.scheduler.start(auditor, lambda: found.append(self._app(auditor).verifier(deep=True).verify_all()))
+        self.scheduler.start(auditor, lambda: found.append(self.code.verify(auditor)))
         while not auditor.is_dead:
             self._pass(10.0)
         if auditor.error is not None:

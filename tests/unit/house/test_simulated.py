@@ -9,7 +9,19 @@ import pytest
 from tests.simulation.importing import PACKAGE, SUBSTITUTES
 
 ROOT = Path(__file__).resolve().parents[3] / PACKAGE
-SIMULATED = ("control", "core", "engines", "job", "ledger", "manifests", "ndjson", "ops", "schema", "settings", "telemetry")
+SIMULATED = (
+    "control",
+    "core",
+    "engines",
+    "job",
+    "ledger",
+    "manifests",
+    "ndjson",
+    "ops",
+    "schema",
+    "settings",
+    "telemetry",
+)
 SOURCES = [
     *(path for folder in SIMULATED for path in sorted((ROOT / folder).rglob("*.py"))),
     *sorted((ROOT / "adapters" / "memory").glob("*.py")),
@@ -38,9 +50,9 @@ def _used(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f"{module}.{name}") for name in names if module in UNSEEN or name not in known)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             owner = node.value.id
-            if owner in SUBSTITUTES and node.attr not in vars(SUBSTITUTES[owner]):
-                yield node.lineno, f"{owner}.{node.attr}"
-            elif (owner in {"datetime", "date"} and node.attr in CLOCKS) or (owner, node.attr) == ("os", "urandom"):
+            is_unseen = owner in SUBSTITUTES and node.attr not in vars(SUBSTITUTES[owner])
+            is_clock = owner in {"datetime", "date"} and node.attr in CLOCKS
+            if is_unseen or is_clock or (owner, node.attr) == ("os", "urandom"):
                 yield node.lineno, f"{owner}.{node.attr}"
 
 
