@@ -29,7 +29,10 @@ BUILDER_TIMEOUT, SEALER_TIMEOUT, CHECK_TIMEOUT = 120.0, 240.0, 120.0  # those of
 VISIBILITY_SECONDS = (900.0, 60.0)  # a queue may deliver a message again before that is over
 LEASE_SECONDS = (300, 60)
 PACES = (60.0, 150.0, 400.0)
+"""Mean seconds between two files; more in a long run."""
+
 MAX_RECEIVES = 10
+OPERATOR_SECONDS = 2400.0
 QUIET_SECONDS = 12 * 3600.0
 """How long all may take that is left to do once nothing goes wrong any more."""
 
@@ -83,6 +86,7 @@ class World:
         self.clock = WorldClock(self.scheduler)
         self.visibility_seconds = self.chance.choice(VISIBILITY_SECONDS)
         self.rush = max(1.0, self.days)  # over a long time operators act less often
+        self.plans = self.chance.choice((True, False))  # without `plan` every file has to come by its event
         self.forgetful = self.chance.choice((0.0, 0.02))
         self.loses_runs = self.chance.choice((0.0, 0.004))
         lease = {"builder": SETTINGS["builder"] | {"claim_lease_seconds": self.chance.choice(LEASE_SECONDS)}}
@@ -95,7 +99,9 @@ class World:
         self.services = Process("world")
         self.code = Code(self.settings, self._given, self._forgets)
         code = self.code
-        self._operator = {"plan": self._plan, "redrive": code.redrive, "rebuild": code.rebuild, "clean": code.clean}
+        self._operator = {"redrive": code.redrive, "rebuild": code.rebuild, "clean": code.clean}
+        if self.plans:
+            self._operator["plan"] = self._plan
         skew = self.chance.choice((0.0, 0.0, 1.5, 30.0))
         self._skew = lambda: self.chance.uniform(-skew, skew)
 
@@ -114,8 +120,8 @@ class World:
         self._serve(self._drive, "glue")
         self._every(60.0, lambda: self._start("sealer", self.code.seal, SEALER_TIMEOUT), "sealer")
         self._every(60.0, lambda: self._start("check", self._check, CHECK_TIMEOUT), "control plane")
-        for name, minutes in (("plan", 30), ("redrive", 40), ("rebuild", 40), ("clean", 60)):
-            self._every(self.rush * minutes * 60.0, partial(self._start, name, self._operator[name]), "operator")
+        for name, work in self._operator.items():
+            self._every(self.rush * OPERATOR_SECONDS, partial(self._start, name, work), "operator")
         self._serve(self._damage, "damage")
         whole, rest = divmod(self.days, 1.0)
         for day in range(int(whole)):
@@ -219,7 +225,7 @@ class World:
 
     def _produce(self) -> None:
         chance = self.chance
-        pace = chance.choice(PACES)
+        pace = chance.choice(PACES) * max(1.0, self.days / 3)
         while not self.is_over:
             self.scheduler.pause(chance.expovariate(1.0) * pace)
             if not self.is_over:
@@ -244,7 +250,7 @@ class World:
         self.oracle.produced.setdefault(uri, []).append(Produced(uri, info.etag, data))
         if chance.random() < 0.02:
             self.denied[uri] = self.scheduler.now + chance.expovariate(1.0) * 3600
-        if chance.random() < 0.97:  # else its event never comes
+        if chance.random() < 0.97 or not self.plans:  # else its event never comes
             time = f"{info.modified_at:%Y-%m-%dT%H:%M:%S.000Z}"
             body = notification(BUCKET, uri.removeprefix(f"{ROOT}/"), info.size_bytes, info.etag, time=time)
             for _ in range(1 + (chance.random() < 0.05)):
@@ -284,7 +290,7 @@ class World:
         for each in bodies:
             if each not in report.failed:
                 self.messages.pop(each, None)
-            elif each in self.messages and self.messages[each].receives >= MAX_RECEIVES and not self.is_over:
+            elif self.plans and each in self.messages and self.messages[each].receives >= MAX_RECEIVES:
                 self.messages.pop(each)  # to the dead-letter queue: `plan` finds its files
             elif each in self.messages:
                 self.messages[each].visible_at = self.scheduler.now + 30.0
@@ -367,8 +373,8 @@ class World:
         ends = self.scheduler.now + QUIET_SECONDS
         while self.scheduler.now < ends:
             self._pass(1000.0)
-            for name in ("plan", "redrive", "rebuild"):
-                process = self._start(name, self._operator[name])
+            for name, work in self._operator.items():
+                process = self._start(name, work)
                 while not process.is_dead:
                     self._pass(10.0)
             self._pass(200.0)
