@@ -23,7 +23,7 @@ def main() -> int:
     from tests.simulation.runs import Case, Show, run_seeds  # noqa: PLC0415 - only now the package may be imported
 
     numbers = [chosen.seed] if chosen.seed is not None else range(chosen.first, chosen.first + chosen.seeds)
-    cases = (Case(number, chosen.days, chosen.faults) for number in numbers)
+    cases = (Case(number, chosen.days, chosen.faults, chosen.harsh) for number in numbers)
     show = Show(chosen.trace, shrinks=not chosen.as_is, is_verbose=chosen.verbose, until_broken=chosen.until_broken)
     return run_seeds(cases, show)
 
@@ -35,6 +35,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="this seed alone")
     parser.add_argument("--days", type=float, default=SHORT_DAYS, help="simulated days of work and trouble in each")
     parser.add_argument("--faults", type=int, help="let only the first so many faults happen")
+    parser.add_argument("--harsh", action="store_true", help="let all kinds of faults happen, and often")
     parser.add_argument("--trace", type=int, default=40, help="lines of the trace to show of a seed that fails")
     parser.add_argument("--until-broken", action="store_true", help="end with the first seed that fails")
     parser.add_argument("--as-is", action="store_true", help="do not shrink a seed that fails")

@@ -54,9 +54,9 @@ class Faults:
     is_over: bool = False
 
     @classmethod
-    def of(cls, chance: Random, until_fault: int | None) -> "Faults":
-        """The faults of a seed: many kinds in some, few in others, none in a few."""
-        rates = {kind: chance.choice(shares) for kind, shares in RATES.items()}
+    def of(cls, chance: Random, until_fault: int | None, *, is_harsh: bool = False) -> "Faults":
+        """The faults of a seed: many kinds in some, few in others, none in a few; if it is harsh, the most of all."""
+        rates = {kind: shares[-1] if is_harsh else chance.choice(shares) for kind, shares in RATES.items()}
         return cls(chance, **rates, until_fault=until_fault)
 
     def describe(self) -> str:

@@ -18,6 +18,7 @@ from tests.guards.__main__ import COPIED, ROOT, _copy
 from tests.simulation.found import ADDED, SEEDS
 
 PATIENCE_SECONDS = 900.0
+HARSH = ("--harsh", "--days", "0.025", "--as-is", "--trace", "0")
 GUARDED = (*GUARDS, *ADDED)
 
 
@@ -57,7 +58,7 @@ def found_by(guard: Guard, copy: Path, seed: int, search: int) -> str:
     seeds = ["--seeds", str(search), "--until-broken"] if search else ["--seed", str(seed)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(copy), os.environ.get("PYTHONPATH", "")])}
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    command = [sys.executable, "-m", "tests.simulation", *seeds, "--as-is", "--trace", "0"]
+    command = [sys.executable, "-m", "tests.simulation", *seeds, *HARSH]
     try:
         done = subprocess.run(
             command,

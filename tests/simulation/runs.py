@@ -16,16 +16,19 @@ class Case:
         seed: Of all chances.
         days: How long producers produce and troubles happen.
         faults: Only the first so many faults happen; None for all.
+        is_harsh: Whether all kinds of faults happen, and often.
     """
 
     seed: int
     days: float
     faults: int | None = None
+    is_harsh: bool = False
 
     def command(self) -> str:
         """The command that replays it."""
         faults = "" if self.faults is None else f" --faults {self.faults}"
-        return f"python -m tests.simulation --seed {self.seed} --days {self.days:.6g}{faults}"
+        harsh = " --harsh" if self.is_harsh else ""
+        return f"python -m tests.simulation --seed {self.seed} --days {self.days:.6g}{faults}{harsh}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class Result:
 
 def result_of(case: Case, trace: list[str] | None = None, tell: Callable[[str], None] = lambda _: None) -> Result:
     """Run a case."""
-    world = World(case.seed, case.days, case.faults, trace, tell)
+    world = World(case.seed, case.days, case.faults, case.is_harsh, trace, tell)
     error: BaseException | None = None
     try:
         world.run()

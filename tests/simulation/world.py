@@ -61,6 +61,7 @@ class World:
     Attributes:
         days: How long producers produce and troubles happen.
         until_fault: Only so many faults happen.
+        is_harsh: Whether all kinds of faults happen, and often.
         trace: Gets what happens; None to keep nothing.
         say: Prints a line for each simulated day.
     """
@@ -68,6 +69,7 @@ class World:
     seed: int
     days: float
     until_fault: int | None = None
+    is_harsh: bool = False
     trace: list[str] | None = None
     say: Callable[[str], None] = lambda _: None
     messages: dict[str, Message] = field(default_factory=dict)
@@ -81,7 +83,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.scheduler = Scheduler(self.seed)
-        self.faults = Faults.of(self.scheduler.chance("faults"), self.until_fault)
+        self.faults = Faults.of(self.scheduler.chance("faults"), self.until_fault, is_harsh=self.is_harsh)
         self.chance = self.scheduler.chance("world")
         self.clock = WorldClock(self.scheduler)
         self.visibility_seconds = self.chance.choice(VISIBILITY_SECONDS)
