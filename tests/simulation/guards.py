@@ -18,7 +18,7 @@ from tests.guards.__main__ import COPIED, ROOT, _copy
 from tests.simulation.found import ADDED, SEEDS
 
 PATIENCE_SECONDS = 900.0
-HARSH = ("--harsh", "--days", "0.025", "--as-is", "--trace", "0")
+HARSH = ("--harsh", "--days", "0.04", "--as-is", "--trace", "0")
 GUARDED = (*GUARDS, *ADDED)
 
 

@@ -17,6 +17,7 @@ from tests.simulation.scheduler import Broken
 
 FORBIDDEN = "forbidden"
 _RECORD = re.compile(r"/(?P<id>[^/]+)/outcome(-\d+)?\.json$")
+_DONE = re.compile(r"/(?P<id>[^/]+)/done(-(?P<generation>\d+))?\.json$")
 _CREATE_ONLY = re.compile(r"/(outcome(-\d+)?|done(-\d+)?|redrive-\d+)\.json$")
 
 
@@ -53,6 +54,7 @@ class Oracle:
     buried: list[DeadLetter] = field(default_factory=list)
     published: dict[str, set[str]] = field(default_factory=dict)  # what each final name may hold
     removable: set[str] = field(default_factory=set)
+    damaged: set[str] = field(default_factory=set)  # ids of manifests of which somebody deleted a file
     counts: Counter[str] = field(default_factory=Counter)
 
     def watch(self, uri: str, data: bytes | None) -> None:
@@ -73,6 +75,9 @@ class Oracle:
         is_for_good = not uri.startswith(self.layout.ledger_folder) or _CREATE_ONLY.search(uri)
         if is_for_good and (found := self.read(uri)) is not None and found != data:
             raise Broken(f"{uri}: a record that is created once was {'deleted' if data is None else 'replaced'}")
+        done = _DONE.search(uri)
+        if done is not None and data is not None:
+            self._check_done(done["id"], int(done["generation"] or 1))
         match = _RECORD.search(uri)
         if match is None or data is None or self.read(uri) is not None:
             return
@@ -86,7 +91,17 @@ class Oracle:
         else:
             self._note_dead_letter(outcome)
 
+    def _check_done(self, manifest_id: str, generation: int) -> None:
+        """All that a commit names is in its final place when done is put on record; rebuilt ones are done as both."""
+        commits = self.commits.get(manifest_id, ())
+        commit = next((each for each in reversed(commits) if each.generation >= generation), None)
+        missing = [file.final for file in commit.outputs if self.read(file.final) is None] if commit else []
+        if missing and manifest_id not in self.damaged:
+            raise Broken(f"{manifest_id}: done is put on record before {missing[0]} is there")
+
     def _note_commit(self, commit: Commit) -> None:
+        if commit.generation > 1 and commit.manifest_id not in self.damaged:
+            raise Broken(f"{commit.manifest_id}: its rows had to be made again, and nobody had damaged them")
         self.counts["commits" if commit.generation == 1 else "rebuilds"] += 1
         self.commits.setdefault(commit.manifest_id, []).append(commit)
         for file in commit.outputs:

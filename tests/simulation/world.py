@@ -86,12 +86,14 @@ class World:
         self.faults = Faults.of(self.scheduler.chance("faults"), self.until_fault, is_harsh=self.is_harsh)
         self.chance = self.scheduler.chance("world")
         self.clock = WorldClock(self.scheduler)
-        self.visibility_seconds = self.chance.choice(VISIBILITY_SECONDS)
+        self.visibility_seconds = self.chance.choice(VISIBILITY_SECONDS[self.is_harsh :])
         self.rush = max(1.0, self.days)  # over a long time operators act less often
         self.plans = self.chance.choice((True, False))  # without `plan` every file has to come by its event
         self.forgetful = self.chance.choice((0.0, 0.02))
-        self.loses_runs = self.chance.choice((0.0, 0.004))
-        lease = {"builder": SETTINGS["builder"] | {"claim_lease_seconds": self.chance.choice(LEASE_SECONDS)}}
+        self.loses_runs = self.chance.choice((0.004,) if self.is_harsh else (0.0, 0.004))
+        lease = {
+            "builder": SETTINGS["builder"] | {"claim_lease_seconds": self.chance.choice(LEASE_SECONDS[self.is_harsh :])}
+        }
         self.settings = parse_settings(SETTINGS | lease)
         self.layout = self.settings.layout()
         self.store = WorldStore(self.clock, self._watch)
@@ -334,11 +336,13 @@ class World:
         for commits in self.oracle.commits.values():
             files = [file for file in commits[-1].files if file.status is FileStatus.COMPACTED]
             if all(file.etag == self.oracle.produced[file.uri][-1].etag for file in files):
-                found += [(each.final, files) for each in commits[-1].outputs if self._read(each.final) is not None]
+                there = [each.final for each in commits[-1].outputs if self._read(each.final) is not None]
+                found += [(commits[-1].manifest_id, final, files) for final in there]
         if not found:
             return []
-        final, files = self.chance.choice(found)
+        manifest_id, final, files = self.chance.choice(found)
         self.kept.update(file.uri for file in files)
+        self.oracle.damaged.add(manifest_id)
         return [final]
 
     # Glue and the job.
