@@ -4,10 +4,68 @@ from collections.abc import Mapping
 
 from tests.guards.guard import Guard
 
-ADDED: tuple[Guard, ...] = ()
-"""Guards of whole sequences, which single tests of the folder `tests/guards` do not remove."""
+ADDED = (
+    Guard(
+        "a message whose group was not written comes again",
+        "manifests/building/builder.py",
+        '            built.failed = dict.fromkeys(keys, f"passing trouble: {exc}")\n',
+        "",
+        (),
+    ),
+    Guard(
+        "staging whose outcome got no answer stays",
+        "job/compaction.py",
+        "            # The verified commit stays in staging, where the next attempt finds it.",
+        "            self.stager.discard(accepted, attempt)\n            #",
+        (),
+    ),
+    Guard(
+        "an outcome is created once",
+        "ledger/ledger.py",
+        "        if self._store.create(self._layout.outcome(outcome.key, outcome.generation), _json(outcome)):\n",
+        "        if self._store.put(self._layout.outcome(outcome.key, outcome.generation), _json(outcome)) is None:\n",
+        (),
+    ),
+    Guard(
+        "an id is bound once",
+        "ledger/ledger.py",
+        "        if self._store.create(uri, _json(record)):\n",
+        "        if self._store.put(uri, _json(record)) is None:\n",
+        (),
+    ),
+    Guard(
+        "staging is deleted after done is on record",
+        "job/publication.py",
+        "        done_at = self.state.ledger.finish(outcome.key)\n",
+        "        self._delete_staging(outcome.manifest_id, upto=outcome.generation)\n"
+        "        done_at = self.state.ledger.finish(outcome.key)\n",
+        (),
+    ),
+    Guard(
+        "a claim is taken over from the holder that was named alone",
+        "adapters/memory/store.py",
+        "if claim.holder == from_holder})",
+        "})",
+        (),
+    ),
+    Guard(
+        "a manifest whose id was revoked is no dead letter",
+        "job/intake.py",
+        '            record.kind == "revoked"\n',
+        "            False\n",
+        (),
+    ),
+)
+"""Guards of the protocol that no single test takes out, and that the simulation alone is asked to find missing."""
 
 SEEDS: Mapping[str, int] = {
+    "a message whose group was not written comes again": 1,
+    "staging whose outcome got no answer stays": 1,
+    "an outcome is created once": 1,
+    "an id is bound once": 1,
+    "staging is deleted after done is on record": 1,
+    "a claim is taken over from the holder that was named alone": 1,
+    "a manifest whose id was revoked is no dead letter": 1,
     "the rows in the footers are the records that were inspected": 1,
     "nothing is decided, and so published, before it was verified": 1,
     "done is put on record after all is in its final place, not before": 1,
