@@ -143,6 +143,13 @@ def _backlog(state: State, now: datetime) -> Backlog:
 def living_runs(runs: Runs) -> tuple[LivingRun, ...]:
     """The runs of the compactor with a recent heartbeat."""
     return tuple(
-        LivingRun(beat.run_id, beat.host, beat.started_at, beat.heartbeat_at, runs.asked_to_stop_at(beat.run_id))
+        LivingRun(
+            beat.run_id,
+            beat.host,
+            beat.started_at,
+            beat.heartbeat_at,
+            runs.asked_to_stop_at(beat.run_id),
+            beat.release,
+        )
         for beat in runs.living()
     )

@@ -34,6 +34,7 @@ class LivingRun:
     started_at: datetime
     heartbeat_at: datetime
     asked_to_stop_at: datetime | None = None  # when it was asked to stop; None if it was not
+    release: str = ""  # the release of the compactor that it runs; empty if it does not tell
 
 
 @dataclass(frozen=True, slots=True)
