@@ -21,7 +21,7 @@ class Carrier(Protocol):
     """The stack of one task, or of the caller of the simulation."""
 
     def switch(self, here: "Carrier") -> None:
-        """Go on there, and return when somebody switches to `here`. Called where `here` runs."""
+        """Go on there, and return when another one switches to `here`. Called where `here` runs."""
 
 
 class _Greenlet:

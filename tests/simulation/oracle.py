@@ -54,7 +54,7 @@ class Oracle:
     buried: list[DeadLetter] = field(default_factory=list)
     published: dict[str, set[str]] = field(default_factory=dict)  # what each final name may hold
     removable: set[str] = field(default_factory=set)
-    damaged: set[str] = field(default_factory=set)  # ids of manifests of which somebody deleted a file
+    damaged: set[str] = field(default_factory=set)  # ids of manifests of which a person deleted a file
     counts: Counter[str] = field(default_factory=Counter)
 
     def watch(self, uri: str, data: bytes | None) -> None:
@@ -101,7 +101,7 @@ class Oracle:
 
     def _note_commit(self, commit: Commit) -> None:
         if commit.generation > 1 and commit.manifest_id not in self.damaged:
-            raise Broken(f"{commit.manifest_id}: its rows had to be made again, and nobody had damaged them")
+            raise Broken(f"{commit.manifest_id}: its rows had to be made again, and no one had damaged them")
         self.counts["commits" if commit.generation == 1 else "rebuilds"] += 1
         self.commits.setdefault(commit.manifest_id, []).append(commit)
         for file in commit.outputs:

@@ -106,7 +106,7 @@ class Line:
 
 
 def _landed(effect: Callable[[], object]) -> None:
-    """A late request: nobody hears of its error."""
+    """A late request: no one hears of its error."""
     with suppress(Exception):
         effect()
 

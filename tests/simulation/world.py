@@ -320,7 +320,7 @@ class World:
         self.code.plan(process, settle_seconds=self.chance.choice((0.0, 900.0)))
 
     def _damage(self) -> None:
-        """From time to time somebody deletes a file of rows by mistake."""
+        """From time to time a person deletes a file of rows by mistake."""
         while True:
             self.scheduler.pause(self.chance.expovariate(1.0) * 2 * 3600 * self.rush)
             found = [] if self.is_over else self._rebuildable()
@@ -398,12 +398,12 @@ class World:
         places = (f"{ROOT}/output/", self.layout.rejects_folder)
         self.oracle.check_lines(info.uri for place in places for info in self.store.list(place))
         found: list[Any] = []
-        auditor = Process("auditor")
-        self.scheduler.start(auditor, lambda: found.append(self.code.verify(auditor)))
-        while not auditor.is_dead:
+        verifier = Process("verifier")
+        self.scheduler.start(verifier, lambda: found.append(self.code.verify(verifier)))
+        while not verifier.is_dead:
             self._pass(10.0)
-        if auditor.error is not None:
-            raise auditor.error
+        if verifier.error is not None:
+            raise verifier.error
         [report] = found
         if report.discrepancies:
             raise Broken(f"verify --deep: {report.discrepancies[:3]}")
