@@ -5,6 +5,8 @@ PYTHON ?= python3
 SIZE ?= 100mb
 MINUTES ?= 20
 SEED ?=
+SEEDS ?= 200
+DAYS ?=
 ENGINE ?= spark
 PYTEST_ARGS ?=
 ENV ?= dev
@@ -30,10 +32,10 @@ CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 HOUSE := tests/unit/house
-RELEASE_STEPS := lint checkov test-full test-faults-s3 test-faults-kills test-large test-hostile-native test-hostile-spark test-guards spec-full soak
+RELEASE_STEPS := lint checkov test-full test-faults-s3 test-faults-kills test-large test-hostile-native test-hostile-spark test-guards spec-full simulate soak
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained bench-streams versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full simulate simulate-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained bench-streams versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -90,6 +92,12 @@ spec: $(TLA_TOOLS) ## Explore the model of the protocol in spec/, in its small c
 
 spec-full: $(TLA_TOOLS) ## Explore the large configurations, too, and take each guard out of the model
 	@$(BIN)/python -m tests.protocol --full
+
+simulate: $(DEVELOPER) ## Simulate the whole system in one process for SEEDS=200 (SEED=7 for one of them, DAYS=30 for a month)
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(DAYS),--days $(DAYS))
+
+simulate-guards: $(DEVELOPER) ## Remove guards from the code, and check that the simulation finds each one missing
+	@$(BIN)/python -m tests.simulation.guards
 
 soak: $(READY) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, then verify its output (SEED=1 ENGINE=native)
 	@$(BIN)/python -m compactor.ops.doctor.java

@@ -126,7 +126,22 @@ class Intake:
         record = self._accept(uri, manifest.key, fingerprint, manifest)
         if record.kind == "manifest" and record.digest == fingerprint:
             return Delivery(uri, fingerprint, record)
+        if (
+            record.kind == "revoked"
+            and data == manifest.to_json()
+            and uri == self.state.layout.manifest(record.manifest_id)
+        ):
+            return self._remove_revoked(uri, record)
         return self._refuse_taken_id(uri, manifest, fingerprint, record)
+
+    def _remove_revoked(self, uri: str, record: Accepted) -> None:
+        """Remove what a builder, sealer or planner wrote too late and could not remove, because it was held up or died.
+
+        Its id was revoked for one that took over its files, so this one never takes effect. The bytes are those that
+        such a writer writes: a manifest of another origin under this id becomes a dead letter.
+        """
+        self.state.store.delete([uri])
+        log_event("manifest.revoked", manifest_id=record.manifest_id, revoked_at=record.accepted_at)
 
     def _readable(self, read: Callable[[], T]) -> T | None:
         """What a call on a delivered object returns; None if the object is gone."""

@@ -38,6 +38,7 @@ EventName = Literal[
     "manifest.misdated",
     "manifest.rebuilt",
     "manifest.redriven",
+    "manifest.revoked",
     "manifest.stuck",
     "manifests.of_no_stream",
     "manifests.unseen_by_stream",
@@ -125,6 +126,10 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         OF_THE_ERROR,
     ),
     "recovery.started": _info("the run resumes manifests of earlier runs", {"open_manifests": "number of them"}),
+    "manifest.revoked": _info(
+        "the job removed a manifest that was written after its files were taken over for another one",
+        {"manifest_id": _MANIFEST, "revoked_at": "when its files were taken over"},
+    ),
     "manifests.unseen_by_stream": _info(
         "the job processes manifests that Spark's file source does not deliver",
         {"manifests": "number of them"},

@@ -9,6 +9,7 @@ from compactor.core.records import Accepted, Commit
 from compactor.job.intake import HEAVY_BYTES, MAX_INTAKES, Delivery, Intake
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, Harness
+from tests.support.logged import events_logged
 
 
 @pytest.fixture
@@ -124,15 +125,36 @@ def test_id_of_another_manifest(harness: Harness) -> None:
 
 
 def test_revoked_id(harness: Harness) -> None:
-    """A manifest whose id was revoked is refused, for ever."""
+    """A manifest of another origin under an id that was revoked is refused, for ever."""
     harness.ledger.accept(Accepted(manifest_id="m1", kind="revoked", date=DAY, accepted_at=harness.clock.now()))
     uri = harness.deliver("m1", GOOD)
+    harness.store.put(uri, harness.store.read(uri) + b"\n")
     for _ in range(2):
         delivery = receive(harness, uri)
         assert delivery.refusal is not None
         assert "revoked, because it was not written in time" in delivery.refusal.message
     harness.run_once()
     assert harness.output_rows() == {}
+
+
+def test_a_manifest_that_was_written_too_late(harness: Harness) -> None:
+    """What a sealer wrote and could not remove, because it was held up between the two, is no dead letter."""
+    harness.ledger.accept(Accepted(manifest_id="m1", kind="revoked", date=DAY, accepted_at=harness.clock.now()))
+    uri = harness.deliver("m1", GOOD)
+    with events_logged("manifest.revoked") as events:
+        report = harness.run_once()
+    assert (report.committed, report.dead_lettered) == (0, 0)
+    assert harness.store.stat(uri) is None
+    assert [each["manifest_id"] for each in events] == ["m1"]
+    assert not harness.verification().needs_operator
+
+
+def test_a_revoked_id_beside_a_copy_under_another_name(harness: Harness) -> None:
+    """A copy of a revoked manifest under another name was put there by a person, who is told."""
+    harness.ledger.accept(Accepted(manifest_id="m1", kind="revoked", date=DAY, accepted_at=harness.clock.now()))
+    uri = harness.deliver("m1", GOOD)
+    harness.store.copy(uri, harness.layout.manifests_folder + "copy.json")
+    assert harness.run_once().dead_lettered == 1
 
 
 def test_same_bad_object_again(harness: Harness) -> None:

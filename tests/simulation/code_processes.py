@@ -1,0 +1,158 @@
+"""The processes of the code, as AWS and operators start them, and the services that they get in place of real ones."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
+from compactor.manifests.building.builder import BuildReport
+from compactor.ops.rebuild.scan import RebuildScope
+from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.selection import Kind, Scope
+from compactor.ops.verify.report import VerifyReport
+from compactor.settings.settings import Settings
+from compactor.wiring.app import App
+from compactor.wiring.components import Components
+from compactor.wiring.control import ControlComponents
+from tests.simulation.scheduler import Process, Scheduler
+from tests.simulation.store import Line
+from tests.support.fakes import PlainEngine
+
+POLL_SECONDS = 5.0
+REDRIVEN: tuple[Kind, ...] = ("manifests", "files")
+
+
+class NoMetrics:
+    """Keeps nothing."""
+
+    def emit(self, values: object) -> None:
+        pass
+
+    def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class WorldClock:
+    """The true time."""
+
+    scheduler: Scheduler
+
+    def now(self) -> datetime:
+        return self.scheduler.moment()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessClock:
+    """The clock of one process, which may be off."""
+
+    scheduler: Scheduler
+    process: Process
+
+    def now(self) -> datetime:
+        return self.scheduler.moment() + timedelta(seconds=self.process.skew_seconds)
+
+
+class ForgetfulEngine(PlainEngine):
+    """Loses a row now and then, as a bug of an engine would: verification has to notice."""
+
+    def __init__(self, *args: Any, forgets: Callable[[], bool], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._forgets = forgets
+
+    def _table(self, request: Any, schema: Any, rows: Any) -> Any:
+        return super()._table(request, schema, rows[:-1] if self._forgets() else rows)
+
+
+@dataclass(slots=True)
+class Glue:
+    """Glue as one process of the control plane sees it."""
+
+    glue: MemoryGlue
+    line: Line
+
+    def list(self, since: Any) -> Any:
+        return self.line.call("glue runs", lambda: self.glue.list(since))
+
+    def defined_at(self) -> Any:
+        return self.line.call("glue definition", self.glue.defined_at)
+
+    def start(self) -> Any:
+        return self.line.call("glue start", self.glue.start)
+
+    def stop(self, run_id: str) -> None:
+        self.line.call(f"glue stop {run_id}", lambda: self.glue.stop(run_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Runs one process each.
+
+    Attributes:
+        given: What a process gets in place of the services that its settings name.
+        forgets: Whether the engine loses a row now.
+    """
+
+    settings: Settings
+    given: Callable[[Process], dict[str, Any]]
+    forgets: Callable[[], bool]
+
+    def build(self, process: Process, bodies: Mapping[str, str]) -> BuildReport:
+        """The builder function."""
+        return Components(self.settings, **self.given(process)).builder().build(bodies)
+
+    def seal(self, process: Process) -> None:
+        """The sealer function."""
+        Components(self.settings, **self.given(process)).sealer().seal()
+
+    def check(self, process: Process, glue: Glue) -> None:
+        """The function of the control plane."""
+        ControlComponents(self.settings, **self.given(process), job=glue, notifier=MemoryNotifier()).plane.check()
+
+    def work(self, process: Process) -> None:
+        """The job."""
+        app = self._app(process)
+        stream = self.settings.stream
+        source = ListedManifests(
+            app.store,
+            app.layout.manifests_folder,
+            batch_size=stream.max_manifests_per_trigger,
+            poll_seconds=stream.trigger_interval_seconds,
+        )
+        service = app.service_on(self._engine(app), source)
+        service.poll_seconds = POLL_SECONDS
+        service.run(once=False)
+
+    def plan(self, process: Process, *, settle_seconds: float) -> None:
+        """`compactor plan`."""
+        [prefix] = self.settings.input.allowed_prefixes
+        self._app(process).planner.plan(prefix, settle_seconds=settle_seconds)
+
+    def redrive(self, process: Process) -> None:
+        """`compactor redrive` for dead letters, then for files."""
+        for kind in REDRIVEN:
+            app = self._app(process)
+            app.redriver().redrive(find_redrivable(app.state, Scope(kind)))
+
+    def rebuild(self, process: Process) -> None:
+        """`compactor rebuild`."""
+        app = self._app(process)
+        scan = app.rebuild_scanner().scan(RebuildScope())
+        app.rebuilder(lambda _: self._engine(app)).rebuild(scan)
+
+    def clean(self, process: Process) -> None:
+        """`compactor clean`."""
+        self._app(process).cleaner.clean(archive_days=self.settings.retention.archive_days)
+
+    def verify(self, process: Process) -> VerifyReport:
+        """`compactor verify --deep`."""
+        return self._app(process).verifier(deep=True).verify_all()
+
+    def _app(self, process: Process) -> App:
+        return App(self.settings, **self.given(process))
+
+    def _engine(self, app: App) -> ForgetfulEngine:
+        metadata = self.settings.schema.metadata_columns
+        return ForgetfulEngine(app.store, metadata_columns=metadata, rows_per_file=8, forgets=self.forgets)
