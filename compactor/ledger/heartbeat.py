@@ -103,6 +103,7 @@ class Heartbeat:
         run_id: This run.
         process: The process of this run.
         release: The release that this run is of.
+        shard: The shard that this run works for; empty if it works on all manifests.
         learn_time: Called with the store's time of each heartbeat that was written promptly.
     """
 
@@ -115,6 +116,7 @@ class Heartbeat:
         process: ProcessName,
         *,
         release: str = "",
+        shard: str = "",
         learn_time: Callable[[datetime], None] = lambda _: None,
     ) -> None:
         self._store = store
@@ -123,6 +125,7 @@ class Heartbeat:
         self.run_id = run_id
         self._process = process
         self._release = release
+        self._shard = shard
         self._learn_time = learn_time
         self._started_at = clock.now()
         self._ended = threading.Event()
@@ -180,6 +183,7 @@ class Heartbeat:
             started_at=self._started_at,
             heartbeat_at=begun_at,
             is_stopping=self._is_stopping,
+            shard=self._shard,
         )
         try:
             self._store.put(self._layout.run(self.run_id), beat.model_dump_json().encode())

@@ -12,11 +12,12 @@ from compactor.core.dates import DateWindow
 from compactor.core.errors import SettingsError
 from compactor.core.manifest_parsing import ManifestRules
 from compactor.core.routes import Routes
+from compactor.core.sharding import Shard
 from compactor.core.suggestions import Suggestions
 from compactor.settings import compact_paths, places, sections
 from compactor.settings.streams import Entry, Member, OneStream, crossing, merged, read_entries
 from compactor.settings.types import REFUSED_SPARK_CONF
-from compactor.settings.validation import Source, read_document, read_environment, validate
+from compactor.settings.validation import Source, read_document, read_environment, shown, validate
 
 __all__ = ["REFUSED_SPARK_CONF", "SECTIONS", "Settings", "load_settings", "parse_settings", "parse_toml"]
 
@@ -63,6 +64,19 @@ class Settings:
         names = ", ".join(each.name for each in self.streams)
         known = f"one of {names}" if names else "none, as there are no [[streams]]"
         raise SettingsError([f"--stream: {name!r} -> expected {known}"])
+
+    def of_shard(self, text: str) -> "Settings":
+        """The settings of one of several jobs that share the manifests.
+
+        Raises:
+            SettingsError: The text names no shard.
+        """
+        try:
+            shard = str(Shard.parse(text))
+        except ValueError as exc:
+            raise SettingsError([f"--shard: {shown(text)} -> expected {exc}"]) from exc
+        stream = self.stream.model_copy(update={"shard": shard})
+        return replace(self, stream=stream, streams=tuple(each.of_shard(text) for each in self.streams))
 
     @property
     def routes(self) -> Routes:
