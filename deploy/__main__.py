@@ -26,6 +26,7 @@ from deploy.locks import job_modules
 from deploy.parameters_file import read_parameters
 from deploy.preflight import Preflight, faults_of, result_lines
 from deploy.restart import Restart
+from deploy.shards import with_shards
 from deploy.stack import Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.streams import logical_id, with_streams
@@ -66,7 +67,7 @@ def deploy(
     session = _session(new_session, settings.aws.region)
     given, tags = read_parameters(root / "deploy" / "parameters" / f"{environment}.json")
     files = artefacts(settings.metrics.environment, settings_file, given.get("GlueVersion", ""), root / "dist")
-    template = with_streams(load_template(), settings)
+    template = with_shards(with_streams(load_template(), settings), settings)
     parameters = stack_parameters(
         template, settings_parameters(settings), _artefact_parameters(files, given), given, settings=settings
     )
@@ -82,7 +83,7 @@ def deploy(
     changes = stack.propose(change_set, f"https://{bucket}.s3.{session.region_name}.amazonaws.com/{key}", parameters)
     if changes is None:
         click.echo("Nothing to change.")
-        return tuple(map(App, settings.jobs))
+        return tuple(App(each) for job in settings.jobs for each in job.by_shard)
     click.echo("\n".join(change_lines(changes)))
     if not confirm():
         stack.discard(change_set)
@@ -94,7 +95,7 @@ def deploy(
     click.echo("\n".join(["Deployed.", *(f"  {name}  {value}" for name, value in stack.outputs().items())]))
     for stream in settings.streams or (settings,):
         _publish_columns(App(stream))
-    return tuple(map(App, settings.jobs))
+    return tuple(App(each) for job in settings.jobs for each in job.by_shard)
 
 
 def _with_columns(template: dict[str, Any], settings: Settings, *, is_new: bool) -> dict[str, Any]:
@@ -108,7 +109,7 @@ def _with_columns(template: dict[str, Any], settings: Settings, *, is_new: bool)
 
 def _restart(app: App) -> None:
     Restart(
-        runs=app.runs,
+        runs=app.runs_of_shard,
         policy=Policy(**app.settings.control.model_dump()),
         release=__version__,
         seconds=time.monotonic,

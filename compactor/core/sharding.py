@@ -33,6 +33,10 @@ class Shard:
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
+    def is_home_of(self, name: str) -> bool:
+        """Return whether this shard takes a manifest while all shards are there; see `taker`."""
+        return taker(name, range(1, self.of + 1)) == self.number
+
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read a shard as `str` writes it.
@@ -47,6 +51,14 @@ class Shard:
         if shard.number > shard.of:
             raise ValueError(f'"1/{shard.of}" to "{shard.of}/{shard.of}", as there are {shard.of} shards')
         return shard
+
+
+def shard_number(text: str) -> int | None:
+    """The number of a shard as a heartbeat names it; None for a run that works on all manifests."""
+    try:
+        return Shard.parse(text).number
+    except ValueError:
+        return None
 
 
 def taker(name: str, shards: Collection[int]) -> int:

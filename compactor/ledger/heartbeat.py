@@ -12,6 +12,7 @@ from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import Clock, ObjectStore, Processes, ProcessName
 from compactor.core.records import RunHeartbeat
+from compactor.core.sharding import Shard, shard_number
 from compactor.telemetry.logs import log_event
 
 HEARTBEAT_INTERVAL_SECONDS = 10.0
@@ -31,12 +32,14 @@ class Runs:
     Attributes:
         clock: Tells the age of heartbeats, which the store dates, so that the writer's clock does not matter.
         processes: Tells at once that a run of the same machine is dead.
+        shard: Leaves out the runs of other shards; None for all runs. Those without a shard count as of the first.
     """
 
     store: ObjectStore
     layout: Layout
     clock: Clock
     processes: Processes
+    shard: Shard | None = None
 
     def living(self) -> list[RunHeartbeat]:
         """The last heartbeat of each living run."""
@@ -79,7 +82,7 @@ class Runs:
         """Each heartbeat, with the store's time of it."""
         for info in self.store.list(self.layout.runs_folder):
             beat = self._heartbeat_of(info.uri) if base_name(info.uri).endswith(".json") else None
-            if beat is not None:
+            if beat is not None and (self.shard is None or (shard_number(beat.shard) or 1) == self.shard.number):
                 yield beat, info.modified_at
 
     def _heartbeat_of(self, uri: str) -> RunHeartbeat | None:

@@ -3,15 +3,7 @@
 from collections.abc import Iterable
 
 from compactor.core.records import RunHeartbeat
-from compactor.core.sharding import Shard
-
-
-def shard_number(text: str) -> int | None:
-    """The number of a shard as a heartbeat names it; None for a run that works on all manifests."""
-    try:
-        return Shard.parse(text).number
-    except ValueError:
-        return None
+from compactor.core.sharding import shard_number
 
 
 def runs_of_shards(living: Iterable[RunHeartbeat]) -> dict[int, str]:

@@ -147,6 +147,10 @@ def crossing(streams: Sequence[Any], common: Any) -> Iterator[str]:
         for other, place in others.items():
             if places.overlap(each.paths.output, place):
                 yield f"{key}.paths.output: {each.paths.output} -> expected a place apart from {other} ({place})"
+    jobs = {f"{common.control.job_name}-shard-{number}" for number in range(2, common.control.shards + 1)}
+    for each in streams:
+        if each.control.job_name in jobs:
+            yield f"streams.{each.name}.name: its job has the name of a shard -> expected another name"
     for one, other in combinations(streams, 2):
         key, rival = f"streams.{other.name}", f"streams.{one.name}"
         for prefix in sorted({*one.input.allowed_prefixes} & {*other.input.allowed_prefixes}):

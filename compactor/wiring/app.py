@@ -14,7 +14,6 @@ from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.errors import SettingsError
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit
-from compactor.core.sharding import Shard
 from compactor.engines.engine import Engine, EngineRules
 from compactor.engines.native_engine import BinWorkers
 from compactor.job.attempt_failures import AttemptFailures
@@ -121,9 +120,9 @@ class App(EngineComponents):
         from compactor.adapters.spark.stream_or_listing import StreamOrListing  # noqa: PLC0415
 
         starts = itertools.count(1)
-        stream, manifests = self.settings.stream, self.layout.manifests_folder
+        stream, manifests, shard = self.settings.stream, self.layout.manifests_folder, self.settings.shard
         # Spark shows each job all manifests: only one in so many is of its own shard.
-        at_once = stream.max_manifests_per_trigger * (Shard.parse(stream.shard).of if stream.shard else 1)
+        at_once = stream.max_manifests_per_trigger * (shard.of if shard else 1)
         source = SparkManifestSource(
             session=self.spark,
             manifests=manifests,
@@ -244,10 +243,8 @@ class App(EngineComponents):
     @cached_property
     def share(self) -> Share:
         """The manifests that this job takes."""
-        shard = self.settings.stream.shard
-        if not shard:
-            return WholeShare()
-        return ShardShare(shard=Shard.parse(shard), run_id=self.run_id, runs=self.runs)
+        shard = self.settings.shard
+        return WholeShare() if shard is None else ShardShare(shard=shard, run_id=self.run_id, runs=self.runs)
 
     def _table_updater(self) -> TableUpdater | None:
         table, metadata_columns = self.catalog_table, self.settings.schema.metadata_columns

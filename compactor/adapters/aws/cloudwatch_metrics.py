@@ -54,6 +54,8 @@ class CloudWatchMetrics:
         dimensions: Of every metric.
         stream: The value of a further dimension `Stream`; each metric is then sent with it and without it, because
             CloudWatch adds up no dimensions. Empty if there is none.
+        shard: The value of a further dimension `Shard`, in the same way.
+        sums_shards: Whether to send metrics without that dimension, too.
     """
 
     client: Any
@@ -61,6 +63,8 @@ class CloudWatchMetrics:
     dimensions: Mapping[str, str]
     clock: Clock
     stream: str = ""
+    shard: str = ""
+    sums_shards: bool = True
     max_queued: int = MAX_QUEUED
 
     def __post_init__(self) -> None:
@@ -75,7 +79,9 @@ class CloudWatchMetrics:
 
     @property
     def _dimension_sets(self) -> list[Mapping[str, str]]:
-        return [self.dimensions, *([{**self.dimensions, "Stream": self.stream}] if self.stream else [])]
+        of_all = [self.dimensions] if self.sums_shards else []
+        further = {"Stream": self.stream, "Shard": self.shard}
+        return [*of_all, *({**self.dimensions, name: value} for name, value in further.items() if value)]
 
     def emit(self, values: Mapping[str, float | Distribution]) -> None:
         """Queue the values with the current time."""
