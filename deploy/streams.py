@@ -213,6 +213,7 @@ def _alarms(alarms: Document, stream: Settings) -> Iterator[tuple[str, Document]
 
 
 def dimensions_of(node: Any) -> Iterator[list[Document]]:
+    """The lists of dimensions of an alarm, also those of its expressions."""
     if isinstance(node, dict):
         for key, each in node.items():
             if key == "Dimensions":
