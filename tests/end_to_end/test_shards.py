@@ -1,6 +1,8 @@
-"""Real jobs side by side over one prefix: shared, killed, paused and changed in number, without a line lost or doubled."""
+"""Real jobs side by side over one prefix: killed, paused and changed in number, without a line lost or doubled."""
 
+import resource
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +17,11 @@ pytestmark = [pytest.mark.large, pytest.mark.timeout(1200), extras.NATIVE.needed
 
 TAKE_OVER_SECONDS = 60.0
 START_SECONDS = 90.0
+
+
+def tell(text: str) -> None:
+    """Print a measurement; `pytest -s` shows it."""
+    sys.stdout.write(f"{text}\n")
 
 
 @pytest.fixture
@@ -61,7 +68,7 @@ def test_each_of_four_is_killed_and_taken_over(lake: ShardLake) -> None:
             taken[shard] = lake.seconds_until(lambda names=set(orphans): lake.done() >= names, TAKE_OVER_SECONDS)
             lake.start(shard)
     lake.seconds_until_all_done(120)
-    print("taken over after", {shard: round(seconds, 1) for shard, seconds in taken.items()})
+    tell(f"killed, taken over after {', '.join(f'{seconds:.1f} s' for seconds in taken.values())}")
     assert lake.stop() == [0, 0, 0, 0]
     assert len(lake.runs_at_work()) > 4, "those that were started again have worked"
     lake.check_exact()
@@ -76,13 +83,13 @@ def test_a_paused_job_is_taken_over_and_doubles_nothing_when_it_wakes(lake: Shar
         lake.signal("2/2", signal.SIGSTOP)
         orphans = lake.names(2, 2, 6)
         lake.deliver(*orphans)
-        seconds = lake.seconds_until(lambda: lake.done() >= {*orphans}, TAKE_OVER_SECONDS)
+        lake.seconds_until(lambda: lake.done() >= {*orphans}, TAKE_OVER_SECONDS)
         lake.signal("2/2", signal.SIGCONT)
         back = lake.names(2, 2, 6)
         lake.deliver(*back)
         lake.seconds_until(lambda: lake.done() >= {*back}, TAKE_OVER_SECONDS)
     lake.seconds_until_all_done(120)
-    print(f"paused, taken over after {seconds:.1f} s; attempts {lake.attempts()} at {len(lake.delivered)} manifests")
+    tell(f"paused, taken over after {seconds:.1f} s; {lake.attempts()} attempts, {len(lake.delivered)} manifests")
     assert lake.stop() == [0, 0]
     lake.check_exact()
 
@@ -101,8 +108,34 @@ def test_two_become_four_become_three_under_load(lake: ShardLake) -> None:
         assert lake.jobs.pop("4/4").wait(60) == 0
         orphans = lake.names(4, 4, 6)
         lake.deliver(*orphans)
-        seconds = lake.seconds_until(lambda: lake.done() >= {*orphans}, TAKE_OVER_SECONDS)
+        lake.seconds_until(lambda: lake.done() >= {*orphans}, TAKE_OVER_SECONDS)
     lake.seconds_until_all_done(120)
-    print(f"2 -> 4 -> 3: taken over after {seconds:.1f} s; {lake.attempts()} attempts, {len(lake.delivered)} manifests")
+    tell(
+        f"2, 4, 3 shards: taken over after {seconds:.1f} s; {lake.attempts()} attempts, {len(lake.delivered)} manifests"
+    )
     assert lake.stop() == [0, 0, 0]
     lake.check_exact()
+
+
+@pytest.mark.parametrize(("manifests", "lines", "wide"), [(24, 30_000, 700), (300, 100, 20)], ids=["large", "small"])
+def test_four_jobs_are_as_fast_as_one_on_the_same_cores(tmp_path: Path, manifests: int, lines: int, wide: int) -> None:
+    """Shards cost next to nothing: more of them do as much with the same cores, and so do more with more cores."""
+    seconds: dict[int, float] = {}
+    for of in (1, 4):
+        lake = ShardLake(tmp_path / str(of))
+        lake.deliver(*(f"m-{number:04}" for number in range(manifests)), lines=lines, wide=wide)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        for number in range(1, of + 1):
+            lake.start(f"{number}/{of}")
+        try:
+            lake.seconds_until_all_done(500)
+        finally:
+            codes = lake.stop()
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+        seconds[of] = lake.seconds_at_work()
+        tell(f"{of} jobs, {manifests} manifests of {lines} lines: {seconds[of]:.1f} s at work, {cpu:.1f} s of CPU")
+        assert codes == [0] * of
+        assert lake.attempts() == manifests, "nothing was done twice"
+        lake.check_exact()
+    assert seconds[4] < 2 * seconds[1]

@@ -116,6 +116,12 @@ class ShardLake:
         """Wait until everything that was delivered is done; returns how long it took."""
         return self.seconds_until(lambda: self.done() >= {*self.delivered}, longest)
 
+    def seconds_at_work(self) -> float:
+        """The time from the first attempt to the last manifest that is done."""
+        ledger = self.folder / "state" / "ledger"
+        began = min(path.stat().st_mtime for path in ledger.glob("*/*/attempt-1.json"))
+        return max(path.stat().st_mtime for path in ledger.glob("*/*/done.json")) - began
+
     def attempts(self) -> int:
         """How many attempts there were."""
         return len(list((self.folder / "state" / "ledger").glob("*/*/attempt-?.json")))
@@ -130,7 +136,7 @@ class ShardLake:
         files = (self.folder / "output").rglob("*.parquet")
         rows = Counter(int(number) for path in files for number in pq.read_table(path, columns=["n"])["n"].to_pylist())
         assert rows == Counter(range(next(self.lines)))
-        assert not [path for path in (self.folder / "manifests").glob("*.json")]
+        assert not list((self.folder / "manifests").glob("*.json"))
         command = [
             sys.executable,
             "-m",

@@ -32,13 +32,15 @@ def of_shards(runs: Sequence[LivingRun], shards: int, suggest: Suggestions, *, i
     whole = [run for run in runs if not run.shard]
     suggest = replace(suggest, stream="")  # the streams of a job share it
     if whole and len(whole) < len(runs):
-        others = count(len(runs) - len(whole), "run")
-        reason = f"run {whole[0].run_id} has no shard and takes all manifests; {others} of shards wait until it ends"
+        waiting = len(runs) - len(whole)
+        others = f"{count(waiting, 'run')} of shards {'waits' if waiting == 1 else 'wait'} until it ends"
+        reason = f"run {whole[0].run_id} has no shard and takes all manifests; {others}"
         yield finding(Condition.SHARDS_WAIT, reason, f"end it with {suggest.call('stop')}, and start it with --shard")
     elif missing := missing_shards(runs, shards):
+        take = "its" if len(missing) == 1 else "their"
         names = ", ".join(f"{number}/{shards}" for number in missing)
         has = "shard {} has" if len(missing) == 1 else "shards {} have"
         start = suggest.call(f"control --dry-run --shard {missing[0]}/{shards}") + " says why it is not started"
         here = suggest.call(f"run --shard {missing[0]}/{shards}")
-        reason = f"{has.format(names)} no job that runs, and the others take their manifests"
+        reason = f"{has.format(names)} no job that runs, and the others take {take} manifests"
         yield finding(Condition.SHARD_DOWN, reason, start if is_on_glue else here)
