@@ -95,7 +95,7 @@ def test_roles_and_rules_reach_every_job() -> None:
     found, name = stack(2), settings(2).control.job_name
     pattern = found["JobStateRule"]["Properties"]["EventPattern"]["detail"]["jobName"]
     assert pattern == [name, {"prefix": f"{name}-shard-"}]
-    places = {text for text in re.findall(r'"([^"]*:job/[^"]*)"', made(2))}
+    places = set(re.findall(r'"([^"]*:job/[^"]*)"', made(2)))
     assert {place.rpartition(":job/")[2] for place in places} == {name, f"{name}-shard-*"}
 
 

@@ -83,7 +83,7 @@ def test_a_paused_job_is_taken_over_and_doubles_nothing_when_it_wakes(lake: Shar
         lake.signal("2/2", signal.SIGSTOP)
         orphans = lake.names(2, 2, 6)
         lake.deliver(*orphans)
-        lake.seconds_until(lambda: lake.done() >= {*orphans}, TAKE_OVER_SECONDS)
+        seconds = lake.seconds_until(lambda: lake.done() >= {*orphans}, TAKE_OVER_SECONDS)
         lake.signal("2/2", signal.SIGCONT)
         back = lake.names(2, 2, 6)
         lake.deliver(*back)
@@ -108,7 +108,7 @@ def test_two_become_four_become_three_under_load(lake: ShardLake) -> None:
         assert lake.jobs.pop("4/4").wait(60) == 0
         orphans = lake.names(4, 4, 6)
         lake.deliver(*orphans)
-        lake.seconds_until(lambda: lake.done() >= {*orphans}, TAKE_OVER_SECONDS)
+        seconds = lake.seconds_until(lambda: lake.done() >= {*orphans}, TAKE_OVER_SECONDS)
     lake.seconds_until_all_done(120)
     tell(
         f"2, 4, 3 shards: taken over after {seconds:.1f} s; {lake.attempts()} attempts, {len(lake.delivered)} manifests"

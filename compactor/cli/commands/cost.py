@@ -25,7 +25,7 @@ from compactor.engines.engine import EngineName
 from compactor.ledger.sizing import learned_ratio
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import ReportReader
-from compactor.settings.sections import Builder, Convert, Output, Stream
+from compactor.settings.sections import Builder, Control, Convert, Output, Stream
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import engine_of
@@ -176,6 +176,7 @@ def shape_of(settings: Settings | None, engine: EngineName | None, ratio: float 
     """How settings, or the defaults, divide the work on an engine, or theirs; the usual ratio where none is known."""
     convert, builder = (settings.convert, settings.builder) if settings else (Convert(), Builder())
     output, stream = (settings.output, settings.stream) if settings else (Output(), Stream())
+    control = settings.control if settings else Control()
     return Shape(
         # Not `App.engine_name`: the wheel that the job has need not be installed here.
         engine=engine or engine_of(convert),
@@ -184,6 +185,7 @@ def shape_of(settings: Settings | None, engine: EngineName | None, ratio: float 
         max_wait_seconds=builder.max_wait_seconds,
         trigger_interval_seconds=stream.trigger_interval_seconds,
         ratio=REFERENCE_RATIO if ratio is None else ratio,
+        shards=control.shards,
     )
 
 
