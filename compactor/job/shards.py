@@ -132,7 +132,7 @@ class ShardShare:
             if self._read_at is None:
                 raise
             self._read_at = now
-            log_event("shards.unread", shard=str(self.shard), error=exc)
+            log_event("shards.unread", shard=self.shard.number, of=self.shard.of, error=exc)
             return
         self._read_at = now
         self._began_at = now if self._began_at is None else self._began_at
@@ -144,6 +144,6 @@ class ShardShare:
         has_joined = self._member_since is not None and now - self._member_since >= JOIN_SECONDS
         view = _View(frozenset(members.keys() | awaited), has_joined and not works_alone(living))
         if view != self._view:
-            numbers = ", ".join(map(str, sorted(view.numbers)))
-            log_event("shards.changed", shard=str(self.shard), shards=numbers, taking=view.is_taking)
+            number, of = self.shard.number, self.shard.of
+            log_event("shards.changed", shard=number, of=of, shards=sorted(view.numbers), taking=view.is_taking)
         self._view = view

@@ -178,14 +178,15 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
     "shards.changed": _info(
         "jobs of shards came or went, and this one takes other manifests",
         {
-            "shard": "the shard of this run",
+            "shard": "the number of this run's shard",
+            "of": "how many shards it knows of",
             "shards": "numbers of the shards that take manifests",
             "taking": "whether this run does; not before it was seen by all, nor beside a run without a shard",
         },
     ),
     "shards.unread": _warning(
         "the heartbeats of other shards cannot be read; what this run takes stays as it is",
-        {"shard": "the shard of this run", "error": _ERROR},
+        {"shard": "the number of this run's shard", "of": "how many shards it knows of", "error": _ERROR},
         "none if it passes; while it lasts, no manifest of a shard that is gone is taken over",
     ),
     "run.asked_to_stop": _info("a stop request told the run to end after its batch"),

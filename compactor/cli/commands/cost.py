@@ -13,6 +13,7 @@ from compactor.cli.ui.cost_screen import Shown, show_estimate, show_needs
 from compactor.cli.ui.output import picked, print_json, shallow
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable
 from compactor.core.records import parse_document
+from compactor.core.sharding import MAX_SHARDS
 from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Shape, estimate
 from compactor.cost.deployment import Deployment
 from compactor.cost.lines import Load
@@ -46,6 +47,11 @@ LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below 
 )
 @click.option("--worker-type", type=click.Choice(DPU_PER_WORKER), default=SHIPPED.worker_type, help="Glue worker type.")
 @click.option("--workers", type=click.IntRange(min=2), default=SHIPPED.workers, help="All workers; one is the driver.")
+@click.option(
+    "--shards",
+    type=click.IntRange(1, MAX_SHARDS),
+    help="Jobs that share the manifests and these workers; default: control.shards of the settings, else 1.",
+)
 @click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default=SHIPPED.glue_version, help="Glue version.")
 @click.option("--region", help=f"Take prices of this region; default: aws.region of the settings, else {FIRST_REGION}.")
 @click.option("--input-days", type=click.FloatRange(0), default=30, help="Days for which input is kept.")
@@ -96,7 +102,7 @@ def cost(
     recent = app.ledger.recent() if app else []
     past = past_cost(app, days, hourly) if app and from_ledger else None
     load = past_load(past) if past else Load(files_per_hour, file_bytes)
-    shape = shape_of(app.settings if app else None, engine, learned_ratio(recent))
+    shape = shape_of(app.settings if app else None, engine, learned_ratio(recent), options["shards"])
     found = estimate(load, job, shape, _deployment(app, options), prices)
     measured = past or measured_cost(recent, hourly)
     in_all = found.dollars_per_hour * past.elapsed_seconds / HOUR_SECONDS if past else None
@@ -172,7 +178,9 @@ def _bench_result(path: Path) -> BenchResult:
         raise CompactorError(str(exc)) from exc
 
 
-def shape_of(settings: Settings | None, engine: EngineName | None, ratio: float | None) -> Shape:
+def shape_of(
+    settings: Settings | None, engine: EngineName | None, ratio: float | None, shards: int | None = None
+) -> Shape:
     """How settings, or the defaults, divide the work on an engine, or theirs; the usual ratio where none is known."""
     convert, builder = (settings.convert, settings.builder) if settings else (Convert(), Builder())
     output, stream = (settings.output, settings.stream) if settings else (Output(), Stream())
@@ -185,7 +193,7 @@ def shape_of(settings: Settings | None, engine: EngineName | None, ratio: float 
         max_wait_seconds=builder.max_wait_seconds,
         trigger_interval_seconds=stream.trigger_interval_seconds,
         ratio=REFERENCE_RATIO if ratio is None else ratio,
-        shards=control.shards,
+        shards=shards or control.shards,
     )
 
 
