@@ -94,7 +94,7 @@ class ControlComponents(Components):
     def metrics(self) -> MetricsSink:
         if self.settings.member is not None:
             return metrics_sink(self.settings.of_all_shards(), self.clock)
-        return metrics_sink(self.settings, self.clock, sums_shards=False)
+        return metrics_sink(self.settings, self.clock, sums_shards=self.settings.shard is None)
 
     @cached_property
     def sum_metrics(self) -> MetricsSink | None:

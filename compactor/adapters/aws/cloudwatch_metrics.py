@@ -55,7 +55,7 @@ class CloudWatchMetrics:
         stream: The value of a further dimension `Stream`; each metric is then sent with it and without it, because
             CloudWatch adds up no dimensions. Empty if there is none.
         shard: The value of a further dimension `Shard`, in the same way.
-        sums_shards: Whether to send metrics without that dimension, too.
+        sums_shards: Whether to send metrics without that dimension, too; without a shard they have no other.
     """
 
     client: Any
@@ -78,8 +78,9 @@ class CloudWatchMetrics:
         self._thread: threading.Thread | None = None
 
     @property
-    def _dimension_sets(self) -> list[Mapping[str, str]]:
-        of_all = [self.dimensions] if self.sums_shards else []
+    def dimension_sets(self) -> list[Mapping[str, str]]:
+        """The dimensions that each metric is sent with, set by set."""
+        of_all = [self.dimensions] if self.sums_shards or not self.shard else []
         further = {"Stream": self.stream, "Shard": self.shard}
         return [*of_all, *({**self.dimensions, name: value} for name, value in further.items() if value)]
 
@@ -132,7 +133,7 @@ class CloudWatchMetrics:
             lost = self._lost_values - self._lost_values_told
             untold = Datum("MetricsDropped", now, ((float(lost), 1),)) if lost else None
             told = () if untold is None else (untold,)
-            batch = first_request(chain(told, self._queue), copies=len(self._dimension_sets))[len(told) :]
+            batch = first_request(chain(told, self._queue), copies=len(self.dimension_sets))[len(told) :]
             for _ in batch:
                 self._queue.popleft()
             self._in_flight = len(batch) + len(told)
@@ -142,7 +143,7 @@ class CloudWatchMetrics:
         data = batch if untold is None else [untold, *batch]
         try:
             # The client compresses large requests.
-            documents = [datum.document(each) for datum in data for each in self._dimension_sets]
+            documents = [datum.document(each) for datum in data for each in self.dimension_sets]
             self.client.put_metric_data(Namespace=self.namespace, MetricData=documents)
         except Exception as exc:  # noqa: BLE001 - no error may end the thread
             refused = isinstance(exc, ParamValidationError) or (isinstance(exc, ClientError) and _is_wrong(exc))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from compactor.adapters.aws.cloudwatch_metrics import CloudWatchMetrics
 from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
 from compactor.control.actions import ActionKind
@@ -11,12 +12,18 @@ from compactor.control.plane import Check
 from compactor.core.errors import SettingsError
 from compactor.core.records import RunHeartbeat
 from compactor.core.sharding import taker
-from compactor.settings.settings import parse_settings
+from compactor.settings.settings import Settings, parse_settings
 from compactor.wiring.control import ControlComponents
 from tests.support.recent_commits import recent_commit
 
 NAMES = [f"m-{number}" for number in range(40)]
 OF_SECOND = [name for name in NAMES if taker(name, (1, 2)) == 2]
+
+
+def settings_of(control: dict[str, Any], **more: Any) -> Settings:
+    paths = {place: f"s3://lake/{place}" for place in ("manifests", "output", "state")}
+    own = {"paths": paths, "input": {"allowed_prefixes": ["s3://lake/raw"]}, "builder": {"claims": "claims"}}
+    return parse_settings({**own, "control": control, **more})
 
 
 class Scene:
@@ -25,15 +32,7 @@ class Scene:
     def __init__(self, **control: Any) -> None:
         self.clock = ManualClock()
         self.store = MemoryStore(self.clock)
-        paths = {place: f"s3://lake/{place}" for place in ("manifests", "output", "state")}
-        self.settings = parse_settings(
-            {
-                "paths": paths,
-                "input": {"allowed_prefixes": ["s3://lake/raw"]},
-                "builder": {"claims": "claims"},
-                "control": {"shards": 2, "job_name": "job", **control},
-            }
-        )
+        self.settings = settings_of({"shards": 2, "job_name": "job", **control})
         self.jobs = ControlComponents(self.settings, clock=self.clock, store=self.store).of_jobs
         self.glue = {name: MemoryGlue(self.clock) for name in self.jobs}
         self.metrics = {name: MemoryMetrics() for name in (*self.jobs, "sum")}
@@ -143,3 +142,23 @@ def test_a_check_is_of_one_job() -> None:
     with pytest.raises(SettingsError, match="expected 1/2 to 2/2"):
         settings.require_shard()
     assert settings.of_shard("2/2").require_shard().run_name == "job-shard-2"
+
+
+def dimensions_of(settings: Settings) -> list[list[str]]:
+    """The sets of dimensions that the metrics of a check are sent with: the values behind job and environment."""
+    found = ControlComponents(settings).metrics
+    assert isinstance(found, CloudWatchMetrics)
+    assert all(list(each)[:2] == ["Job", "Environment"] for each in found.dimension_sets)
+    return [[f"{name} {value}" for name, value in each.items()][2:] for each in found.dimension_sets]
+
+
+def test_metrics_of_a_check_have_the_shard_as_a_dimension() -> None:
+    """Those of the only job have none; of several, those of all together come from the check of the first."""
+    document = {"metrics": {"sink": "cloudwatch"}, "aws": {"region": "us-east-1"}}
+    only, several = (settings_of({"shards": shards}, **document) for shards in (1, 2))
+    assert dimensions_of(only) == [[]]
+    assert [dimensions_of(each) for each in several.by_shard] == [[["Shard 1"]], [["Shard 2"]]]
+    sums = [ControlComponents(each).sum_metrics for each in several.by_shard]
+    assert isinstance(sums[0], CloudWatchMetrics)
+    assert [list(each) for each in sums[0].dimension_sets] == [["Job", "Environment"]]
+    assert sums[1] is None
