@@ -17,7 +17,7 @@ def shards_among(runs: Sequence[LivingRun], expected: int) -> int:
         runs: Those that are alive.
         expected: How many the settings ask for. If that is 1, the run that began last tells.
     """
-    latest = max((run for run in runs if run.shard), key=lambda run: run.started_at, default=None)
+    latest = max((run for run in runs if shard_number(run.shard)), key=lambda run: run.started_at, default=None)
     return Shard.parse(latest.shard).of if latest and expected == 1 else expected
 
 

@@ -286,6 +286,20 @@ def test_a_job_works_on_its_own_share_only() -> None:
     assert (report.committed, report.dead_lettered) == (2, 1)
 
 
+def test_the_stream_shows_a_job_what_is_of_others() -> None:
+    """It is not even read: only its own shard takes it in."""
+    harness = Harness()
+    store = FaultyStore(harness.store)
+    uris = [harness.deliver(name, GOOD) for name in ("a", "b")]
+    store.deny(uris[1])
+    app = harness.app(store=store)
+    vars(app)["share"] = SomeShare({"a"})
+    report = app.service_on(harness.engine(store), ListedManifests(store, harness.layout.manifests_folder)).run(
+        once=True
+    )
+    assert (report.committed, report.stuck) == (1, {})
+
+
 def test_what_is_taken_over_is_begun_at_once() -> None:
     """The stream has shown it before, and does not show it again."""
     harness = Harness()
