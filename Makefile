@@ -10,6 +10,7 @@ PYTEST_ARGS ?=
 ENV ?= dev
 ACCOUNT ?=
 RESTART ?=
+CANARY ?=
 BIN := .venv/bin
 VENV := .venv/.python
 USER := .venv/.user
@@ -31,7 +32,7 @@ HOUSE := tests/unit/house
 RELEASE_STEPS := lint checkov test-full test-faults-s3 test-faults-kills test-large test-hostile-native test-hostile-spark test-guards soak
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained bench-streams versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -121,6 +122,10 @@ bench-sustained: $(READY) ## Feed the whole job 700 GB an hour for 5 minutes (SU
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m bench.sustained $(SUSTAINED_ARGS)
 
+bench-streams: $(READY) ## Flood one of ten streams, and measure how long the others wait (STREAMS_ARGS="--source spark")
+	@$(BIN)/python -m compactor.ops.doctor.java
+	@$(BIN)/python -m bench.streams $(STREAMS_ARGS)
+
 versitygw: $(VERSITYGW) ## Build the S3 server for fault tests into .tools; needs Go
 
 browser: ## Install Chromium for the tests of the report's page; needs apt-get and root
@@ -165,8 +170,8 @@ policies: $(DEVELOPER) ## Write what deploying takes, and the policy of a key, a
 checkov: $(CHECKOV) ## Check the templates by checkov, except for what deploy/checkov.toml accepts
 	@$(CHECKOV_BIN)/python -m tools.checkov
 
-deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1 RESTART=1)
-	@$(BIN)/python -m deploy $(ENV) $(if $(RESTART),--restart)
+deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1 RESTART=1 CANARY=1 or back)
+	@$(BIN)/python -m deploy $(ENV) $(if $(RESTART),--restart) $(if $(CANARY),--canary $(CANARY))
 
 $(VENV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \

@@ -1,6 +1,7 @@
 """The command `compactor`, also as `python -m compactor`. From its first moment, Ctrl-C and SIGTERM end it in words."""
 
 import _signal  # type: ignore[import-not-found]  # `signal` takes milliseconds, and Ctrl-C in them a traceback
+import gc
 import os
 import sys
 
@@ -23,6 +24,7 @@ def main() -> None:
     for number, usual in ((_signal.SIGINT, _signal.default_int_handler), (_signal.SIGTERM, _signal.SIG_DFL)):
         if _signal.getsignal(number) == usual:  # else the caller ignores it, as nohup does
             _signal.signal(number, end_at_once)
+    gc.disable()  # until the command begins: what modules make as they load is no garbage
     from compactor.cli import main as run  # noqa: PLC0415 - the handler comes first
 
     run()

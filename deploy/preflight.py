@@ -60,8 +60,8 @@ class Preflight:
     files: Sequence[Artefact]
     is_new: bool
 
-    def results(self) -> Iterator[Result]:
-        """Run the checks. One that cannot be made, for want of a right or of an answer, is a warning."""
+    def results(self, only: Sequence[str] = ()) -> Iterator[Result]:
+        """Run the checks, or only some. One that cannot be made, for want of a right or of an answer, is a warning."""
         checks: dict[str, Callable[[], Iterator[tuple[State, str]]]] = {
             "stack": self._stack,
             "artefacts": self._artefacts,
@@ -74,6 +74,8 @@ class Preflight:
             "price": self._price,
         }
         for name, check in checks.items():
+            if only and name not in only:
+                continue
             try:
                 yield from (Result(name, state, found) for state, found in check())
             except (ClientError, BotoCoreError) as exc:

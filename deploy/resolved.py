@@ -61,6 +61,24 @@ class Resolver:
         return f"${{{name}}}" if is_literal else str(self._known.get(name, name))
 
 
+class Filler(Resolver):
+    """Values of a template in which functions stay where AWS alone knows the value."""
+
+    def _called(self, function: str, arguments: Any) -> Any:
+        if function == "Ref" and arguments not in self._known:
+            return {function: arguments}
+        if function == "Fn::GetAtt":
+            return {function: arguments}
+        found = super()._called(function, arguments)
+        return {function: found} if function == "Fn::Sub" and "${" in found else found
+
+    def _substituted(self, match: re.Match[str]) -> str:
+        is_literal, name = match.groups()
+        if is_literal or name not in self._known:
+            return match[0]
+        return str(self._known[name]).replace("${", "${!")
+
+
 def pseudo_parameters(region: str, account: str) -> dict[str, str | None]:
     """The values that CloudFormation gives by itself."""
     partition = next((name for start, name in _PARTITIONS.items() if region.startswith(start)), "aws")

@@ -33,7 +33,7 @@ class Restart:
     Attributes:
         runs: The runs that work on the state of the deployment.
         policy: The settings of its control plane.
-        release: The deployed release.
+        release: The deployed release; empty if it is not known, and any will do.
         seconds: A clock that only goes forward.
         pause: Sleeps for some seconds.
         echo: Prints a line.
@@ -58,15 +58,18 @@ class Restart:
         if self.policy.mode == "on_work":
             return self.echo('The next run starts when work waits, as control.mode is "on_work".')
         started = self._started(ended)
-        if early := [beat for beat in started if beat.release != self.release]:
+        if early := self._of_others(started):
             self.echo(f"run {_all(early)}: of another release, as if it was on its way before the deployment")
             started = self._started(ended | self._drained(early))
-        if other := [beat for beat in started if beat.release != self.release]:
+        if other := self._of_others(started):
             raise DeploymentError(
                 f"run {_all(other)} has started, expected release {self.release}: the package of the job in dist/ is "
                 "of another release; run make package, then deploy again"
             )
         return None
+
+    def _of_others(self, beats: Sequence[RunHeartbeat]) -> list[RunHeartbeat]:
+        return [beat for beat in beats if self.release and beat.release != self.release]
 
     def _drained(self, old: Sequence[RunHeartbeat]) -> frozenset[str]:
         """Ask runs to stop, and wait until they have ended; returns their ids."""

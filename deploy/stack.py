@@ -1,5 +1,6 @@
 """A CloudFormation stack that changes only through change sets: create one, show it, execute or delete it."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,16 @@ Change = Mapping[str, Any]
 
 class DeploymentError(Exception):
     """CloudFormation refused a change set, or rolled it back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployed:
+    """A stack as it is deployed."""
+
+    template: dict[str, Any]
+    parameters: Mapping[str, str]
+    tags: Mapping[str, str]
+    changed_at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +98,27 @@ class Stack:
             failures = [*self._failures(change_set)][-_FAILURES_SHOWN:]  # listed from the latest to the first
             raise DeploymentError(f"stack {self.name}: not deployed: {'; '.join(failures[::-1]) or exc}") from exc
 
+    def deployed(self) -> "Deployed":
+        """What is deployed. The stack may change meanwhile: compare `changed_at` before anything is built on it.
+
+        Raises:
+            DeploymentError: It has no template of `make deploy`.
+        """
+        about = self._description()  # before the template, so that a later change shows itself
+        template = self.client.get_template(StackName=self.name, TemplateStage="Original")["TemplateBody"]
+        if not isinstance(template, dict):
+            raise DeploymentError(f"stack {self.name}: its template is no JSON document, which make deploy writes")
+        return Deployed(
+            template=json.loads(json.dumps(template)),
+            parameters={each["ParameterKey"]: each["ParameterValue"] for each in about.get("Parameters", ())},
+            tags={each["Key"]: each["Value"] for each in about.get("Tags", ())},
+            changed_at=_changed_at(about),
+        )
+
+    def changed_at(self) -> str:
+        """When the stack was last changed, as CloudFormation says it."""
+        return _changed_at(self._description())
+
     def outputs(self) -> dict[str, str]:
         """The outputs of the stack by name."""
         return {each["OutputKey"]: each["OutputValue"] for each in self._description().get("Outputs", ())}
@@ -104,6 +136,10 @@ class Stack:
 
     def _wait(self, waiter: str, **more: str) -> None:
         self.client.get_waiter(waiter).wait(StackName=self.name, WaiterConfig=self.poll, **more)
+
+
+def _changed_at(about: Mapping[str, Any]) -> str:
+    return str(about.get("LastUpdatedTime") or about.get("CreationTime"))
 
 
 def change_lines(changes: Sequence[Change]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 from compactor.core.errors import SettingsError
 from compactor.core.layout import is_within
 from compactor.settings.settings import Settings
+from deploy.stream_widgets import with_stream_widgets
 
 Document = dict[str, Any]
 
@@ -50,6 +51,8 @@ def with_streams(template: Document, settings: Settings) -> Document:
         resources.update(_jobs(resources["Job"], stream))
         resources.update(_alarms(alarms, stream))
         resources["WorkBucket"]["Properties"]["LifecycleConfiguration"]["Rules"] += _rules(template, stream)
+    dashboard = resources["Dashboard"]["Properties"]["DashboardBody"]
+    dashboard["Fn::Sub"] = with_stream_widgets(dashboard["Fn::Sub"])
     resources["FilesUnroutedAlarm"] = _unrouted(alarms["FilesMisdatedAlarm"])
     if len(resources) > MAX_RESOURCES:
         raise SettingsError(

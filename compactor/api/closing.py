@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compactor.control.findings import are_few_rows
 from compactor.core.exit_codes import ExitCode
 from compactor.core.layout import Layout
+from compactor.core.totals import are_few_rows
 from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.planning import Plan

@@ -222,7 +222,7 @@ class FolderRun:
 
 def _no_data(source: str, survey: SourceSurvey) -> str:
     met = survey.met
-    links = [each for each in met.left_out if each.reason in {"linked_folder", "outside_link"}]
+    links = [each for each in met.left_out if each.reason in {"linked_folder", "outside_link", "dangling_link"}]
     found = [f"{count(len(links), 'symbolic link')} not followed"] if links else []
     found += [f"{count(hidden, 'hidden file')}: --hidden takes them"] if (hidden := met.skipped.get("hidden")) else []
     denied = [each.detail for each in met.left_out if each.reason == "forbidden"]

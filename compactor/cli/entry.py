@@ -1,5 +1,6 @@
 """The command `compactor`, with the options that all of its sub-commands share."""
 
+import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -104,6 +105,9 @@ def compactor(context: click.Context, config: str | None, log_format: LogFormat)
     Exit codes: 0 done; 1 failed, try again or see the log; 2 wrong usage or settings; 3 done, but an operator has to
     act.
     """
+    if not gc.isenabled():  # `compactor.__main__` disabled it while modules load
+        gc.freeze()  # no collection goes through what they made
+        gc.enable()
     context.obj = Invocation(config=config, log_format=log_format)
     context.obj.start_log()
 

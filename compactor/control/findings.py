@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from compactor.control.health import Condition, Finding, finding
 from compactor.core.formatting import by_name, count, percent
 from compactor.core.suggestions import Suggestions
+from compactor.core.totals import are_few_rows
 
 
 def dead_letters(number: int, latest_id: str, suggest: Suggestions) -> Iterator[Finding]:
@@ -21,11 +22,6 @@ def quarantined_files(by_status: Mapping[str, int], suggest: Suggestions) -> Ite
         what = f"{count(number, 'input file')} {'is' if number == 1 else 'are'} quarantined: {by_name(by_status)}"
         move = f"fix the cause, then {suggest.call('redrive files')}{suggest.then_again}"
         yield finding(Condition.FILES_QUARANTINED, what, move)
-
-
-def are_few_rows(rows: int, rejected_lines: int) -> bool:
-    """Whether under half of the lines that are not blank became rows."""
-    return rows < rejected_lines
 
 
 def few_rows(rows: int, rejected_lines: int, suggest: Suggestions) -> Iterator[Finding]:

@@ -178,7 +178,13 @@ def living_runs(runs: Runs) -> tuple[LivingRun, ...]:
     """The runs of the compactor with a recent heartbeat."""
     return tuple(
         LivingRun(
-            beat.run_id, beat.host, beat.started_at, beat.heartbeat_at, runs.asked_to_stop_at(beat.run_id), beat.shard
+            beat.run_id,
+            beat.host,
+            beat.started_at,
+            beat.heartbeat_at,
+            runs.asked_to_stop_at(beat.run_id),
+            beat.release,
+            beat.shard,
         )
         for beat in runs.living()
     )

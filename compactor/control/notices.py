@@ -88,7 +88,7 @@ class Notices:
             if done or new or over:
                 self.notifier.tell(self._subject(done, new), _text(done, new, over, alarms))
             if new or over or passing != record.passing:
-                kept = Told(alarms=dict(alarms), passing=passing)
+                kept = record.model_copy(update={"alarms": dict(alarms), "passing": passing})
                 self.store.put(self.uri, kept.model_dump_json().encode())
         except CompactorError as exc:
             log_event("control.not_told", error=exc)

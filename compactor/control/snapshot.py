@@ -34,6 +34,7 @@ class LivingRun:
     started_at: datetime
     heartbeat_at: datetime
     asked_to_stop_at: datetime | None = None  # when it was asked to stop; None if it was not
+    release: str = ""  # the release of the compactor that it runs; empty if it does not tell
     shard: str = ""  # the shard that it works for, such as "2/4"; empty if it works on all manifests
 
 

@@ -51,7 +51,7 @@ class ManifestFile(BaseModel):
         path_columns: Values that the folders of its path give to its rows; None if they give none.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="allow")  # a copy keeps what a newer release wrote
 
     uri: str
     size_bytes: int | None = None
@@ -82,7 +82,7 @@ class Manifest(BaseModel):
         ignored_date: The date that its writer gave, if that is outside the window of dates; not written.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="allow")  # a copy keeps what a newer release wrote
 
     version: int = 1
     manifest_id: str

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, TypeVar
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from compactor.core.errors import RecordTooNew, RecordUnreadable
-from compactor.core.formats import newer_format
+from compactor.core.formats import FORMAT_KEY, RELEASE_KEY, newer_format
 from compactor.core.manifest import Manifest
 from compactor.core.manifest_key import ManifestKey
 
@@ -34,7 +34,11 @@ def read_record(parse: Callable[[bytes], T], data: bytes, uri: str, *, kind: str
     """
     if newer := newer_format(data, kind):
         raise RecordTooNew(f"{uri}: {newer}")
-    return parse_document(parse, data, uri, expected=expected)
+    record = parse_document(parse, data, uri, expected=expected)
+    if unknown := getattr(record, "model_extra", None):
+        for key in (FORMAT_KEY, RELEASE_KEY):  # they are about the stored record, and no copy of it is in that format
+            unknown.pop(key, None)
+    return record
 
 
 def parse_document(parse: Callable[[bytes], T], data: bytes, uri: str, *, expected: str) -> T:
@@ -48,9 +52,9 @@ def parse_document(parse: Callable[[bytes], T], data: bytes, uri: str, *, expect
 
 
 class Document(BaseModel):
-    """A record that is never changed. Readers ignore fields that they do not know."""
+    """A record that is never changed. Readers ignore keys that they do not know, and copies keep them."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class FileStatus(StrEnum):

@@ -62,6 +62,11 @@ def totals_of(files: Iterable[FileReport], *, with_source: bool) -> Totals:
     return found
 
 
+def are_few_rows(rows: int, rejected_lines: int) -> bool:
+    """Whether under half of the lines that are not blank became rows."""
+    return rows < rejected_lines
+
+
 def without_zeros(counts: Counter[str]) -> Counter[str]:
     """Counts that are not zero, as a sum of many may have some."""
     return Counter({reason: lines for reason, lines in counts.items() if lines})

@@ -1,6 +1,6 @@
 """Computes what the latest commits cost: bytes and times from the ledger, dollars from the workers' price. No I/O."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -16,7 +16,7 @@ class MeasuredCost:
     Bytes, files and times are measured. The price, and that these workers made the commits, are assumed.
     """
 
-    commits: int  # the number of commits, at most 64
+    commits: int  # the number of commits, at most 64 of a stream
     since: datetime  # the start of the first commit
     until: datetime  # the end of the last commit
     input_files: int
@@ -68,6 +68,73 @@ def measured_cost(recent: Sequence[RecentCommit], dollars_per_hour: float) -> Me
         at_work_seconds=covered_seconds(spans),
         dollars_per_hour=dollars_per_hour,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCost:
+    """What one of several streams has of a cost: by the bytes of its input, so that all of them add up."""
+
+    stream: str  # name of the stream
+    commits: int  # the number of commits
+    input_files: int
+    input_bytes: int  # the stored length of the compacted files
+    at_work_seconds: float  # the time during which at least one commit of it was in progress
+    share_of_input: float  # its part of the input of all streams, from 0 to 1
+    dollars: float  # the same part of the whole cost: of the period with --from-ledger, else of the latest commits
+
+
+def together(found: Sequence[MeasuredCost], dollars_per_hour: float) -> MeasuredCost:
+    """The cost of several streams over the same period, on workers of this price in all.
+
+    Streams may be at work at the same time, which is not known here: of their time at work, this is the most.
+    """
+    since, until = min(each.since for each in found), max(each.until for each in found)
+    at_work = sum(each.at_work_seconds for each in found)
+    return MeasuredCost(
+        commits=sum(each.commits for each in found),
+        since=since,
+        until=until,
+        input_files=sum(each.input_files for each in found),
+        input_bytes=sum(each.input_bytes for each in found),
+        at_work_seconds=min(at_work, (until - since).total_seconds()),
+        dollars_per_hour=dollars_per_hour,
+    )
+
+
+def common_commits(recent: Mapping[str, Sequence[RecentCommit]], slots: int) -> dict[str, list[RecentCommit]]:
+    """The latest commits of several streams, from where on those of all are known.
+
+    Args:
+        recent: Those of each stream.
+        slots: How many of a stream are known at most.
+    """
+    full = [spans[0][0] for commits in recent.values() if len(commits) >= slots and (spans := work_spans(commits))]
+    since = max(full, default=None)
+    return {
+        name: [each for each, (start, _) in _with_spans(commits) if since is None or start >= since]
+        for name, commits in recent.items()
+    }
+
+
+def _with_spans(commits: Sequence[RecentCommit]) -> Iterator[tuple[RecentCommit, tuple[datetime, datetime]]]:
+    return ((each, span) for each in commits for span in work_spans([each]))
+
+
+def stream_costs(found: Mapping[str, MeasuredCost], dollars: float) -> list[StreamCost]:
+    """What each stream has of a cost."""
+    whole = sum(each.input_bytes for each in found.values())
+    return [
+        StreamCost(
+            name,
+            each.commits,
+            each.input_files,
+            each.input_bytes,
+            each.at_work_seconds,
+            share := each.input_bytes / whole if whole else 0.0,
+            share * dollars,
+        )
+        for name, each in found.items()
+    ]
 
 
 def cost_metrics(jobs: Sequence[JobSize], recent: Sequence[RecentCommit], now: datetime) -> dict[str, float]:

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compactor.core.errors import CompactorError, SettingsError
@@ -36,13 +36,14 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM. It ends the demo as Ctrl-C does."""
 
 
-def run_demo(total_bytes: int, folder: Path | None, echo: Echo) -> bool:
+def run_demo(total_bytes: int, folder: Path | None, echo: Echo, *, with_spark: bool = True) -> bool:
     """Run the demo; return whether the output holds exactly what the input held.
 
     Args:
         total_bytes: The size of the input.
         folder: Gets all files; new or empty. None for an AWS emulator that leaves nothing behind.
         echo: Prints.
+        with_spark: Whether the job runs on Spark; without it, the native engine has to be installed.
 
     Raises:
         SettingsError: The folder is not empty.
@@ -53,6 +54,7 @@ def run_demo(total_bytes: int, folder: Path | None, echo: Echo) -> bool:
         stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _terminate))
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="compactor-demo-")))
         scene, environment = _scene(stack, total_bytes, folder, echo)
+        scene = replace(scene, with_spark=with_spark)
         config = scene.write_settings((folder or work) / "demo.toml")
         environment = {**environment, "COMPACTOR_CONFIG": config}
         app = App(settings_at(config, environment))

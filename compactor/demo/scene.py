@@ -32,6 +32,7 @@ class Scene:
     total_bytes: int  # size of the input before compression
     endpoint_url: str = ""
     queue_url: str = ""
+    with_spark: bool = True  # whether the job runs on Spark; else it lists manifests and uses the native engine
 
     def settings_toml(self) -> str:
         """The settings file. A small demo has small manifests and files, so that there are several of each."""
@@ -49,6 +50,7 @@ class Scene:
                 "control": {"queue_url": self.queue_url, "backoff_first_seconds": 2},
                 "aws": {"region": region, "endpoint_url": self.endpoint_url},
                 "metrics": {"environment": "demo", "sink": sink},
+                "stream": {"source": "spark" if self.with_spark else "listing"},
                 "spark": {"master": "local[*]"},
             }
         )

@@ -17,6 +17,6 @@ def changed_files(commits: Iterable[Commit], claimer: Claimer) -> list[LeftOut]:
         changed = {file.uri: file for file in commit.files if file.status is FileStatus.CHANGED}
         accepted = claimer.state.ledger.accepted(commit.manifest_id) if changed else None
         if accepted is not None and accepted.manifest is not None:
-            claimer.release([claim_key(file) for file in accepted.manifest.files if file.uri in changed])
+            claimer.release_claims([claim_key(file) for file in accepted.manifest.files if file.uri in changed])
         left_out += [LeftOut(uri, "changed", f"after it was listed: {file.detail}") for uri, file in changed.items()]
     return left_out

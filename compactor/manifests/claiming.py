@@ -87,7 +87,7 @@ class Claimer:
         claimed.held = {key: max(others[key].lease_until, now) for key in rest}
         return claimed
 
-    def release(self, keys: Sequence[str]) -> None:
+    def release_claims(self, keys: Sequence[str]) -> None:
         """Give up the claims of files that their manifests have no rows of, so that they can be planned again."""
         now = self.state.clock.now()
         claims = self.claims.get_many(keys)

@@ -27,6 +27,7 @@ SKIP_REASONS = {
     "other_date": "belongs to another date than the given one",
     "linked_folder": "a symbolic link to a folder, which is not followed",
     "outside_link": "a symbolic link that leads out of input.allowed_prefixes",
+    "dangling_link": "a symbolic link that leads nowhere",
     "unsettled": "written within the last seconds, so it may be incomplete",
     "other_stream": "belongs to another stream of the settings, which has a longer prefix",
     "hidden": "its name, or that of a folder, begins with _ or .",
@@ -39,7 +40,7 @@ class LeftOut:
     """A file or folder that was not taken, and that a person has to know of."""
 
     uri: str
-    reason: str  # replaced, forbidden, unsettled, undecided, linked_folder, outside_link or changed
+    reason: str  # replaced, forbidden, unsettled, undecided, linked_folder, outside_link, dangling_link or changed
     detail: str  # what was found, and what was expected
 
 

@@ -150,6 +150,9 @@ class _Inflater:
         return output
 
 
+_START_BYTES = 16  # of a member, which tell its codec
+_FOLLOWED = "other bytes follow its end; expected nothing, or another member"
+
 _MEMBER: dict[str, Callable[[], _Decompressor]] = {
     "gzip": lambda: _Inflater(_GZIP_WINDOW),
     "zlib": lambda: _Inflater(_ZLIB_WINDOW),
@@ -160,7 +163,7 @@ _MEMBER: dict[str, Callable[[], _Decompressor]] = {
 
 def _members(codec: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
     member: _Decompressor | None = None
-    offset, members, padding = 0, 0, 0
+    offset, members, padding, start = 0, 0, 0, b""
     for fed in _slices(chunks, _FEED_BYTES):
         data = fed
         offset += len(data)
@@ -173,12 +176,13 @@ def _members(codec: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
                     if not data:
                         break
                     _check_padding(codec, padding, offset - len(data))
-                member, padding = _MEMBER[codec](), 0
+                member, padding, start = _MEMBER[codec](), 0, b""
+            start += data[: _START_BYTES - len(start)]
             try:
                 output = member.decompress(data, MAX_PIECE_BYTES)
             except (zlib.error, lzma.LZMAError, OSError) as exc:
-                place = f"expected the end or another member, found {exc}" if members else exc
-                raise _unreadable(codec, offset - len(data), place) from exc
+                what = _FOLLOWED if members and sniff(start) != codec else exc
+                raise _unreadable(codec, offset - len(data), what) from exc
             data = b""
             if output:
                 yield output

@@ -11,7 +11,7 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import FileStatus
-from compactor.core.versions import is_same_version
+from compactor.core.versions import described_version, is_same_version
 
 RANGE_BYTES = 8 * 1024 * 1024
 """The length of one read. Most files are a single range."""
@@ -100,7 +100,8 @@ def _stat(store: InputStore, uri: str) -> ObjectInfo:
 def _check_version(file: ManifestFile, found: ObjectInfo) -> None:
     if file.etag is not None:
         if not is_same_version(found.etag, file.etag):
-            raise FileError(FileStatus.CHANGED, f"found ETag {found.etag}, expected {file.etag}")
+            now, listed = (described_version(file.uri, etag) for etag in (found.etag, file.etag))
+            raise FileError(FileStatus.CHANGED, f"found {now}, expected {listed}")
     elif file.size_bytes is not None and found.size_bytes != file.size_bytes:
         raise FileError(FileStatus.CHANGED, f"found {found.size_bytes} bytes, expected {file.size_bytes}")
 

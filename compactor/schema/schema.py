@@ -106,7 +106,7 @@ class Column(BaseModel):
         source_uri: The first input file that had the key; empty for a column of the schema file.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="allow")  # the next version keeps what a newer release wrote
 
     key: str | None
     name: str
@@ -151,7 +151,7 @@ class RetiredColumn(BaseModel):
         retired_in: The first schema version without it.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="allow")  # the next version keeps what a newer release wrote
 
     key: str
     name: str
@@ -169,7 +169,7 @@ class SchemaVersion(BaseModel):
             file do not count.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="allow")  # the next version keeps what a newer release wrote
 
     version: int
     created_at: datetime
@@ -278,13 +278,14 @@ def extend(
         added.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, type=RESCUED_TYPE, source_uri=source_uri))
     if not added:
         return schema
-    return SchemaVersion(
-        version=version,
-        created_at=now,
-        manifest_id=manifest_id,
-        columns=(*schema.columns, *added),
-        retired=schema.retired,
-        new_on_day=schema.new_on(now) + len(new_keys[:room]),
+    return schema.model_copy(
+        update={
+            "version": version,
+            "created_at": now,
+            "manifest_id": manifest_id,
+            "columns": (*schema.columns, *added),
+            "new_on_day": schema.new_on(now) + len(new_keys[:room]),
+        }
     )
 
 
@@ -303,13 +304,15 @@ def without(schema: SchemaVersion, names: Sequence[str], *, now: datetime) -> Sc
     columns = [column for column in schema.columns if column.key is None or column.name not in names]
     if not schema.has_rescued:
         columns.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, type=RESCUED_TYPE))
-    return SchemaVersion(
-        version=version,
-        created_at=now,
-        manifest_id="",
-        columns=tuple(columns),
-        retired=(*schema.retired, *retired),
-        new_on_day=schema.new_on(now),
+    return schema.model_copy(
+        update={
+            "version": version,
+            "created_at": now,
+            "manifest_id": "",
+            "columns": tuple(columns),
+            "retired": (*schema.retired, *retired),
+            "new_on_day": schema.new_on(now),
+        }
     )
 
 

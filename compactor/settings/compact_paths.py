@@ -124,8 +124,8 @@ def parse_compact_paths(source: str | Sequence[str], destination: str, home: str
         home_place = to_place + HOME_SUFFIX
     found = merged([place for place in sources if place is not None])
     if to_place:
-        inside = [text for place in found for text in _reached(place) if places.overlap(text, to_place)]
-        faults += [_overlapping(text, to_place) for text in inside]
+        inside = [(text, place) for place in found for text in _reached(place) if places.overlap(text, to_place)]
+        faults += [_overlapping(text, to_place, place.pattern) for text, place in inside]
         if home_place and not inside:
             faults += _faults_of_home(found, to_place, home_place)
     if faults or not (found and to_place and home_place):
@@ -285,8 +285,11 @@ def _is_root(place: str) -> bool:
     return place == "/" or (layout.is_s3(place) and "/" not in place.removeprefix("s3://"))
 
 
-def _overlapping(source: str, output: str) -> str:
+def _overlapping(source: str, output: str, pattern: str) -> str:
     apart = "another bucket" if _is_root(source) else f"a folder outside it, such as {source}-parquet"
+    if pattern:
+        what = f"DST: {output} is in {source}, the folder of the pattern {pattern}"
+        return f"{what} -> expected {apart}, or the files themselves: a shell lists them if the pattern has no quotes"
     if source == output:
         return f"DST: {output} is SRC itself -> expected {apart}"
     return f"DST: {output} and SRC ({source}) overlap -> expected {apart}"

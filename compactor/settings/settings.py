@@ -129,6 +129,11 @@ class Settings:
         return tuple(each for each in self.streams if each.member and each.member.stream.job == "shared")
 
     @property
+    def canary(self) -> "Settings | None":
+        """The stream whose job takes a new release first; None if no stream is named so."""
+        return next((each for each in self.streams if each.member and each.member.stream.canary), None)
+
+    @property
     def jobs(self) -> tuple["Settings", ...]:
         """The settings of each job: these, unless each stream has its own job, and those of streams with one."""
         own = tuple(each for each in self.streams if each not in self.sharing)

@@ -39,6 +39,10 @@ class OneStream(sections.Section):
     job: Literal["shared", "own"] = Field(
         default="shared", description='"shared" has one job with the other streams; "own" has a job for this one'
     )
+    canary: bool = Field(
+        default=False,
+        description='take a new release before the others, by `make deploy CANARY=1`; one stream with job = "own" may',
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,18 @@ def read_entries(entries: object, known: Sections, faults: list[str]) -> list[En
     names = [entry.stream.name for entry in read]
     repeated = sorted({name for name in names if names.count(name) > 1})
     faults += [f"streams.{name}: named {names.count(name)} times -> expected once" for name in repeated]
+    faults += _canary_faults([entry.stream for entry in read])
     return [] if repeated else read
+
+
+def _canary_faults(streams: Sequence[OneStream]) -> Iterator[str]:
+    """What is wrong with the stream that takes a new release first."""
+    canaries = [each for each in streams if each.canary]
+    if len(canaries) > 1:
+        yield f"streams: canary = true in {', '.join(each.name for each in canaries)} -> expected in one at most"
+    for each in canaries:
+        if each.job != "own":
+            yield f'streams.{each.name}.job: "{each.job}" -> expected "own", because it is the canary'
 
 
 def _entry(index: int, table: object, known: Sections, faults: list[str]) -> Entry | None:

@@ -43,6 +43,7 @@ from compactor.wiring.components import Replacements
 from compactor.wiring.engine_components import EngineComponents
 
 if TYPE_CHECKING:
+    from compactor.adapters.local.fair_threads import FairThreads
     from compactor.ops.rebuild.rebuilder import Rebuilder
     from compactor.ops.rebuild.replacing import Replacer
 
@@ -133,8 +134,11 @@ class App(EngineComponents):
         listing = ListedManifests(self.store, manifests, at_once, stream.trigger_interval_seconds)
         return self.service_on(engine, StreamOrListing(stream=source, listing=listing, manifests=manifests))
 
-    def threaded_service(self, threads: int) -> Service:
+    def threaded_service(self, threads: "int | FairThreads") -> Service:
         """Make the job without Spark: the native engine in threads of this process, each of which writes one file.
+
+        Args:
+            threads: How many, or those that several streams share.
 
         Raises:
             SettingsError: The schema file has faults or contradicts the recorded schema.
@@ -149,7 +153,8 @@ class App(EngineComponents):
             batch_size=stream.manifests_in_flight,
             poll_seconds=stream.trigger_interval_seconds,
         )
-        return self.service_on(self.native_engine(ThreadBinWorkers(self.store, threads=threads)), source)
+        workers = ThreadBinWorkers(self.store, threads=threads, stream=self.settings.name)
+        return self.service_on(self.native_engine(workers), source)
 
     @cached_property
     def needs_spark(self) -> bool:

@@ -3,7 +3,7 @@
 import secrets
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from compactor.adapters.journal_claims import JournalClaims
 from compactor.adapters.local.clock import SystemClock
@@ -11,7 +11,6 @@ from compactor.adapters.local.processes import MachineProcesses
 from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.adapters.stores import StoreSpec
 from compactor.adapters.stream_claims import StreamClaims
-from compactor.control.ports import JobRuns, Notifier
 from compactor.core.crash_points import OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.layout import Layout
 from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
@@ -28,6 +27,9 @@ from compactor.schema.catalog import CatalogTable
 from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
 
+if TYPE_CHECKING:
+    from compactor.control.ports import JobRuns, Notifier
+
 
 class Replacements(TypedDict, total=False):
     """Components to use in place of the system's clock and of what the settings name. None replaces nothing."""
@@ -38,8 +40,8 @@ class Replacements(TypedDict, total=False):
     table_of_claims: ClaimTable | None  # of all streams
     catalog_table: CatalogTable | None
     metrics: MetricsSink | None
-    job: JobRuns | None  # of the control plane, as the notifier
-    notifier: Notifier | None
+    job: "JobRuns | None"  # of the control plane, as the notifier
+    notifier: "Notifier | None"
     spark: Any  # a Spark session
 
 

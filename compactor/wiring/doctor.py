@@ -37,6 +37,9 @@ JAVA_SECONDS = 10.0
 LAST_START_SECONDS = 22.0
 """No check starts later. The longest one takes two answers, so that the doctor ends after about half a minute."""
 
+STREAM_SECONDS = 5.0
+"""So much more time has each of several streams."""
+
 
 def examine(
     settings: Settings | None,
@@ -58,14 +61,17 @@ def examine(
     checks = _machine_checks(settings, os.environ, is_folder=is_folder) if is_job_here else []
     if settings is not None:
         checks += checks_of(_environment(settings, clock or SystemClock()), settings, config)
-    end = time.monotonic() + LAST_START_SECONDS
+    streams = len(settings.streams) if settings else 0
+    end = time.monotonic() + LAST_START_SECONDS + streams * STREAM_SECONDS
     return run_checks(checks, lambda: time.monotonic() < end)
 
 
 def _machine_checks(settings: Settings | None, env: Mapping[str, str], *, is_folder: bool) -> list[Check]:
     """The checks of this machine; without settings, by their defaults and for `compact`."""
-    engine = settings.convert.engine if settings else Convert().engine
-    is_needed = _needs_spark(settings, is_folder=is_folder)
+    parts: tuple[Settings | None, ...] = (settings.streams or (settings,)) if settings else (None,)
+    engines = {each.convert.engine if each else Convert().engine for each in parts}
+    engine = "native" if "native" in engines else next(iter(sorted(engines)))
+    is_needed = any(_needs_spark(each, is_folder=is_folder) for each in parts)
     checks = [
         Check("python", lambda: machine_checks.python(sys.version_info[:3])),
         Check("java", lambda: machine_checks.java(find_java(env, JAVA_SECONDS), is_needed=is_needed)),
@@ -93,6 +99,7 @@ def _disks(settings: Settings | None, env: Mapping[str, str]) -> list[Finding]:
     folders = [(path.strip(), "scratch of Spark and Python") for path in scratch]
     if settings and not is_s3(settings.paths.state):
         folders += [(settings.paths.state, "paths.state"), (settings.paths.output, "paths.output")]
+        folders += [(each.paths.output, f"streams.{each.name}.paths.output") for each in settings.streams]
     needed_bytes = stream.manifests_in_flight * builder.target_manifest_bytes
     return machine_checks.disks(folders, needed_bytes, this_machine.disk_of)
 
@@ -109,8 +116,18 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
 
     store = RoutedStore(spec)
 
-    def columns() -> dict[str, str]:
-        schema = OperatorComponents(settings, store=store).registry.latest()
-        return catalog_columns(schema, settings.schema.metadata_columns)
+    def columns(of: Settings) -> dict[str, str]:
+        schema = OperatorComponents(of, store=store).registry.latest()
+        return catalog_columns(schema, of.schema.metadata_columns)
 
-    return Environment(account=account, store=store, clock=clock, columns=columns, trial_id=secrets.token_hex(4))
+    def releases(of: Settings) -> list[str]:
+        return [beat.release for beat in OperatorComponents(of, store=store).runs.living()]
+
+    return Environment(
+        account=account,
+        store=store,
+        clock=clock,
+        columns=columns,
+        releases=releases,
+        trial_id=secrets.token_hex(4),
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from compactor.core.errors import SettingsError
+from compactor.core.errors import AccessError, SettingsError
 from compactor.core.layout import MANIFEST_ID, folder, is_s3
 from compactor.settings.compact_paths import HOME_SUFFIX, SETTINGS_NAME
 from compactor.settings.places import parse_own_place, real_place
@@ -72,6 +72,13 @@ def _found(candidates: tuple[str, ...], env: Mapping[str, str]) -> str | None:
 
 def _exists(place: str, env: Mapping[str, str]) -> Callable[[str], bool]:
     if not is_s3(place):
-        return lambda uri: Path(uri).is_file()
+        return _is_local_file
     store = store_of_settings(env)
     return lambda uri: store.stat(uri) is not None
+
+
+def _is_local_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except PermissionError as exc:
+        raise AccessError(f"cannot read {path}: permission denied") from exc

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
+from compactor.adapters.local.fair_threads import FairThreads
 from compactor.core.layout import is_seen_by_stream
 from compactor.job.service import Service
 from compactor.job.shared_slots import SharedSlots
@@ -50,10 +51,10 @@ class StreamsApp(App):
         return self.job_of(lambda app: app.service(), spark=spark)
 
     def threaded_job(self, threads: int) -> Job:
-        """Make the job without Spark. The streams in flight share so many threads."""
+        """Make the job without Spark. All streams share so many threads; one that works alone uses all of them."""
         self._check()
-        at_once = min(len(self.apps), self.settings.stream.manifests_in_flight)
-        return self.job_of(lambda app: app.threaded_service(max(1, threads // at_once)))
+        shared = FairThreads(threads)
+        return self.job_of(lambda app: app.threaded_service(shared))
 
     def job_of(self, new_service: Callable[[App], Service], **given: Any) -> StreamsJob:
         """Make the job of services, each as the function makes it from the components of its stream.

@@ -23,6 +23,7 @@ OWN = {
             "cloudformation:DescribeStackEvents",
             "cloudformation:DescribeStacks",
             "cloudformation:ExecuteChangeSet",
+            "cloudformation:GetTemplate",
             "cloudformation:ListStackResources",
             "cloudformation:TagResource",
         ),
@@ -40,7 +41,10 @@ OWN = {
         ("s3:GetObject",),
         tuple(f"{_WORK}/${{StatePrefix}}/{each}schemas/*" for each in ("", "streams/*/")),
     ),
-    "Runs": (("s3:GetObject", "s3:PutObject"), (f"{_WORK}/${{StatePrefix}}/runs/*",)),
+    "Runs": (
+        ("s3:GetObject", "s3:PutObject"),
+        tuple(f"{_WORK}/${{StatePrefix}}/{each}runs/*" for each in ("", "streams/*/")),
+    ),
 }
 """What the deployment itself calls: the actions and the resources, by the name of the statement."""
 

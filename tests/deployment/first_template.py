@@ -69,6 +69,7 @@ def _old_window(world: World) -> None:
 
 
 def _old_lease(world: World) -> None:
+    world.document["Resources"]["EventQueue"]["Properties"]["VisibilityTimeout"] = 900
     world.lease_seconds = 900
 
 

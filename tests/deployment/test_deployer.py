@@ -86,6 +86,7 @@ CALLS: dict[str, tuple[str, Arn]] = {
     ),
     "kms.ListAliases": ("kms:ListAliases", _everything),
     "cloudformation.DescribeStacks": ("cloudformation:DescribeStacks", _stack),
+    "cloudformation.GetTemplate": ("cloudformation:GetTemplate", _stack),
     "cloudformation.CreateChangeSet": ("cloudformation:CreateChangeSet", _stack),
     "cloudformation.DescribeChangeSet": ("cloudformation:DescribeChangeSet", _stack),
     "cloudformation.ListStackResources": ("cloudformation:ListStackResources", _stack),
@@ -103,6 +104,7 @@ CONFIRMED: dict[str, dict[str, str]] = {
     "cloudformation.DeleteChangeSet": {"StackName": "compactor-dev"},
     "cloudformation.DescribeStackEvents": {"StackName": "compactor-dev"},
     "cloudformation.ExecuteChangeSet": {"StackName": "compactor-dev"},
+    "cloudformation.GetTemplate": {"StackName": "compactor-dev"},
     "cloudformation.ListStackResources": {"StackName": "compactor-dev"},
     "events.DescribeEventBus": {"Name": "compactor-dev-input"},
     "glue.GetTable": {"DatabaseName": "compactor_dev", "Name": "events"},
@@ -206,6 +208,9 @@ def test_a_deployment_needs_only_the_deployers_policies(session: Any, root: Path
     for call, given in CONFIRMED.items():
         action, arn_of = CALLS[call]
         assert deployer.allows(action, arn_of(given)), call
+    for runs in ("state/runs", "state/streams/clicks/runs"):  # of the shared job, and of a job that RESTART=1 drains
+        for action in ("s3:GetObject", "s3:PutObject"):
+            assert deployer.allows(action, f"arn:aws:s3:::example-compactor-dev/{runs}/r.json")
     deployer.statements = [each for each in deployer.statements if each["Sid"] != "Quotas"]
     with pytest.raises(ClientError, match="lambda:GetAccountSettings"):
         session.client("lambda").get_account_settings()

@@ -14,7 +14,9 @@ from compactor.core.errors import SettingsError
 from compactor.settings.settings import Settings, parse_settings
 from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_STREAMS
 from deploy.stack_parameters import settings_parameters, stack_parameters
+from deploy.stream_widgets import WIDGETS
 from deploy.streams import MAX_RESOURCES, logical_id, with_streams
+from tests.deployment.drift import widgets
 from tests.deployment.permissions import statements
 from tests.deployment.resolving import ROOT, Document, parameters_of, resources, template
 
@@ -158,6 +160,27 @@ def test_each_stream_is_watched() -> None:
     names = [each["AlarmName"] for each in alarms.values()]
     assert len(names) == len(set(names))
     assert all(name.startswith(f"{settings().control.job_name}-") for name in names)  # which may write to the topic
+
+
+def test_the_dashboard_has_a_line_for_each_stream() -> None:
+    """Widgets find the metrics of every stream by the dimensions that are emitted, and overlap none of the others."""
+    found = widgets(made())
+    searched = [each for each in found if "SEARCH" in json.dumps(each)]
+    assert len(searched) == len(WIDGETS)
+    for widget, (title, metric, statistic) in zip(searched, WIDGETS, strict=True):
+        [[line]] = widget["properties"]["metrics"]
+        terms = f'{{"Compactor/prod",Job,Environment,Stream}} MetricName="{metric}" Environment="prod"'
+        assert line == {"expression": f"SEARCH('{terms}', '{statistic}', 60)", "label": "${PROP('Dim.Stream')}"}
+        assert metric in CATALOGUE
+        assert widget["properties"]["title"] == title
+    cells = [
+        (x, y)
+        for each in found
+        for x in range(each["x"], each["x"] + each["width"])
+        for y in range(each["y"], each["y"] + each["height"])
+    ]
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) == 23
 
 
 def test_the_control_plane_reaches_the_jobs_of_single_streams() -> None:

@@ -159,13 +159,14 @@ def test_no_message_returns_while_it_is_processed(found: dict[str, Document], se
     """Messages stay invisible for six builder timeouts plus the window.
 
     A claim's lease outlives the function that made it, and has ended long before the message of a builder that died
-    comes back: the next call can take the file over, and does not have to wait once more.
+    comes back: the next call can take the file over, and does not have to wait once more. It comes back within the SLA.
     """
     builder, sealer, source, queue = (
         properties(found, name) for name in ("BuilderFunction", "SealerFunction", "BuilderEventSource", "EventQueue")
     )
     window = int(source["MaximumBatchingWindowInSeconds"])
     assert queue["VisibilityTimeout"] >= 6 * builder["Timeout"] + window
+    assert queue["VisibilityTimeout"] < settings.control.sla_seconds
     lease = settings.builder.claim_lease_seconds
     assert max(builder["Timeout"], sealer["Timeout"]) < lease <= (queue["VisibilityTimeout"] - window) / 2
     assert window < settings.builder.max_wait_seconds

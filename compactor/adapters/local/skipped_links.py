@@ -2,6 +2,7 @@
 
 # Names are used literally; pathlib would normalise them.
 
+import errno
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -33,7 +34,9 @@ def links_left_out(source: str, allowed_prefixes: Sequence[str]) -> Iterator[tup
 
 
 def _reason(entry: os.DirEntry[str], roots: Sequence[str]) -> str:
-    with suppress(OSError):  # a link that leads nowhere is no object at all
+    with suppress(OSError):
+        if _leads_nowhere(entry):
+            return "dangling_link"
         if entry.is_dir():
             return "linked_folder"
         try:
@@ -41,6 +44,15 @@ def _reason(entry: os.DirEntry[str], roots: Sequence[str]) -> str:
         except LinkRefused:
             return "outside_link" if entry.is_file() else ""
     return ""
+
+
+def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
+    try:
+        os.stat(entry.path)  # noqa: PTH116 - names are used literally
+    except OSError as exc:
+        is_there = os.path.islink(entry.path)  # noqa: PTH114 - it may be gone since it was listed
+        return is_there and exc.errno in {errno.ENOENT, errno.ELOOP}
+    return False
 
 
 def _links(folder: str) -> Iterator[os.DirEntry[str]]:

@@ -1,8 +1,10 @@
 """Runs the tasks of the native engine in threads of this process, without Spark."""
 
 from collections.abc import Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, wait
+from functools import partial
 
+from compactor.adapters.local.fair_threads import FairThreads
 from compactor.adapters.local.native_kernel import NativeKernel
 from compactor.core.ports import ObjectStore
 from compactor.engines.bin_task import BinResult, BinTask, write_bin
@@ -12,14 +14,21 @@ class ThreadBinWorkers:
     """`compactor.engines.native_engine.BinWorkers` in threads, for all manifests together.
 
     The kernel releases Python's global lock.
+
+    Args:
+        store: Holds the files.
+        threads: How many tasks run at once, or the threads themselves, which others use as well.
+        stream: The stream of the manifests, among those that share the threads.
     """
 
-    def __init__(self, store: ObjectStore, *, threads: int = 2) -> None:
+    def __init__(self, store: ObjectStore, *, threads: int | FairThreads = 2, stream: str = "") -> None:
         self._store = store
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="bin")
+        self._threads = FairThreads(threads) if isinstance(threads, int) else threads
+        self._stream = stream
 
-    def write_bins(self, manifest_id: str, tasks: Sequence[BinTask]) -> list[BinResult]:  # noqa: ARG002 - of the port
-        calls = [self._pool.submit(write_bin, self._store, task, NativeKernel) for task in tasks]
+    def write_bins(self, manifest_id: str, tasks: Sequence[BinTask]) -> list[BinResult]:
+        work = (partial(write_bin, self._store, task, NativeKernel) for task in tasks)
+        calls = [self._threads.submit(self._stream, manifest_id, each) for each in work]
         try:
             wait(calls, return_when=FIRST_EXCEPTION)
         finally:

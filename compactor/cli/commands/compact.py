@@ -13,6 +13,7 @@ from compactor.cli.ui.compact_report import document, show
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.progress import CompactProgress
 from compactor.cli.ui.signals import EndsAtOnce, StopSignals
+from compactor.core.safe_text import quoted
 from compactor.manifests.source_planning import OnReplaced
 from compactor.settings.compact_paths import Options
 
@@ -20,7 +21,7 @@ MAX_WAIT_SECONDS = 60.0
 
 
 @click.command("compact")
-@click.argument("sources", metavar="SRC...", nargs=-1, required=True)
+@click.argument("sources", metavar="SRC...", nargs=-1)
 @click.argument("destination", metavar="DST")
 @click.option("--deep", is_flag=True, help="Compare every value, not only counts; reads all input again.")
 @click.option("--dry-run", is_flag=True, help="Show what would be compacted; write nothing.")
@@ -88,6 +89,8 @@ def compact(
     """
     if invocation.config is not None:
         raise click.UsageError("compact takes no settings file; with one, use plan, run --once and verify")
+    if not sources:
+        raise click.UsageError(f"expected SRC and DST, as in: compactor compact {quoted(destination)} rows")
     if watch and dry_run:
         raise click.UsageError("give --watch or --dry-run, not both")
     if max_wait is not None and not watch:

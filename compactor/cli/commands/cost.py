@@ -1,6 +1,6 @@
 """`compactor cost`: the cost of a load at list prices, and of the latest commits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, get_args
@@ -12,17 +12,26 @@ from compactor.cli.invocation import Invocation, body, json_option, stream_optio
 from compactor.cli.ui.cost_screen import Shown, show_estimate, show_needs
 from compactor.cli.ui.output import picked, print_json, shallow
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable
-from compactor.core.records import parse_document
+from compactor.core.records import RecentCommit, parse_document
 from compactor.core.sharding import MAX_SHARDS
 from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Shape, estimate
 from compactor.cost.deployment import Deployment
 from compactor.cost.lines import Load
-from compactor.cost.measured_cost import MEASURED_DOLLARS, MeasuredCost, measured_cost
+from compactor.cost.measured_cost import (
+    MEASURED_DOLLARS,
+    MeasuredCost,
+    StreamCost,
+    common_commits,
+    measured_cost,
+    stream_costs,
+    together,
+)
 from compactor.cost.price_list import FIRST_REGION, prices_of
 from compactor.cost.price_table import REGIONS
 from compactor.cost.prices import DOLLARS, DPU_PER_WORKER, GLUE_VERSIONS, HOUR_SECONDS, SHIPPED, JobSize
 from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, worker_need
 from compactor.engines.engine import EngineName
+from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import learned_ratio
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import ReportReader
@@ -89,25 +98,36 @@ def cost(
     benchmark, the command shows how many workers of each type the load needs at that speed.
 
     --from-ledger reads all that was compacted in the last days, and prices it: the workers around the clock, and the
-    other services as an estimate for this load.
+    other services as an estimate for this load. Without --stream, that is the cost of all streams and jobs, divided by
+    the bytes of each stream.
     """
     result = _bench_result(bench or LAST_BENCH) if bench or LAST_BENCH.is_file() else None
-    job = JobSize(options["worker_type"], options["workers"], options["glue_version"])
     if from_ledger and not invocation.has_settings:
         raise click.UsageError("--from-ledger needs settings: expected --config, DST or COMPACTOR_CONFIG")
-    app = App(invocation.settings()) if invocation.has_settings else None
-    region = options["region"] or (app.settings.aws.region if app else "") or FIRST_REGION
+    settings = invocation.deployment() if invocation.has_settings else None
+    jobs = len(settings.jobs) if settings else 1
+    job = JobSize(options["worker_type"], options["workers"] * jobs, options["glue_version"])
+    region = options["region"] or (settings.aws.region if settings else "") or FIRST_REGION
     prices = prices_of(region)
     hourly = job.price_in(prices).dollars_per_hour(job.dpu)
-    recent = app.ledger.recent() if app else []
-    past = past_cost(app, days, hourly) if app and from_ledger else None
+    apps = {each.name: App(each) for each in (settings.streams or (settings,))} if settings else {}
+    recent = common_commits({name: each.ledger.recent() for name, each in apps.items()}, RECENT_SLOTS)
+    all_recent = [commit for commits in recent.values() for commit in commits]
+    pasts = past_costs(apps, days, hourly) if from_ledger else {}
+    past = together([*pasts.values()], hourly) if pasts else None
     load = past_load(past) if past else Load(files_per_hour, file_bytes)
-    shape = shape_of(app.settings if app else None, engine, learned_ratio(recent), options["shards"])
-    found = estimate(load, job, shape, _deployment(app, options), prices)
-    measured = past or measured_cost(recent, hourly)
+    found = estimate(
+        load,
+        job,
+        shape_of(settings, engine, learned_ratio(all_recent), options["shards"]),
+        _deployment(settings, options),
+        prices,
+    )
+    measured = past or measured_cost(all_recent, hourly)
     in_all = found.dollars_per_hour * past.elapsed_seconds / HOUR_SECONDS if past else None
+    parts = _parts(settings, pasts or _measured(recent, hourly), in_all, measured)
     if not as_json:
-        show_estimate(found, measured, Shown(region, region in REGIONS, in_all))
+        show_estimate(found, measured, Shown(region, region in REGIONS, in_all, jobs, parts))
         show_needs(result, found)
         return
     print_json(
@@ -116,10 +136,12 @@ def cost(
             "region": region,
             "has_prices_of_region": region in REGIONS,
             "job": shallow(job, "dpu"),
+            "jobs": jobs,
             **{name: [shallow(line, *DOLLARS) for line in getattr(found, name)] for name in ("lines", "kept")},
             "nat": shallow(found.nat, *DOLLARS),
             "compared": shallow(job.compared, *DOLLARS),
             "measured": measured and shallow(measured, "elapsed_seconds", *MEASURED_DOLLARS),
+            "streams": parts,
             "dollars_of_ledger": in_all,
             "not_counted": NOT_COUNTED.split(", "),
             "prices": prices,
@@ -128,18 +150,38 @@ def cost(
     )
 
 
-def past_cost(app: App, days: float, dollars_per_hour: float) -> MeasuredCost:
-    """What was compacted in the last days, all of it, on workers of this price around the clock.
+def _measured(recent: Mapping[str, Sequence[RecentCommit]], hourly: float) -> dict[str, MeasuredCost]:
+    return {name: found for name, commits in recent.items() if (found := measured_cost(commits, hourly))}
+
+
+def _parts(
+    settings: Settings | None, found: Mapping[str, MeasuredCost], in_all: float | None, measured: MeasuredCost | None
+) -> list[StreamCost]:
+    """What each stream has of the cost; none without streams."""
+    if settings is None or not settings.streams or measured is None:
+        return []
+    return stream_costs(found, measured.dollars_elapsed if in_all is None else in_all)
+
+
+def past_costs(apps: Mapping[str, App], days: float, dollars_per_hour: float) -> dict[str, MeasuredCost]:
+    """What each stream compacted in the last days, all of it, on workers of this price around the clock.
 
     Raises:
-        OperatorError: Nothing was.
+        OperatorError: None compacted anything.
     """
-    now = app.clock.now()
+    now = next(iter(apps.values())).clock.now()
     period = Period(now - timedelta(days=days), now)
+    found = {name: past_cost(app, period, dollars_per_hour) for name, app in apps.items()}
+    if not any(each.input_bytes for each in found.values()):
+        where = ", ".join(app.layout.state for app in apps.values())
+        raise OperatorError(f"{where}: nothing was compacted in the last {days:g} days -> expected --days N")
+    return {name: each for name, each in found.items() if each.input_bytes}
+
+
+def past_cost(app: App, period: Period, dollars_per_hour: float) -> MeasuredCost:
+    """What was compacted in a period, all of it, on workers of this price around the clock."""
     reader = ReportReader(app.state, app.registry, app.redrive_log)
     found = reader.read(period, target_file_bytes=app.settings.output.target_file_bytes, with_samples=False).totals
-    if not found.input_bytes:
-        raise OperatorError(f"{app.layout.state}: nothing was compacted in the last {days:g} days -> expected --days N")
     return MeasuredCost(
         commits=found.manifests,
         since=period.since,
@@ -157,8 +199,8 @@ def past_load(past: MeasuredCost) -> Load:
     return Load(past.input_files / hours, max(1, past.input_bytes // past.input_files))
 
 
-def _deployment(app: App | None, options: Mapping[str, Any]) -> Deployment:
-    builder = app.settings.builder if app else Builder()
+def _deployment(settings: Settings | None, options: Mapping[str, Any]) -> Deployment:
+    builder = settings.builder if settings else Builder()
     return Deployment(
         input_days=options["input_days"],
         output_days=options["output_days"],

@@ -31,6 +31,7 @@ def doctor(invocation: Invocation, *, elsewhere: bool, as_json: bool) -> ExitCod
     """Check settings, machine, AWS and every place.
 
     Each place is tried with small objects, which no command takes for data and which are deleted at the end. Without
+    --stream, the places and tables of all streams are checked, and whether their jobs are of one release. Without
     settings it checks what `compact` needs of this machine.
 
     Exit codes: 2 if there is a fault. A warning is not a fault.
@@ -71,7 +72,7 @@ def _settings(invocation: Invocation) -> tuple[Settings | None, list[Finding]]:
         move = "to check more, give DST or --config FILE, or run compactor init"
         return None, [Finding("settings", "skipped", "none, so only what `compact` needs is checked", move)]
     try:
-        settings = invocation.settings(timeout_seconds=ANSWER_SECONDS, attempts=ATTEMPTS)
+        settings = invocation.deployment(timeout_seconds=ANSWER_SECONDS, attempts=ATTEMPTS)
     except SettingsError as exc:
         return None, settings_findings(exc.faults, invocation.place)
     except CompactorError as exc:
@@ -87,8 +88,8 @@ def _show(group: list[Finding]) -> None:
     first = group[0]
     word = "FAULT" if first.state == "fault" else first.state
     state = click.style(f"{word:{_STATE_CHARACTERS}}", fg=_COLOURS[first.state], bold=first.state == "fault")
-    name = first.name if len(group) == 1 else f"{len(group)} checks"
-    others = "" if len(group) == 1 else f": {', '.join(each.name for each in group)}"
+    name = first.subject if len(group) == 1 else f"{len(group)} checks"
+    others = "" if len(group) == 1 else f": {', '.join(each.subject for each in group)}"
     echo(f"{name:{_NAME_CHARACTERS}} {first.found}{others}", mark=state)
     if first.next_move:
         echo(f"{'':{_STATE_CHARACTERS + _NAME_CHARACTERS - 2}}-> {first.next_move}")

@@ -18,7 +18,6 @@ from compactor.core.errors import StuckError, TryAgainError
 from compactor.core.formatting import count, duration, rate, size
 from compactor.job.result_log import log_result
 from compactor.job.run_report import RunReport
-from compactor.job.streams_job import Job
 from compactor.telemetry.logs import log_event
 from compactor.wiring.app import App
 from compactor.wiring.java_check import check_java
@@ -101,22 +100,12 @@ def _run(app: App, *, once: bool, session_context: Callable[[App], AbstractConte
             from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
 
             stack.callback(close_session)
-            service = _started(app, signals)
+            service = app.job()
         else:
             service = app.threaded_job(usable_threads())
         stack.enter_context(session_context(app))  # only now: while Spark starts, the JVM writes to the terminal
         signals.attach(service.stop)
         return service.run(once=once)
-
-
-def _started(app: App, signals: StopSignals) -> Job:
-    """Start Spark. What stops this process may stop Spark with it, as systemd and `timeout` do: that is no failure."""
-    try:
-        return app.job()
-    except Exception:
-        if signals.requested:
-            raise KeyboardInterrupt from None
-        raise
 
 
 def _show(report: RunReport, seconds: float, *, with_spark: bool) -> None:

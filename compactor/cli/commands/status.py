@@ -1,8 +1,10 @@
 """`compactor status`: the state of the job on one screen."""
 
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import click
 
@@ -12,10 +14,14 @@ from compactor.cli.invocation import Invocation, body, json_option, stream_optio
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.status_screen import MOST_WIDTH, screen
-from compactor.cli.ui.streams import show_statuses, stream_documents
-from compactor.cli.ui.watching import as_json_lines, on_pipe, on_terminal, watch
+from compactor.cli.ui.stream_statuses import Statuses, show_statuses, streams_screen
+from compactor.cli.ui.streams import stream_documents
+from compactor.cli.ui.watching import Draw, as_json_lines, on_pipe, on_terminal, watch
+from compactor.core.map_ordered import map_ordered
 from compactor.ops.status.values import Status
 from compactor.wiring.app import App
+
+T = TypeVar("T")
 
 WATCH_SECONDS = 5.0
 
@@ -38,29 +44,51 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
     """Show the state of the job and the next action.
 
     One screen: state, jobs, backlog and when it will be empty, rates, latency, rejects, dead letters, quarantined
-    files, schema, cost, latest commits. Without --stream, one line for each of several streams.
+    files, schema, cost, latest commits. Without --stream, one line for each of several streams, and one for all.
     """
     settings = invocation.deployment()
-    if settings.streams and interval_seconds is None:
-        found = {each.name: App(each).status_reader.read() for each in settings.streams}
-        if as_json:
-            print_json(stream_documents((name, document(each)) for name, each in found.items()))
-        else:
-            show_statuses(found)
-        return ExitCode.DONE
-    reader = App(settings.require_one_stream()).status_reader
-    console = SafeConsole()
-    if interval_seconds is not None and as_json:
-        watch(reader.read, as_json_lines(document), interval_seconds)
-    elif interval_seconds is not None:
-        with on_terminal(console) if sys.stdout.isatty() else nullcontext(on_pipe) as show:
-            watch(reader.read, show, interval_seconds)
+    if not settings.streams:
+        reader = App(settings.require_one_stream()).status_reader
+        return _shown(reader.read, document, _show, screen, interval_seconds, as_json=as_json)
+    readers = {each.name: App(each).status_reader for each in settings.streams}
+    canary = settings.canary.name if settings.canary else ""
+
+    def read() -> Statuses:
+        return dict(zip(readers, map_ordered(lambda each: each.read(), readers.values()), strict=True))
+
+    def documents(found: Statuses) -> dict[str, Any]:
+        return stream_documents((name, document(each)) for name, each in found.items())
+
+    show, draw = partial(show_statuses, canary=canary), partial(streams_screen, canary=canary)
+    return _shown(read, documents, show, draw, interval_seconds, as_json=as_json)
+
+
+def _shown(
+    read: Callable[[], T],
+    to_document: Callable[[T], Mapping[str, Any]],
+    show_once: Callable[[T], None],
+    draw: Draw[T],
+    interval_seconds: float | None,
+    *,
+    as_json: bool,
+) -> ExitCode:
+    """Read and show once, or at each interval."""
+    if interval_seconds is None:
+        found = read()
+        print_json(to_document(found)) if as_json else show_once(found)
     elif as_json:
-        print_json(document(reader.read()))
+        watch(read, as_json_lines(to_document), interval_seconds)
     else:
-        height = console.height if console.is_terminal else 40
-        console.print(screen(reader.read(), width=min(console.width, MOST_WIDTH), height=height), soft_wrap=True)
+        console = SafeConsole()
+        with on_terminal(console, draw) if sys.stdout.isatty() else nullcontext(on_pipe(console, draw)) as show:
+            watch(read, show, interval_seconds)
     return ExitCode.DONE
+
+
+def _show(found: Status) -> None:
+    console = SafeConsole()
+    height = console.height if console.is_terminal else 40
+    console.print(screen(found, width=min(console.width, MOST_WIDTH), height=height), soft_wrap=True)
 
 
 def document(found: Status) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json:
 
 def _unknown(found: Trace) -> str:
     there = "" if found.exists else "there is no such object, and "
-    move = f"; to plan it: {found.next_moves[0]}" if found.next_moves else ""
+    move = f"; {'see' if found.message else 'to plan it'}: {found.next_moves[0]}" if found.next_moves else ""
     why = f"; {found.message}" if found.message else ""
     return f"{found.uri}: {there}no record names it; searched: {found.searched}{why}{move}"
 

@@ -5,7 +5,7 @@ from pydantic import Field
 from compactor.cli.documents.common import Date, Document, Time
 from compactor.cost import cost, price_list
 from compactor.cost.lines import CostLine
-from compactor.cost.measured_cost import MEASURED_DOLLARS, MeasuredCost
+from compactor.cost.measured_cost import MEASURED_DOLLARS, MeasuredCost, StreamCost
 from compactor.cost.prices import DOLLARS, JobSize
 from compactor.cost.worker_needs import WorkerNeed
 
@@ -74,6 +74,10 @@ class Estimate(Document, of=cost.Estimate, shown=[*DOLLARS, "dollars_per_terabyt
     measured: Measured | None = Field(
         description="What the latest commits, or with --from-ledger all of the period, would cost on these workers; "
         "null without settings or commits."
+    )
+    jobs: int = Field(description="Number of jobs that have these workers together; 1 unless streams have their own.")
+    streams: list[StreamCost] = Field(
+        description="What each of several streams has of the cost; empty without streams."
     )
     dollars_of_ledger: float | None = Field(description="Cost of the period, all services; null without --from-ledger.")
     not_counted: list[str] = Field(description="What the estimate leaves out, in words.")

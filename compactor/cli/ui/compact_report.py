@@ -9,6 +9,7 @@ from compactor.cli.failures import say
 from compactor.cli.ui.left_out import left_out_fields, left_out_moves, skipped_fields
 from compactor.cli.ui.misfits import misfit_fields
 from compactor.cli.ui.output import Field, picked, print_fields
+from compactor.cli.ui.quarantined import quarantined_lines
 from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import by_name, count, duration, fates, rate, size
 from compactor.core.layout import folder
@@ -117,7 +118,7 @@ def quarantined_fields(verification: VerifyReport) -> list[Field]:
     """What an operator has to act on: the first of each kind."""
     fields: list[Field] = []
     if files := [each for each in verification.quarantined_files if not each.is_settled]:
-        fields.append(("quarantined", f"{files[0].uri} ({files[0].detail or files[0].status}){_and_more(files)}"))
+        fields.append(("quarantined", quarantined_lines(files)))
     if letters := [each for each in verification.dead_letter_manifests if not each.redriven]:
         fields.append(("dead letters", f"{letters[0].manifest_id} ({letters[0].reason}){_and_more(letters)}"))
     if verification.discrepancies:
@@ -139,7 +140,8 @@ def _next_moves(closing: Closing) -> None:
     others = sum(each.reason == "replaced" for each in plan.left_out) + len(plan.replacements)
     if appended := max(0, plan.replaced - others):
         files = count(appended, "file")
-        say(f"{files} replaced since an earlier call: all their lines were taken again; the earlier rows stay")
+        all_lines = "all its lines" if appended == 1 else "all their lines"
+        say(f"{files} replaced since an earlier call: {all_lines} were taken again; the earlier rows stay")
     if plan.held:
         say(f"{count(plan.held, 'file')} held by another planner: run this command again later to take them")
     if closing.left is not None and closing.left.left_to_others:
@@ -168,8 +170,12 @@ def _show_why(closing: Closing) -> None:
     if verified is not None and verified.discrepancies:
         echo(f"rebuild     compactor rebuild {quoted(handle)}   (makes the rows of lost or damaged files again)")
     if closing.run.stuck or (verified is not None and verified.has_quarantined):
+        letters = closing.run.stuck or (verified is not None and verified.has_dead_letters)
+        files = verified is not None and verified.has_quarantined_files
         again = f"then run this command again{' with --format json' if closing.is_read_by_json else ''}"
-        echo(f"redrive     compactor redrive files {quoted(handle)}   (or: redrive manifests), {again}")
+        then = f"or: redrive manifests; {again}" if files and letters else again
+        kind = "manifests" if letters and not files else "files"
+        echo(f"redrive     compactor redrive {kind} {quoted(handle)}   ({then})")
 
 
 def _also_rejects(closing: Closing) -> str:

@@ -1,6 +1,6 @@
 """Shows an estimate, what the latest commits cost, and how many workers a load needs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compactor.cli.ui.output import Field, print_fields, print_table
@@ -9,7 +9,7 @@ from compactor.core.formatting import count, dollars, duration, rate, size
 from compactor.core.safe_text import visible
 from compactor.cost.cost import NOT_COUNTED, Estimate
 from compactor.cost.lines import CostLine
-from compactor.cost.measured_cost import MeasuredCost
+from compactor.cost.measured_cost import MeasuredCost, StreamCost
 from compactor.cost.price_list import FIRST_REGION
 from compactor.cost.prices import AS_OF, DPU_PER_WORKER, HourlyCost, JobSize
 from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, WorkerNeed, worker_need
@@ -35,6 +35,17 @@ _NEEDS: dict[str, Callable[[WorkerNeed], str]] = {
 }
 
 
+_STREAMS: dict[str, Callable[[StreamCost], str]] = {
+    "stream": "{0.stream}".format,
+    "commits": "{0.commits:,}".format,
+    "files": "{0.input_files:,}".format,
+    "in": lambda each: size(each.input_bytes),
+    "at work": lambda each: duration(each.at_work_seconds) if each.at_work_seconds else "",
+    "of the input": "{0.share_of_input:.1%}".format,
+    "$": "{0.dollars:,.2f}".format,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What the screen says besides an estimate and what was measured."""
@@ -42,6 +53,8 @@ class Shown:
     region: str  # whose prices were asked for
     has_prices: bool  # whether they are on file
     dollars_of_ledger: float | None = None  # of the period that the ledger was read for
+    jobs: int = 1  # how many jobs have these workers together
+    streams: Sequence[StreamCost] = ()  # what each of several streams has of the cost
 
     @property
     def is_of_ledger(self) -> bool:
@@ -56,7 +69,7 @@ def show_estimate(found: Estimate, measured: MeasuredCost | None, shown: Shown) 
     hourly = f"{size(load.bytes_per_hour)} an hour, {rate(load.bytes_per_hour, 3600)}"
     fields: list[Field] = [
         ("load", f"{load.files_per_hour:,.0f} files an hour of {size(load.file_bytes)}: {hourly}"),
-        ("job", f"{job}: {job.dpu:g} DPU around the clock, the driver's included"),
+        ("job", f"{job}: {job.dpu:g} DPU around the clock, {_drivers(shown.jobs)}"),
         ("engine", f"{shape.engine}; choose the other one with --engine"),
         ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes for each input byte"),
     ]
@@ -66,6 +79,26 @@ def show_estimate(found: Estimate, measured: MeasuredCost | None, shown: Shown) 
     echo()
     of_work = _measured_fields(measured, job, "commit" if shown.is_of_ledger else "latest commit") if measured else []
     print_fields([*_total_fields(found, shown), *of_work, *_note_fields(shown)])
+    if shown.streams:
+        echo()
+        print_table(_STREAMS, [*shown.streams, _all(shown.streams)], names=1)
+
+
+def _all(streams: Sequence[StreamCost]) -> StreamCost:
+    """The sums; the time at work is left out, as streams are at work at once."""
+    return StreamCost(
+        "all",
+        commits=sum(each.commits for each in streams),
+        input_files=sum(each.input_files for each in streams),
+        input_bytes=sum(each.input_bytes for each in streams),
+        at_work_seconds=0.0,
+        share_of_input=sum(each.share_of_input for each in streams),
+        dollars=sum(each.dollars for each in streams),
+    )
+
+
+def _drivers(jobs: int) -> str:
+    return "the driver's included" if jobs == 1 else f"in {jobs} jobs, the drivers' included"
 
 
 def _total_fields(found: Estimate, shown: Shown) -> list[Field]:

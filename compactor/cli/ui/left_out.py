@@ -23,6 +23,7 @@ _NEXT = {
     "forbidden": "get the right to read it, then run the command again",
     "linked_folder": "name the folder that the link leads to as one more SRC",
     "outside_link": "name the folder that the link leads to as one more SRC",
+    "dangling_link": "bring back what the link leads to, or remove the link, then run the command again",
 }
 
 
@@ -69,7 +70,7 @@ def _details(first: LeftOut) -> list[str]:
 
 
 def _word(reason: str) -> str:
-    return SKIP_REASONS[reason] if reason in {"linked_folder", "outside_link"} else reason
+    return SKIP_REASONS[reason] if reason in {"linked_folder", "outside_link", "dangling_link"} else reason
 
 
 def _example(uri: str, number: int, paths: CompactPaths) -> str:

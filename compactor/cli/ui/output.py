@@ -4,13 +4,16 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 from pydantic import BaseModel
 
 from compactor.cli.ui.terminal import echo, write_out
 from compactor.core.safe_text import visible_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 T = TypeVar("T")
 
@@ -48,12 +51,23 @@ def picked(value: object, *names: str) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
+        return _known(value)
     if is_dataclass(value):
         return shallow(value)
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _known(value: BaseModel) -> dict[str, Any]:
+    """The keys that this release knows: a record of a newer one has more, and the schemas of documents are closed."""
+    shown = value.model_dump(mode="json", exclude=set(value.model_extra or ()))
+    for name, each in value:
+        if name in shown and isinstance(each, BaseModel):
+            shown[name] = _known(each)
+        elif name in shown and isinstance(each, list | tuple) and each and isinstance(each[0], BaseModel):
+            shown[name] = [_known(one) for one in each]
+    return shown
 
 
 def print_fields(named: Iterable[Field]) -> None:
@@ -67,12 +81,17 @@ def print_fields(named: Iterable[Field]) -> None:
 
 def print_table(columns: Mapping[str, Callable[[T], str]], rows: Iterable[T], *, names: int) -> None:
     """Print a table. Its first columns hold names; the others hold figures, which are aligned to the right."""
-    from rich.table import Column, Table  # noqa: PLC0415 - few commands print a table
+    from compactor.cli.ui.console import SafeConsole  # noqa: PLC0415 - few commands print a table
 
-    from compactor.cli.ui.console import SafeConsole  # noqa: PLC0415
+    SafeConsole().print(table_of(columns, rows, names=names))
+
+
+def table_of(columns: Mapping[str, Callable[[T], str]], rows: Iterable[T], *, names: int) -> "Table":
+    """A table as `print_table` prints it."""
+    from rich.table import Column, Table  # noqa: PLC0415 - few commands print a table
 
     heads = [Column(name, justify="left" if at < names else "right", no_wrap=True) for at, name in enumerate(columns)]
     table = Table(*heads, box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*(shown(row) for shown in columns.values()))
-    SafeConsole().print(table)
+    return table

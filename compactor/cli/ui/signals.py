@@ -16,20 +16,29 @@ _SHOW_CURSOR = "\x1b[?25h"  # a progress display hides it
 
 
 class StopSignals:
-    """Turns signals into a request to stop. A context manager for the main thread."""
+    """Turns signals into a request to stop. A context manager for the main thread.
+
+    What stops this process may stop Spark with it, as a terminal, systemd and `timeout` do. An error from before there
+    is something to stop is then no failure, but the interruption itself.
+    """
 
     def __init__(self) -> None:
         self._stop: Callable[[], None] | None = None
         self.requested = False  # whether a signal arrived
         self._previous: dict[int, object] = {}
+        self._heard = _HeardSignals()
 
     def __enter__(self) -> Self:
         self._previous = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
+        self._heard.begin()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # what signal.signal itself returned
+        heard = self._heard.end()
+        if isinstance(error, Exception) and self._stop is None and (self.requested or heard.intersection(_SIGNALS)):
+            raise KeyboardInterrupt from None
 
     def attach(self, stop: Callable[[], None]) -> None:
         """Set the function that requests the stop. It is called at once if a signal has arrived before.
@@ -51,6 +60,27 @@ class StopSignals:
         if self._stop is not None:
             # The interrupted code may hold a lock that stopping needs; another thread can wait for it.
             threading.Thread(target=self._stop, daemon=True).start()
+
+
+class _HeardSignals:
+    """Notes each signal that arrives, whatever handles it: while Spark starts, it handles SIGINT itself."""
+
+    def begin(self) -> None:
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._read, False)
+        os.set_blocking(self._write, False)
+        self._previous = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+
+    def end(self) -> frozenset[int]:
+        """Return the numbers of the signals since the beginning."""
+        signal.set_wakeup_fd(self._previous)
+        try:
+            return frozenset(os.read(self._read, 1024))
+        except BlockingIOError:
+            return frozenset()
+        finally:
+            os.close(self._read)
+            os.close(self._write)
 
 
 class EndsAtOnce:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from compactor.cli.ui.misfits import by_column
 from compactor.core.formatting import by_name, count, duration, percent, rate, shown_seconds, size
+from compactor.core.safe_text import visible
 from compactor.core.sharding import shard_number
 from compactor.ops.status.shards import missing_shards
 from compactor.ops.status.values import Status
@@ -44,6 +45,7 @@ def _jobs(found: Status) -> list[str]:
     shown = [
         (f"shard {run.shard}: " if run.shard else "")
         + f"{run.run_id}, up for {found.ago(run.started_at)}"
+        + (f", release {visible(run.release)}" if run.release else "")
         + (f", asked to stop {found.ago(run.asked_to_stop_at)} ago" if run.asked_to_stop_at else "")
         for run in runs
     ]

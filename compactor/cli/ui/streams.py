@@ -8,30 +8,7 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import size
 from compactor.core.safe_text import quoted
 from compactor.ops.report.report import Report
-from compactor.ops.status.values import Status
 from compactor.ops.verify.report import VerifyReport
-
-
-def show_statuses(found: Mapping[str, Status]) -> None:
-    """Print the state of each stream, and the next action of those that have one."""
-    print_table(
-        {
-            "stream": lambda each: each[0],
-            "state": lambda each: each[1].state.word.replace("_", " "),
-            "waiting": lambda each: f"{each[1].backlog.manifests + each[1].backlog.begun_manifests:,}",
-            "oldest, s": lambda each: f"{each[1].backlog.oldest_seconds:,.0f}",
-            "p99, s": lambda each: f"{each[1].latency.p99_seconds:,.0f}" if each[1].latency else "-",
-            "rejects": lambda each: f"{each[1].rejects.lines:,}",
-            "dead": lambda each: f"{each[1].dead_letters.open:,}",
-            "files": lambda each: f"{each[1].quarantined_files.open:,}",
-            "columns": lambda each: f"{each[1].schema.columns:,}",
-        },
-        found.items(),
-        names=2,
-    )
-    for name, each in found.items():
-        if each.state.next_move:
-            echo(f"{name}: {each.state.reason}", f"  next: {each.state.next_move}")
 
 
 def show_verifications(found: Mapping[str, VerifyReport]) -> None:

@@ -4,24 +4,31 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from compactor.cli.ui.output import print_json
-from compactor.cli.ui.status_screen import screen
 from compactor.cli.ui.terminal import echo, has_reader
 from compactor.core.errors import CompactorError
-from compactor.ops.status.values import Status
 
-Show = Callable[[Status | None, str], None]
-"""Shows a status; None with the reason if it could not be read."""
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+Show = Callable[[T | None, str], None]
+"""Shows a status, or those of several streams; None with the reason if it could not be read."""
+
+
+class Draw(Protocol[T_contra]):
+    """Draws a status; `error` says why nothing newer could be read."""
+
+    def __call__(self, found: T_contra, *, width: int = ..., height: int = ..., error: str = ...) -> RenderableType: ...
 
 
 def watch(
-    read: Callable[[], Status], show: Show, interval_seconds: float, *, sleep: Callable[[float], None] | None = None
+    read: Callable[[], T], show: Show[T], interval_seconds: float, *, sleep: Callable[[float], None] | None = None
 ) -> None:
     """Read and show the status until Ctrl-C, or until no one reads it. An error of the store is shown in its place."""
     try:
@@ -36,31 +43,40 @@ def watch(
 
 
 @contextmanager
-def on_terminal(console: Console) -> Iterator[Show]:
+def on_terminal(console: Console, draw: Draw[T]) -> Iterator[Show[T]]:
     """Show one screen, redrawn in place. The last one stays."""
-    last: Status | None = None
+    last: T | None = None
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
 
-        def show(found: Status | None, error: str) -> None:
+        def show(found: T | None, error: str) -> None:
             nonlocal last
-            last = found or last
+            last = last if found is None else found
             width, height = console.size
-            drawn = screen(last, width=width, height=height, error=error) if last else Text(_unread(error), "bold red")
+            drawn = (
+                Text(_unread(error), "bold red")
+                if last is None
+                else draw(last, width=width, height=height, error=error)
+            )
             live.update(drawn, refresh=True)
 
         yield show
 
 
-def on_pipe(found: Status | None, error: str) -> None:
+def on_pipe(console: Console, draw: Draw[T]) -> Show[T]:
     """Show one screen after the other, for a pipe or a file."""
-    echo(*(screen(found).plain.split("\n") if found else [_unread(error)]), "")
+
+    def show(found: T | None, error: str) -> None:
+        console.print(Text(_unread(error)) if found is None else draw(found), soft_wrap=True)
+        echo("")
+
+    return show
 
 
-def as_json_lines(document: Callable[[Status], Mapping[str, Any]]) -> Show:
+def as_json_lines(document: Callable[[T], Mapping[str, Any]]) -> Show[T]:
     """Show one JSON document a line."""
 
-    def show(found: Status | None, error: str) -> None:
-        print_json(document(found) if found else failure(error, datetime.now(UTC)), on_one_line=True)
+    def show(found: T | None, error: str) -> None:
+        print_json(document(found) if found is not None else failure(error, datetime.now(UTC)), on_one_line=True)
 
     return show
 

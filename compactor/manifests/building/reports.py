@@ -45,10 +45,13 @@ def log_built(reports: Sequence[BuildReport], *, messages: int, skipped: Mapping
 
 
 def log_sealed(reports: Sequence[SealReport]) -> None:
-    """Log one call of the sealer, for one stream or for several."""
+    """Log one call of the sealer, for one stream or for several. The catalogue is held against names at the call."""
     log_event(
         "parts.sealed",
-        **seal_counts(reports),
+        manifests=sum(len(each.manifests) for each in reports),
+        sealed_parts=sum(each.sealed_parts for each in reports),
+        waiting_parts=sum(each.waiting_parts for each in reports),
+        unreadable_parts=sum(len(each.unreadable) for each in reports),
         oldest_seconds=max((each.oldest_seconds for each in reports), default=0.0),
         discarded_parts=sum(each.discarded for each in reports),
     )

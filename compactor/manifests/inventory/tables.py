@@ -71,7 +71,8 @@ def _arrow_rows(
 def _parquet_batches(file: IO[bytes], where: str) -> Iterator[Mapping[str, Any]]:
     parquet = pq.ParquetFile(file)
     names = _named(parquet.schema_arrow.names, where)
-    for batch in parquet.iter_batches(_BATCH_ROWS, columns=list(names.values())):
+    # Arrow's own threads would call Python, perhaps while it ends.
+    for batch in parquet.iter_batches(_BATCH_ROWS, columns=list(names.values()), use_threads=False):
         yield {name: batch.column(each) for name, each in names.items()}
 
 

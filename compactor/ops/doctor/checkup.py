@@ -1,9 +1,10 @@
 """Lists the checks of AWS and of every place that settings name, in order, and which of them needs which other."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
+from compactor.control.releases import differing
 from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import Clock, ObjectStore
 from compactor.ops.doctor import account_checks, catalog_checks
@@ -26,16 +27,35 @@ class Environment:
     account: Callable[[], Account]  # AWS, or a stand-in; made when it is first asked for
     store: ObjectStore
     clock: Clock
-    columns: Callable[[], Mapping[str, str]]  # the Hive types of the output's columns, by name
+    columns: Callable[[Settings], Mapping[str, str]]  # the Hive types of the output's columns, by name
+    releases: Callable[[Settings], Sequence[str]]  # those of the living runs; empty strings are not told
     trial_id: str  # part of the names of the objects that places are tried with; unique to this run of the doctor
 
 
 def checks_of(env: Environment, settings: Settings, config: str) -> list[Check]:
-    """The checks of AWS and of every place that the settings name; `config` says where the settings are from."""
-    places = [*_place_checks(env, settings)]
-    if not _uses_aws(settings):
-        return [*places, Check("aws", lambda: skipped("the settings name nothing on AWS"))]
-    return [*_aws_checks(env, settings), *places, *_service_checks(env, settings, config)]
+    """The checks of AWS and of every place that the settings name; `config` says where the settings are from.
+
+    Of several streams, the places and tables of each are checked, and what they have together once.
+    """
+    places = [*_place_checks(env, settings, only=("state",) if settings.streams else ())]
+    for each in settings.streams:
+        places += [replace(check, stream=each.name) for check in _place_checks(env, each)]
+    releases = [Check("releases", partial(_releases, env, settings))] if settings.streams else []
+    if not any(map(_uses_aws, (settings, *settings.streams))):
+        return [*places, *releases, Check("aws", lambda: skipped("the settings name nothing on AWS"))]
+    services = [*_service_checks(env, settings, config)]
+    for each in settings.streams:
+        services += [replace(check, stream=each.name) for check in _stream_service_checks(env, each, config)]
+    return [*_aws_checks(env, settings), *places, *services, *releases]
+
+
+def _releases(env: Environment, settings: Settings) -> Finding:
+    """Whether the jobs of all streams are of one release."""
+    found = {each.name: env.releases(each) for each in settings.streams}
+    if apart := differing(found, settings.canary.name if settings.canary else ""):
+        return warning(apart.found, apart.next_move)
+    told = {release for releases in found.values() for release in releases if release}
+    return ok(f"all runs have release {', '.join(told)}") if told else skipped("no run tells its release")
 
 
 def uses_s3(settings: Settings) -> bool:
@@ -43,8 +63,8 @@ def uses_s3(settings: Settings) -> bool:
     return bool(_buckets(settings))
 
 
-def _place_checks(env: Environment, settings: Settings) -> Iterator[Check]:
-    for prefix in settings.input.allowed_prefixes:
+def _place_checks(env: Environment, settings: Settings, only: Sequence[str] = ()) -> Iterator[Check]:
+    for prefix in () if only else settings.input.allowed_prefixes:
         yield Check("input", partial(try_input, env.store, prefix, "input.allowed_prefixes"), _needs(prefix))
     for name, place, key, rights in (
         ("manifests", settings.paths.manifests, "paths.manifests", ALL),
@@ -52,9 +72,9 @@ def _place_checks(env: Environment, settings: Settings) -> Iterator[Check]:
         ("state", settings.paths.state, "paths.state", ALL),
         ("pending", settings.builder.pending, "builder.pending", ALL),
     ):
-        if place:
+        if place and (name in only or not only):
             yield Check(name, partial(try_own_place, env.store, place, key, rights, env.trial_id), _needs(place))
-    if settings.schema.file:
+    if settings.schema.file and not only:
         yield Check("schema file", partial(_schema_file, env.store, settings), _needs(settings.schema.file))
 
 
@@ -98,13 +118,32 @@ def _service_checks(env: Environment, settings: Settings, config: str) -> Iterat
         yield _resource_check(env, resource, value)
     if control.target == "emr-serverless":
         yield _resource_check(env, account_checks.APPLICATION, settings.emr.application_id)
-    elif is_on_s3:
-        job = account_checks.job(canonical(config) if is_s3(config) else "")
-        yield _resource_check(env, job, control.job_name, is_required="job_name" in control.model_fields_set)
-    if name := settings.schema.table:
-        yield Check("table", lambda: catalog_checks.table(env.account(), name, env.columns), _ON_AWS)
+    elif is_on_s3 and (settings.sharing or not settings.streams):
+        yield _job_check(env, settings, config)
+    if settings.schema.table and not settings.streams:
+        yield _table_check(env, settings)
     if settings.metrics.sink == "cloudwatch":
         yield _resource_check(env, account_checks.METRICS, settings.metrics.namespace)
+
+
+def _stream_service_checks(env: Environment, stream: Settings, config: str) -> Iterator[Check]:
+    """The checks of what one of several streams has for itself."""
+    is_own = stream.member is not None and stream.member.stream.job == "own"
+    if is_own and stream.control.target == "glue" and is_s3(stream.paths.state):
+        yield _job_check(env, stream, config)
+    if stream.schema.table:
+        yield _table_check(env, stream)
+
+
+def _job_check(env: Environment, settings: Settings, config: str) -> Check:
+    control = settings.control
+    job = account_checks.job(canonical(config) if is_s3(config) else "")
+    return _resource_check(env, job, control.job_name, is_required="job_name" in control.model_fields_set)
+
+
+def _table_check(env: Environment, settings: Settings) -> Check:
+    name, columns = settings.schema.table, partial(env.columns, settings)
+    return Check("table", lambda: catalog_checks.table(env.account(), name, columns), _ON_AWS)
 
 
 def _resource_check(
@@ -138,7 +177,15 @@ def _uses_aws(settings: Settings) -> bool:
 
 
 def _buckets(settings: Settings) -> dict[str, list[str]]:
-    """The buckets, each with the settings that name it."""
+    """The buckets, each with the settings that name it; of streams only where the top of the file does not name it."""
+    found = _own_buckets(settings)
+    for each in settings.streams:
+        for name, keys in _own_buckets(each).items():
+            found.setdefault(name, [f"streams.{each.name}.{key}" for key in keys])
+    return found
+
+
+def _own_buckets(settings: Settings) -> dict[str, list[str]]:
     paths = settings.paths
     places: dict[str, tuple[str, ...]] = {
         "paths.manifests": (paths.manifests,),

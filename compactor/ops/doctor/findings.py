@@ -15,6 +15,12 @@ class Finding:
     state: State  # `fault` does not work; `warning` works for now; `skipped` was not checked
     found: str  # what was found, in one line
     next_move: str = ""  # what to do about it; empty where all is well
+    stream: str = ""  # the stream that it is about; empty if it is about all, or if there are no streams
+
+    @property
+    def subject(self) -> str:
+        """The check, with its stream."""
+        return f"{self.stream}: {self.name}" if self.stream else self.name
 
 
 def ok(found: str) -> Finding:

@@ -15,6 +15,7 @@ class Check:
     # Returns one finding or several. A `CompactorError` that it raises is a fault
     run: Callable[[], Finding | Sequence[Finding]]
     needs: tuple[str, ...] = ()  # names of earlier checks; this one is skipped where one of them found a fault
+    stream: str = ""  # the stream that it is about; no other check needs such a one
 
 
 def run_checks(checks: Iterable[Check], has_time: Callable[[], bool]) -> Iterator[Finding]:
@@ -23,15 +24,15 @@ def run_checks(checks: Iterable[Check], has_time: Callable[[], bool]) -> Iterato
     for check in checks:
         root = next((root_causes[name] for name in check.needs if name in root_causes), None)
         if root is not None:
-            root_causes[check.name] = root
+            root_causes |= {} if check.stream else {check.name: root}
             found: Sequence[Finding] = [skipped(f"fix {root} first")]
         elif not has_time():
             found = [skipped("no time left: other checks took too long", "run doctor again when they answer")]
         else:
             found = _findings_of(check)
-            if any(each.state == "fault" for each in found):
+            if not check.stream and any(each.state == "fault" for each in found):
                 root_causes[check.name] = check.name
-        yield from (replace(each, name=check.name) for each in found)
+        yield from (replace(each, name=check.name, stream=check.stream) for each in found)
 
 
 def _findings_of(check: Check) -> Sequence[Finding]:

@@ -83,7 +83,7 @@ class Replacer:
             if claimed.taken or claimed.held:
                 result.refused += [(each, "another planner has claimed the new version") for each in those]
                 return
-            self.claimer.release([key for key in old_keys if key not in new_keys])
+            self.claimer.release_claims([key for key in old_keys if key not in new_keys])
             check = damaged.check
 
             def still_claimed() -> None:

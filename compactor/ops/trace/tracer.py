@@ -1,7 +1,7 @@
 """Follows an input file, a manifest, or a file of output or rejects through everything on record."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from compactor.core.dates import possible_dates
@@ -12,7 +12,7 @@ from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.core.records import NEEDS_OPERATOR, Commit, FileReport, FileStatus, StagedFile
 from compactor.core.safe_text import quoted
 from compactor.core.totals import totals_of, without_zeros
-from compactor.core.versions import is_same_version
+from compactor.core.versions import described_version, is_same_version, version_of
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
@@ -128,7 +128,7 @@ class Tracer:
             manifest_id = naming.manifest_id
         else:
             if info is not None:
-                self._add_way_in(trace, info)
+                self._add_way_in(trace, info, days)
             return trace
         trace.manifest_id = manifest_id
         part_uri = self.state.layout.pending_part(manifest_id)
@@ -158,13 +158,29 @@ class Tracer:
         trace.exists = info is not None
         return info
 
-    def _add_way_in(self, trace: Trace, info: ObjectInfo) -> None:
-        """Add how a file that is in no manifest gets into one, or why it cannot."""
+    def _add_way_in(self, trace: Trace, info: ObjectInfo, days: int) -> None:
+        """Add how a file that is in no manifest gets into one, or why it does not."""
         reason = not_data_reason(info.uri, info.size_bytes, self.search.allowed_prefixes)
-        if reason is None:
+        if earlier := self._earlier_name(info, self._days(self._own_days(trace, info), days)):
+            trace.message = (
+                f"it has the length and the time of {earlier}, which is gone: `compact` knows a renamed file"
+            )
+            trace.next_moves = [f"compactor trace {quoted(earlier)}"]
+        elif reason is None:
             trace.next_moves = [move_to_plan(info.uri)]
         else:
             trace.message = f"no plan takes it: {NOT_DATA[reason]}"
+
+    def _earlier_name(self, info: ObjectInfo, dates: Iterable[str]) -> str:
+        """Another name of a local file, under which its version is on record and which is there no more; or empty."""
+        if not info.stamp:
+            return ""
+        search = replace(self.search, versions={version_of(info.etag)})
+        for naming in search.on_dates(dict.fromkeys(dates, frozenset[str]())):
+            there = self.state.store.stat(naming.uri) if naming.may_have(info.etag) else info
+            if there is None or not is_same_version(there.etag, info.etag):
+                return naming.uri
+        return ""
 
     def _claimed_for(self, uri: str, info: ObjectInfo | None) -> str | None:
         if info is None or self.claims is None or not is_text(uri):  # claims have names that are text
@@ -247,7 +263,8 @@ class Tracer:
         if trace.rejected:
             trace.next_moves = [move_to_see(trace.uri), *moves_of_manifest(history, ["rejects"])]
         if info is not None and report.etag and not is_same_version(info.etag, report.etag):
-            trace.message = f"version {report.etag} was compacted; the object is version {info.etag} now"
+            was, now = (described_version(trace.uri, etag) for etag in (report.etag, info.etag))
+            trace.message = f"manifest {history.manifest_id} has compacted {was}; now it is {now}"
 
     def _add_lines(self, trace: Trace, history: History, commit: Commit, report: FileReport) -> None:
         """Add the lines of a file as they are now: some of its rejects may have been redriven since."""

@@ -65,8 +65,17 @@ class VerifyReport:
     @property
     def has_quarantined(self) -> bool:
         """Whether a quarantined file is not settled, or a dead letter was not redriven."""
-        files = any(not each.is_settled for each in self.quarantined_files)
-        return files or any(not each.redriven for each in self.dead_letter_manifests)
+        return self.has_quarantined_files or self.has_dead_letters
+
+    @property
+    def has_quarantined_files(self) -> bool:
+        """Whether a quarantined file is not settled."""
+        return any(not each.is_settled for each in self.quarantined_files)
+
+    @property
+    def has_dead_letters(self) -> bool:
+        """Whether a dead letter was not redriven."""
+        return any(not each.redriven for each in self.dead_letter_manifests)
 
     def add_commit(self, commit: Commit, *, with_source: bool) -> None:
         """Add the figures of a commit, and its quarantined files as if nothing had settled them.

@@ -107,11 +107,12 @@ class Verifier:
         elif outcome is not None:
             report.add_commit(outcome, with_source=with_source)
             if self.deep and files.lost_schema is None:
-                self._compare(outcome, report)
+                self._compare(outcome, report, with_source=with_source)
 
-    def _compare(self, commit: Commit, report: VerifyReport) -> None:
+    def _compare(self, commit: Commit, report: VerifyReport, *, with_source: bool) -> None:
         try:
-            DeepVerifier(store=self.state.store, registry=self.registry).check(commit, report)
+            verifier = DeepVerifier(store=self.state.store, registry=self.registry)
+            verifier.check(commit, report, with_source=with_source)
         except (OperatorError, StoreUnavailable):
             raise
         except Exception as exc:  # noqa: BLE001 - readers of damaged bytes raise errors of any type

@@ -135,5 +135,5 @@ def test_finding_is_what_json_says(workspace: Workspace) -> None:
     """The shape of --json."""
     document = json.loads(workspace.call("--json").stdout)
     assert sorted(document) == ["faults", "findings", "warnings"]
-    assert {tuple(sorted(each)) for each in document["findings"]} == {("found", "name", "next_move", "state")}
+    assert {tuple(sorted(each)) for each in document["findings"]} == {("found", "name", "next_move", "state", "stream")}
     assert replace(Finding(**document["findings"][0]), found="") == Finding("settings", "ok", "")

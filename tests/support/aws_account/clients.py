@@ -23,10 +23,20 @@ class CloudFormation:
     stacks: Stacks
     templates: dict[str, Document]
     plans: dict[str, Plan | Refused] = field(default_factory=dict)
+    refuses_same: bool = False  # a change set without changes, as CloudFormation does
+    given: dict[str, dict[str, Any]] = field(default_factory=dict)  # by change set
+    executed: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # what was given, by stack
 
     def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803 - boto3's names
         found = self._stack(StackName)
-        return {"Stacks": [{"StackStatus": found.status, "Outputs": []}]}
+        executed = self.executed.get(StackName, [])
+        about = {"CreationTime": 0, "LastUpdatedTime": len(executed)}
+        last = {key: executed[-1][key] for key in ("Parameters", "Tags")} if executed else {}
+        return {"Stacks": [{"StackStatus": found.status, "Outputs": [], **about, **last}]}
+
+    def get_template(self, StackName: str, TemplateStage: str) -> dict[str, Any]:  # noqa: N803
+        assert TemplateStage == "Original"
+        return {"TemplateBody": self._stack(StackName).template}
 
     def create_change_set(self, **given: Any) -> None:
         name, is_new = given["StackName"], given["ChangeSetType"] == "CREATE"
@@ -39,6 +49,7 @@ class CloudFormation:
         if "CAPABILITY_NAMED_IAM" not in given.get("Capabilities", ()) and "RoleName" in str(template):
             raise error("InsufficientCapabilitiesException", "Requires capabilities : [CAPABILITY_NAMED_IAM]")
         self.stacks.stacks.setdefault(name, Stack(name))
+        self.given[given["ChangeSetName"]] = given
         parameters = {each["ParameterKey"]: each["ParameterValue"] for each in given["Parameters"]}
         try:
             self.plans[given["ChangeSetName"]] = planned(name, template, parameters)
@@ -46,10 +57,19 @@ class CloudFormation:
             self.plans[given["ChangeSetName"]] = exc
 
     def execute_change_set(self, StackName: str, ChangeSetName: str, ClientRequestToken: str) -> None:  # noqa: N803
+        if ChangeSetName not in self.plans:
+            raise error("ChangeSetNotFound", f"ChangeSet [{ChangeSetName}] does not exist")
         plan = self.plans[ChangeSetName]
         assert isinstance(plan, Plan)
         assert ClientRequestToken == ChangeSetName
         self.stacks.deploy(StackName, plan)
+        self.executed.setdefault(StackName, []).append(self.given[ChangeSetName])
+        # "After you execute a change set, CloudFormation deletes all change sets that are associated with the stack"
+        # [Update CloudFormation stacks using change sets].
+        for other in [
+            name for name in self.plans if name != ChangeSetName and self.given[name]["StackName"] == StackName
+        ]:
+            del self.plans[other]
 
     def delete_change_set(self, StackName: str, ChangeSetName: str) -> None:  # noqa: N803
         assert StackName in self.stacks.stacks
@@ -71,6 +91,13 @@ class CloudFormation:
 
     def _wait(self, waiter: str, StackName: str, ChangeSetName: str = "", **_: Any) -> None:  # noqa: N803
         plan = self.plans.get(ChangeSetName)
+        if (
+            waiter == "change_set_create_complete"
+            and self.refuses_same
+            and not [*self._changed(StackName, ChangeSetName)]
+        ):
+            reason = "The submitted information didn't contain changes. Submit different information."
+            raise WaiterError(waiter, "failed", {"StatusReason": reason})
         if isinstance(plan, Refused):
             raise WaiterError(waiter, "failed", {"StatusReason": str(plan)})
         expected = {"stack_create_complete": "CREATE_COMPLETE", "stack_update_complete": "UPDATE_COMPLETE"}
@@ -83,10 +110,27 @@ class CloudFormation:
         return self.stacks.stacks[name]
 
     def _changes(self, StackName: str, ChangeSetName: str) -> Iterator[dict[str, Any]]:  # noqa: N803
-        plan, there = self.plans[ChangeSetName], self._stack(StackName).resources
+        kinds = {**self._stack(StackName).resources, **self._plan(ChangeSetName).resources}
+        changed = self._changed(StackName, ChangeSetName)
+        yield {
+            "Changes": [
+                {"ResourceChange": {"Action": how, "LogicalResourceId": name, "ResourceType": kinds[name].kind}}
+                for how, name in changed
+            ]
+        }
+
+    def _changed(self, stack: str, change_set: str) -> Iterator[tuple[str, str]]:
+        """How a change set changes a stack: by what comes out of both templates, as CloudFormation compares them."""
+        there, planned_now = self._stack(stack).resources, self._plan(change_set).resources
+        yield from (("Add", name) for name in planned_now.keys() - there.keys())
+        yield from (("Remove", name) for name in there.keys() - planned_now.keys())
+        common = planned_now.keys() & there.keys()
+        yield from (("Modify", name) for name in common if there[name].properties != planned_now[name].properties)
+
+    def _plan(self, change_set: str) -> Plan:
+        plan = self.plans[change_set]
         assert isinstance(plan, Plan)
-        added = [name for name in plan.resources if name not in there]
-        yield {"Changes": [{"ResourceChange": {"Action": "Add", "LogicalResourceId": name}} for name in added]}
+        return plan
 
     def _resources(self, StackName: str) -> Iterator[dict[str, Any]]:  # noqa: N803
         found = self._stack(StackName).resources

@@ -93,6 +93,21 @@ def test_a_quarantined_file(raw: Path) -> None:
     assert document("status", "rows")["state"]["word"] == "idle"
 
 
+def test_redriven_lines_are_no_further_file(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files, lines and rows are those of the folder; a manifest of redriven lines has its own file alone."""
+    put(raw, "a.ndjson", b'{"id": 1}\n{"id": "%s"}\n' % (b"x" * 2000))
+    monkeypatch.setenv("COMPACTOR_INPUT__MAX_LINE_BYTES", "1024")
+    call("compact", "raw", "rows")
+    monkeypatch.delenv("COMPACTOR_INPUT__MAX_LINE_BYTES")
+    assert call("redrive", "rejects", "rows").exit_code == 0
+    assert call("compact", "raw", "rows").exit_code == 0
+    found = document("verify", "--deep", "rows")
+    assert [found[name] for name in ("files", "inputs_compared", "lines", "rows")] == [1, 1, 2, 2]
+    [redriven] = document("trace", "rows", raw / "a.ndjson")["redriven_as"]
+    own = document("verify", "--deep", "rows", redriven["manifest_id"])
+    assert [own[name] for name in ("files", "inputs_compared", "lines", "rows")] == [1, 1, 1, 1]
+
+
 def test_lines_that_are_no_rows(raw: Path) -> None:
     """Input of which under half became rows needs a person by every command that says so."""
     put(raw, "a.ndjson", b'{"id": 1}\nno\nno\n')

@@ -116,7 +116,7 @@ def test_a_replaced_file_is_appended_by_choice(raw: Path, out: Path) -> None:
     result = call(raw, out, "--on-replaced", "append")
     assert result.exit_code == 0
     assert ids(out) == {"1": 2, "2": 1}
-    assert "1 file replaced since an earlier call: all their lines were taken again" in result.stderr
+    assert "1 file replaced since an earlier call: all its lines were taken again" in result.stderr
 
 
 def test_a_file_that_grows_from_day_to_day_is_told(raw: Path, out: Path) -> None:
@@ -161,11 +161,15 @@ def test_links_are_reported(raw: Path, out: Path) -> None:
     (raw / "sub").mkdir()
     (raw / "sub" / "more").symlink_to(elsewhere)
     (raw / "sub" / "up").symlink_to(raw)
+    (raw / "gone").symlink_to("nowhere")
+    (raw / ".#lock").symlink_to("user@host.1:2")
     for result in (call(raw, out, "--dry-run"), call(raw, out)):
         words = result.stdout
         assert result.exit_code == 3
         assert f"{raw}/sub/more (a symbolic link to a folder, which is not followed) and 1 more" in words
         assert f"{raw}/b (a symbolic link that leads out of input.allowed_prefixes)" in words
+        assert f"{raw}/gone (a symbolic link that leads nowhere)\n" in words
+        assert "bring back what the link leads to" in words or "would take" in words
     assert ids(out) == {"1": 2}
 
 
@@ -296,6 +300,9 @@ def test_wrong_usage(raw: Path, out: Path) -> None:
         ((raw, out, "--max-wait", "1"), "--max-wait needs --watch"),
         ((raw, raw), "is SRC itself"),
         ((raw, raw / "out"), "overlap"),
+        ((raw,), f"expected SRC and DST, as in: compactor compact '{raw}' rows"),
+        ((), "Missing argument 'DST'"),
+        ((raw / "*.ndjson", raw / "out"), f"in {raw}, the folder of the pattern *.ndjson -> expected a folder outside"),
         ((raw, raw / "a.ndjson" / "x"), "overlap"),
         ((raw, "s3://bucket"), "is not a folder"),
         ((raw, empty / ".." / "my raw" / "a.ndjson"), "overlap"),

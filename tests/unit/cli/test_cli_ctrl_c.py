@@ -51,9 +51,14 @@ def test_a_signal_in_the_first_second(tmp_path: Path, kills: int) -> None:
             assert process.returncode != ExitCode.INTERRUPTED or told.splitlines()[-1] == "compactor: interrupted"
 
 
+@pytest.mark.parametrize("is_handled_by_spark", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_that_stops_spark_as_well(
-    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    number: int,
+    is_handled_by_spark: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """While Spark starts, its death by the signal that stops the command is no error; without a signal it is one."""
     app = App(load_settings(write_settings(tmp_path), {}))
@@ -61,6 +66,8 @@ def test_a_signal_that_stops_spark_as_well(
     monkeypatch.setattr("compactor.adapters.spark.session.close_session", lambda: None)
 
     def dying(_app: App) -> None:
+        if is_handled_by_spark:
+            signal.signal(signal.SIGINT, lambda *_: None)
         if number:
             signal.raise_signal(number)
         raise ConnectionResetError

@@ -118,6 +118,20 @@ def test_nothing_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert (result.exit_code, f"looked for {tmp_path}/rowz.compactor/" in result.stderr) == (2, True)
 
 
+def test_a_destination_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an error in words, and no bug to report."""
+
+    def refuse(_path: Path) -> bool:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    result = call("status", tmp_path / "rows")
+    said = (
+        f"compactor: cannot read {tmp_path}/rows.compactor/compactor.toml: permission denied\nnext: correct the place"
+    )
+    assert (result.exit_code, result.stderr.startswith(said)) == (1, True), result.stderr
+
+
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("words", [("status", "rows"), ("verify", "rows", "m1"), ("schema", "rows")], ids=" ".join)
 def test_dst_beside_a_settings_file(words: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import time
 from collections import Counter
@@ -187,7 +188,7 @@ def test_a_forbidden_file_counts_once(raw: Path, out: Path, monkeypatch: pytest.
         patched.setattr(local_store.LocalStore, "_read", refusing)
         result = call(raw, out)
     assert (result.exit_code, ids(out)) == (3, {2: 1})
-    assert f"quarantined  {raw}/a.ndjson (cannot read {raw}/a.ndjson: permission denied)" in result.stdout
+    assert f"quarantined  {raw}/a.ndjson (permission denied)" in result.stdout
     (raw / "a.ndjson").chmod(0o600)
     again = call(raw, out)
     assert (again.exit_code, "nothing; 2 files taken before" in again.stdout) == (3, True), again.stdout
@@ -249,6 +250,7 @@ def test_an_append_between_plan_and_read(
         result = call(raw, out)
     assert (result.exit_code, ids(out)) == (3, {2: 1})
     assert f"quarantined  {raw}/a.ndjson (changed)" in result.stdout
+    assert re.search(r"after it was listed: found 20 bytes of \S+ \S+ UTC, expected 10 bytes of ", result.stdout)
     if is_restored:
         write(raw / "a.ndjson", 1)
     assert call(raw, out).exit_code == 0
@@ -312,3 +314,18 @@ def test_ctrl_c_before_new_files_were_planned(raw: Path, out: Path, monkeypatch:
     assert (result.exit_code, ids(out)) == (130, {1: 1})
     assert call(raw, out).exit_code == 0
     assert ids(out) == {1: 1, 2: 1}
+
+
+def test_the_trace_of_a_renamed_file(raw: Path, out: Path) -> None:
+    """It names the file whose rows it has, as `compact` would. A copy is to be planned."""
+    write(raw / "a.ndjson", 1)
+    assert call(raw, out).exit_code == 0
+    shutil.copy2(raw / "a.ndjson", raw / "copy.ndjson")
+    traced = lambda name: CliRunner().invoke(command, ["trace", str(out), str(raw / name)]).output  # noqa: E731
+    assert f"to plan it: compactor compact SRC {out}" in traced("copy.ndjson")
+    (raw / "copy.ndjson").unlink()
+    (raw / "a.ndjson").rename(raw / "b.ndjson")
+    assert "(1 renamed)" in call(raw, out).stdout
+    named = f"has the length and the time of {raw}/a.ndjson, which is gone"
+    assert (named in traced("b.ndjson"), "to plan it" in traced("b.ndjson")) == (True, False)
+    assert traced("b.ndjson").endswith(f"; see: compactor trace {out} {raw}/a.ndjson\n")

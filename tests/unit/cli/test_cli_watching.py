@@ -11,6 +11,8 @@ from rich.console import Console
 from compactor.cli.commands.status import document
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui import watching
+from compactor.cli.ui.console import SafeConsole
+from compactor.cli.ui.status_screen import screen
 from compactor.cli.ui.watching import Show, as_json_lines, on_pipe, on_terminal, watch
 from compactor.core.errors import StoreUnavailable
 from compactor.ops.status.values import Status
@@ -33,7 +35,7 @@ def reader() -> Callable[[], Status]:
     return read
 
 
-def watched(show: Show) -> list[float]:
+def watched(show: Show[Status]) -> list[float]:
     """Read as often as there are readings, then press Ctrl-C; the pauses in between."""
     pauses: list[float] = []
 
@@ -48,7 +50,7 @@ def watched(show: Show) -> list[float]:
 
 def test_on_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     """Each reading is a whole screen, without colours; an error is a line of its own."""
-    assert watched(on_pipe) == [7.0] * 3
+    assert watched(on_pipe(SafeConsole(), screen)) == [7.0] * 3
     found = capsys.readouterr().out
     assert (
         found.index("RUNNING ")
@@ -69,7 +71,7 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_on_a_terminal() -> None:
     """The screen is redrawn in place; after an error the last one stays, with the error; the cursor comes back."""
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=40, highlight=False)
-    with on_terminal(console) as show:
+    with on_terminal(console, screen) as show:
         watched(show)
     found = console.file.getvalue()
     running, error, idle = found.index("RUNNING"), found.index("Cannot read the status"), found.rindex("IDLE")
@@ -82,7 +84,7 @@ def test_on_a_terminal() -> None:
 def test_error_at_first() -> None:
     """Before the first status the error alone is shown."""
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=40)
-    with on_terminal(console) as show:
+    with on_terminal(console, screen) as show:
         show(None, "the store is away")
     assert "Cannot read the status: the store is away" in console.file.getvalue()
 

@@ -57,7 +57,7 @@ from compactor.ops.trace.trace import Trace
 from compactor.ops.verify.report import VerifyReport
 from compactor.schema.catalog import OtherType, Published
 from compactor.settings.compact_paths import parse_compact_paths
-from compactor.settings.settings import Settings
+from compactor.settings.settings import Settings, load_settings
 from compactor.wiring.app import App
 from compactor.wiring.control import ControlComponents
 from tests.support.fakes import FailingEngine, PlainEngine
@@ -66,6 +66,7 @@ from tests.support.json_documents import check_documents
 from tests.support.json_shapes import shape_of, shape_of_schema
 from tests.support.report_day import TEN_WORKERS, WHOLE_DAY, ReportDay, report_on
 from tests.support.statuses import COMMITS, STATUSES
+from tests.support.streams import write_stream_settings
 from tests.support.workspace import DAY, GOOD, Workspace, make_workspace
 from tools.json_schemas import FOLDER, NAMES, schema_of, text_of
 
@@ -250,6 +251,10 @@ def costs(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     workspace.app.ledger.remember(COMMITS[1])
     quarantined(workspace)
     past = workspace.json("cost", "--from-ledger")[0]
+    config = write_stream_settings(workspace.root / "streams", "a", "b")
+    App(load_settings(config, {}).of_stream("b")).ledger.remember(COMMITS[1])
+    streams = CliRunner().invoke(command, ["--config", str(config), "cost", "--json"])
+    past |= {"streams": json.loads(streams.stdout)["streams"]}
     return [json.loads(result.stdout), nothing, past, workspace.json("cost", "--bench", str(bench))[0]]
 
 

@@ -1,9 +1,11 @@
 """Wrong and odd files, each alone and among good ones: exit code, words and counts; every good line is a row."""
 
+import gzip
 import json
 import os
 import re
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from compactor.cli.entry import compactor as command
+from compactor.cli.ui.quarantined import quarantined_lines
+from compactor.core.records import FileStatus
+from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from tests.support import extras
 from tests.unit.cli.zoo import CASES, EXPECTED, GOOD_IDS, NO_DATA, Case, ids, lines
 
@@ -79,6 +84,35 @@ def test_among_good_files(raw: Path) -> None:
     assert (code, found["rejects_by_reason"], found["discrepancies"]) == (3, dict(rejects), [])
 
 
+def test_what_is_said_of_many(raw: Path) -> None:
+    """The first file of each kind with its words, five kinds of them, and how many more there are."""
+    for name in ("a.csv", "b.csv", "c.csv"):
+        write(raw, name, b"id,text\n1,a\n2,b\n")
+    write(raw, "d.html", b"<!doctype html>\n")
+    for number in (1, 2):
+        write(raw, f"e{number}.gz", gzip.compress(lines("cut", 99 * number))[:-9])
+    for name, content in (("f", b"[{}]"), ("g", b"%PDF-1.7\n%\xe2\xe3"), ("h", b"Obj\x01"), ("i", b"{\n}\n")):
+        write(raw, name, content)
+    write(raw, "good", lines("good", 20))
+    _, _, said = call(raw)[1].partition("quarantined  ")
+    first, html, cut, *_, more = (line.strip() for line in said.partition("\n\n")[0].splitlines())
+    assert first == f"{raw}/a.csv (looks like CSV; convert it to NDJSON) and 2 more"
+    assert html == f"{raw}/d.html (looks like an HTML page; check where it was downloaded from)"
+    assert re.fullmatch(
+        rf"{raw}/e1.gz \(truncated gzip: ends at about byte \d+ without its end marker\) and 1 more", cut
+    )
+    assert more == "and 1 file of other kinds"
+
+
+def test_a_file_that_may_not_be_read_is_named_once(raw: Path) -> None:
+    """Its name is not in the reason again."""
+    uri = f"{raw}/a.ndjson"
+    moment = datetime.now(UTC)
+    detail = f"cannot read {uri}: permission denied"
+    file = QuarantinedFile("m", uri, FileStatus.FORBIDDEN, detail, moment, None, moment)
+    assert quarantined_lines([file]) == [f"{uri} (permission denied)"]
+
+
 def test_json_is_read_where_it_is_asked_for(raw: Path) -> None:
     """Every element is a row; files of other kinds stay quarantined, and lines stay lines."""
     for case in CASES:
@@ -96,7 +130,7 @@ def test_quarantined_json_is_read_in_a_second_call(raw: Path) -> None:
     """After a redrive, as the first call says; the trace then counts elements."""
     write(raw, "array.json", b'[{"id":"a"}, 1,\n{"id":"b"}]')
     code, output = call(raw)
-    again = "(or: redrive manifests), then run this command again with --format json"
+    again = "(then run this command again with --format json)"
     assert re.search(rf"redrive files \S+   {re.escape(again)}", output)
     settings = f"{raw}-rows.compactor/compactor.toml"
     assert CliRunner().invoke(command, ["--config", settings, "redrive", "files"]).exit_code == 0

@@ -39,7 +39,7 @@ def letters(harness: Harness) -> set[str]:
     return {uri.rsplit("/", 1)[-1].removesuffix(".reason.json") for uri in found if uri.endswith(".reason.json")}
 
 
-@pytest.mark.parametrize("killers", [3, 24])
+@pytest.mark.parametrize("killers", [3, 8, pytest.param(24, marks=pytest.mark.full)])
 def test_manifests_that_always_fail_hold_up_no_other(killers: int) -> None:
     """However many manifests kill their workers, the first process commits the others and blames the killers alone."""
     harness = Harness(stream={"manifests_in_flight": 4})
@@ -282,7 +282,7 @@ def committed(harness: Harness) -> set[str]:
     return {each for each, outcome in states.items() if isinstance(outcome, Commit)}
 
 
-@pytest.mark.parametrize("killers", [3, 24])
+@pytest.mark.parametrize("killers", [3, 8, pytest.param(24, marks=pytest.mark.full)])
 @pytest.mark.parametrize("first", [True, False])
 def test_good_data_moves_in_the_process_after_the_first_death(killers: int, first: bool) -> None:
     """Killers of the driver before all others cost them one process; killers behind them, one more."""

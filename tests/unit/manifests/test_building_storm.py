@@ -3,8 +3,6 @@
 import json
 import random
 import sys
-import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -14,32 +12,7 @@ from compactor.core.crash_points import BuildCrashPoint
 from tests.support.building import MIB, in_effect, new_harness, parts_of, pending, places
 from tests.support.harness import DiedError, Harness
 from tests.support.s3_messages import bridged, record, wrapped
-
-
-class Queue:
-    """A queue as SQS is one: at least once, in any order, a message that is not acknowledged comes again."""
-
-    def __init__(self, bodies: list[str], chance: random.Random) -> None:
-        self._waiting = {f"m{number}": body for number, body in enumerate(bodies)}
-        self._visible = list(self._waiting)
-        chance.shuffle(self._visible)
-        self._lock = threading.Lock()
-
-    def receive(self, most: int) -> dict[str, str]:
-        with self._lock:
-            ids, self._visible = self._visible[:most], self._visible[most:]
-            return {message_id: self._waiting[message_id] for message_id in ids}
-
-    def delete(self, message_ids: set[str]) -> None:
-        with self._lock:
-            for message_id in message_ids:
-                self._waiting.pop(message_id, None)
-
-    def show_again(self) -> int:
-        """Let the visibility of all that is not acknowledged time out."""
-        with self._lock:
-            self._visible = list(self._waiting)
-            return len(self._visible)
+from tests.support.storms import Queue, Storm
 
 
 def announced(objects: int, chance: random.Random) -> Iterator[str]:
@@ -59,8 +32,8 @@ def announced(objects: int, chance: random.Random) -> Iterator[str]:
         yield wrapped(body) if chance.random() < 0.3 else body
 
 
-class Storm:
-    """Eight builders and two sealers, any of whom may die at any step, on one queue and one store.
+class OneStream(Storm):
+    """Eight builders and two sealers on one queue and one store.
 
     Args:
         harness: The store.
@@ -69,34 +42,18 @@ class Storm:
     """
 
     def __init__(self, harness: Harness, queue: Queue, chance: random.Random) -> None:
-        self.deaths: Counter[BuildCrashPoint] = Counter()
-        self._harness, self._queue, self._chance = harness, queue, chance
-        self._lock = threading.Lock()
+        super().__init__(8, chance, 0.04)
+        self._harness, self._queue = harness, queue
 
-    def rage(self) -> None:
-        """Work until the queue shows no message, or all threads have died."""
-        threads = [threading.Thread(target=self._build) for _ in range(8)]
-        threads += [threading.Thread(target=self._seal) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    def _die_sometimes(self, step: BuildCrashPoint, _manifest_id: str) -> None:
-        with self._lock:
-            if self.deaths[step] < 3 or self._chance.random() < 0.04:
-                self.deaths[step] += 1
-                raise DiedError
-
-    def _build(self) -> None:
+    def build(self) -> None:
         while batch := self._queue.receive(150):
             with suppress(DiedError):
-                report = parts_of(self._harness).builder(on_crash_point=self._die_sometimes).build(batch)
+                report = parts_of(self._harness).builder(on_crash_point=self.die_sometimes).build(batch)
                 self._queue.delete(set(batch) - set(report.failed))
 
-    def _seal(self) -> None:
+    def seal(self) -> None:
         with suppress(DiedError):
-            parts_of(self._harness).sealer(on_crash_point=self._die_sometimes).seal()
+            parts_of(self._harness).sealer(on_crash_point=self.die_sometimes).seal()
 
 
 @pytest.mark.timeout(240)
@@ -107,7 +64,7 @@ def test_twenty_thousand_events(capsys: pytest.CaptureFixture[str]) -> None:
     bodies = list(announced(objects, chance))
     bodies += [*chance.sample(bodies, len(bodies) // 20), "poison", '{"Records": 3}']
     queue = Queue(bodies, chance)
-    storm = Storm(harness, queue, chance)
+    storm = OneStream(harness, queue, chance)
     while queue.show_again() > 2 or pending(harness):
         storm.rage()
         harness.clock.advance(150)

@@ -2,7 +2,6 @@
 
 import random
 import sys
-import threading
 from collections import Counter
 from contextlib import suppress
 
@@ -12,51 +11,35 @@ from compactor.core.crash_points import BuildCrashPoint
 from compactor.manifests.building.routing import RoutedBuilder
 from tests.support.harness import DiedError
 from tests.support.s3_messages import bridged, notification
+from tests.support.storms import Queue, Storm
 from tests.support.streams import MIB, TEN, StreamsInMemory, stream_settings
-from tests.unit.manifests.test_building_storm import Queue
 
 FLOODING, FLOOD_SHARE = TEN[0], 0.7
 
 
-class Storm:
-    """Six builders and two sealers of all streams, any of whom may die at any step."""
+class OfStreams(Storm):
+    """Six builders and two sealers of all streams."""
 
     def __init__(self, streams: StreamsInMemory, queue: Queue, chance: random.Random) -> None:
-        self.deaths: Counter[BuildCrashPoint] = Counter()
-        self._streams, self._queue, self._chance = streams, queue, chance
-        self._lock = threading.Lock()
+        super().__init__(6, chance, 0.01)
+        self._streams, self._queue = streams, queue
 
-    def rage(self) -> None:
-        """Work until the queue shows no message, or all threads have died."""
-        threads = [threading.Thread(target=self._build) for _ in range(6)]
-        threads += [threading.Thread(target=self._seal) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    def _die_sometimes(self, step: BuildCrashPoint, _manifest_id: str) -> None:
-        with self._lock:
-            if self.deaths[step] < 3 or self._chance.random() < 0.01:
-                self.deaths[step] += 1
-                raise DiedError
-
-    def _build(self) -> None:
+    def build(self) -> None:
         while batch := self._queue.receive(300):
             parts = self._streams.components().of_streams
             builder = RoutedBuilder(
                 routes=self._streams.settings.routes,
-                builder_of=lambda name, parts=parts: parts[name].builder(on_crash_point=self._die_sometimes),
+                builder_of=lambda name, parts=parts: parts[name].builder(on_crash_point=self.die_sometimes),
                 clock=self._streams.clock,
                 watched=self._streams.settings.input.allowed_prefixes,
             )
             with suppress(DiedError):
                 self._queue.delete(set(batch) - set(builder.build(batch).failed))
 
-    def _seal(self) -> None:
+    def seal(self) -> None:
         for parts in self._streams.components().of_streams.values():
             with suppress(DiedError):
-                parts.sealer(on_crash_point=self._die_sometimes).seal()
+                parts.sealer(on_crash_point=self.die_sometimes).seal()
 
 
 @pytest.mark.timeout(240)
@@ -73,7 +56,7 @@ def test_each_object_is_in_one_manifest_of_its_stream(objects: int, capsys: pyte
     ]
     bodies += [*chance.sample(bodies, objects // 20), notification("lake", "raw/of-none/a.ndjson", 1, "e"), "poison"]
     queue = Queue(bodies, chance)
-    storm = Storm(streams, queue, chance)
+    storm = OfStreams(streams, queue, chance)
     while queue.show_again() > 1 or streams.pending():
         storm.rage()
         streams.clock.advance(350)

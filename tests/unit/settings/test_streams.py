@@ -163,3 +163,16 @@ def test_too_many_streams() -> None:
     ]
     with pytest.raises(SettingsError, match="1 to 100"):
         parse_settings(document)
+
+
+def test_the_canary_is_one_stream_with_its_own_job() -> None:
+    """A release goes to the job of one stream first, so that stream shares it with none."""
+    assert parsed().canary is None
+    named = TEXT.replace('job = "own"', 'job = "own"\ncanary = true')
+    canary = parsed(named).canary
+    assert canary is not None
+    assert canary.name == "clicks"
+    [fault] = faults(TEXT.replace("weight = 3", "weight = 3\ncanary = true"))
+    assert fault == 'streams.orders.job: "shared" -> expected "own", because it is the canary'
+    both = named.replace("weight = 3", 'weight = 3\njob = "own"\ncanary = true')
+    assert [*faults(both)] == ["streams: canary = true in orders, clicks -> expected in one at most"]

@@ -328,7 +328,8 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         store=full,
         clock=ManualClock(),
         trial_id="1",
-        columns=dict,
+        columns=lambda _: {},
+        releases=lambda _: (),
     )
     checks = checks_of(env, load_settings(config_of(tmp_path), {}), "")
     found = {each.name: each for each in run_checks(checks, lambda: True)}

@@ -1,0 +1,110 @@
+"""The steps that deployments of an environment have in common: show, check, ask, apply."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from typing import Any, Literal
+
+import click
+from botocore.config import Config
+
+from compactor.core.errors import SettingsError
+from deploy.artefacts import Artefact, artefact_key
+from deploy.checkout import Checkout
+from deploy.preflight import Preflight, faults_of, result_lines
+from deploy.stack import Stack, change_lines
+
+HURRIED = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 2})
+"""For checks, of which none is worth a long wait."""
+
+Outcome = Literal["same", "declined", "done"]
+"""Whether the stack was as the template says, or is so now."""
+
+
+def run_checks(checkout: Checkout, *, is_new: bool, only: Sequence[str] = ()) -> None:
+    """Show what the checks find; a `SettingsError` has what would make the deployment fail.
+
+    `only` names the checks to run; by default all.
+    """
+    checks = Preflight(
+        session=checkout.session,
+        client=partial(checkout.session.client, config=HURRIED),
+        account=account_of(checkout.session),
+        template=checkout.template,
+        parameters=checkout.parameters,
+        files=checkout.files,
+        is_new=is_new,
+    )
+    results = list(checks.results(only))
+    click.echo("\n".join(result_lines(results)))
+    if faults := faults_of(results):
+        raise SettingsError(faults)
+
+
+def apply_template(
+    stack: Stack,
+    session: Any,
+    document: Mapping[str, Any],
+    parameters: Mapping[str, str],
+    *,
+    confirm: Callable[[], bool],
+    missing: Sequence[Artefact] = (),
+    check: Callable[[], None] = lambda: None,
+) -> Outcome:
+    """Show the changes that a template makes, and make them if that is confirmed.
+
+    `missing` are artefacts to upload before. `check` is called once the change set is there, before anyone is asked; it
+    raises if the change set must not be executed.
+    """
+    s3, bucket = session.client("s3"), parameters["ArtefactBucketName"]
+    key = _upload_template(s3, parameters, document)
+    change_set = f"{stack.name}-{time.time_ns()}"
+    changes = stack.propose(change_set, f"https://{bucket}.s3.{session.region_name}.amazonaws.com/{key}", parameters)
+    if changes is None:
+        click.echo("Nothing to change.")
+        return "same"
+    try:
+        check()
+    except BaseException:
+        stack.discard(change_set)
+        raise
+    click.echo("\n".join(change_lines(changes)))
+    if not confirm():
+        stack.discard(change_set)
+        click.echo("Nothing was changed.")
+        return "declined"
+    for each in missing:
+        s3.upload_file(str(each.path), bucket, each.key)
+    stack.execute(change_set)
+    click.echo("\n".join(["Deployed.", *(f"  {name}  {value}" for name, value in stack.outputs().items())]))
+    return "done"
+
+
+def account_of(session: Any) -> str:
+    """The id of the account of a session."""
+    return str(session.client("sts").get_caller_identity()["Account"])
+
+
+def plan_lines(checkout: Checkout, missing: Sequence[Artefact]) -> Iterator[str]:
+    """Account, parameters and artefacts as lines of text."""
+    parameters, session = checkout.parameters, checkout.session
+    width = max(map(len, parameters))
+    yield from (f"Stack {parameters['JobName']}, account {account_of(session)}, {session.region_name}", "")
+    yield "Parameters"
+    yield from (f"  {name:{width}}  {value or '(empty)'}" for name, value in parameters.items())
+    yield from ("", "Artefacts")
+    for each in checkout.files:
+        action = "upload" if each in missing else "exists"
+        place = f"s3://{parameters['ArtefactBucketName']}/{each.key}"
+        yield f"  {action}  sha256 {each.sha256[:16]}  {each.size_bytes:>12,} bytes  {each.path.name} -> {place}"
+    yield ""
+
+
+def _upload_template(s3: Any, parameters: Mapping[str, str], document: Mapping[str, Any]) -> str:
+    """Upload the template, which is too large to send with a request, and return its key."""
+    body = json.dumps(document, separators=(",", ":")).encode()
+    key = artefact_key(parameters["Environment"], "Template", sha256(body).hexdigest(), "json")
+    s3.put_object(Bucket=parameters["ArtefactBucketName"], Key=key, Body=body)
+    return key

@@ -1,0 +1,72 @@
+"""Threads that streams share: none waits behind a flood of tasks of another, and one that is alone uses all."""
+
+import threading
+from concurrent.futures import wait
+
+import pytest
+
+from compactor.adapters.local.fair_threads import FairThreads
+from compactor.wiring.streams_app import StreamsApp
+from tests.support.streams import StreamsInMemory, stream_settings
+
+
+def order_of(*tasks: tuple[str, str]) -> list[str]:
+    """The manifests in the order in which one thread took their tasks, all of which waited for it."""
+    threads, begin, taken = FairThreads(1), threading.Event(), []
+    first = threads.submit("", "", lambda: begin.wait(30))
+    calls = [threads.submit(*each, lambda name=each[1]: taken.append(name)) for each in tasks]
+    begin.set()
+    wait([first, *calls], 30)
+    return taken
+
+
+def test_a_stream_waits_for_one_task_of_a_flood() -> None:
+    """Ten manifests of one stream wait; one of another stream is taken second, and from then on they take turns."""
+    flood = [("flooding", f"f{number}") for number in range(4)]
+    assert order_of(*flood, ("calm", "c"), ("calm", "c")) == ["f0", "c", "f1", "c", "f2", "f3"]
+
+
+def test_a_stream_that_has_a_thread_leaves_the_next_one_to_others() -> None:
+    """Of two threads one stream has one; the other thread does all of another stream before it comes back."""
+    threads, end, begin, taken = FairThreads(2), threading.Event(), threading.Event(), []
+    busy = threads.submit("flooding", "f", lambda: end.wait(30))
+    blocked = threads.submit("", "", lambda: begin.wait(30))
+    waiting = [("flooding", "f"), ("flooding", "f"), ("calm", "c"), ("calm", "c")]
+    calls = [threads.submit(*each, lambda name=each[1]: taken.append(name)) for each in waiting]
+    begin.set()
+    wait([blocked, *calls], 30)
+    end.set()
+    wait([busy], 30)
+    assert taken == ["c", "c", "f", "f"]
+
+
+def test_a_small_manifest_overtakes_a_large_one() -> None:
+    """Manifests of one stream take turns, however many tasks each has."""
+    assert order_of(*[("", "large")] * 5, ("", "small")) == ["large", "small", *["large"] * 4]
+
+
+def test_a_stream_that_works_alone_has_all_threads() -> None:
+    """Ten streams share the threads of the job; the tasks of one of them run side by side."""
+    streams = StreamsInMemory(stream_settings("one", "two", "three", stream={"source": "listing"}))
+    app = StreamsApp(streams.settings, clock=streams.clock, store=streams.store, table_of_claims=streams.claims)
+    job = app.threaded_job(2)
+    workers = [make().runner.compactor.stager.engine.workers for make in job.new_services.values()]
+    assert len({id(each._threads) for each in workers}) == 1
+    assert [each._stream for each in workers] == ["one", "two", "three"]
+    together = threading.Barrier(2, timeout=30)
+    wait([workers[0]._threads.submit("one", "m", together.wait) for _ in range(2)], 30)
+    assert not together.broken
+
+
+def test_errors_and_cancelled_tasks() -> None:
+    """An error is that of its task; what is cancelled while it waits never runs, and keeps no thread."""
+    threads, begin, ran = FairThreads(1), threading.Event(), []
+    threads.submit("a", "m", lambda: begin.wait(30))
+    failing = threads.submit("a", "m", lambda: 1 // 0)
+    cancelled = threads.submit("a", "m", lambda: ran.append(1))
+    assert cancelled.cancel()
+    begin.set()
+    with pytest.raises(ZeroDivisionError):
+        failing.result(30)
+    assert threads.submit("a", "m", lambda: 2).result(30) == 2
+    assert ran == []
