@@ -40,6 +40,8 @@ def _run() -> ExitCode:
         settings = settings_at(arguments["CONFIG"], {**os.environ, **overriding(arguments)})
         if stream := arguments.get("STREAM"):
             settings = settings.of_stream(stream)
+        if shard := arguments.get("SHARD"):
+            settings = settings.of_shard(shard)
         app = (StreamsApp if settings.streams else App)(settings, on_result=log_result)
         return run_job(app, once=False, session_context=_on_cluster)
     except CompactorError as exc:

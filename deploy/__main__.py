@@ -82,7 +82,7 @@ def deploy(
         return ()
     for stream in (settings.streams or (settings,)) if outcome == "done" else ():
         _publish_columns(App(stream))
-    return tuple(map(App, settings.jobs))
+    return tuple(App(each) for job in settings.jobs for each in job.by_shard)
 
 
 def _tell_of_canary(checkout: Checkout, stack: Stack, *, is_new: bool) -> None:
@@ -120,7 +120,7 @@ def _with_columns(template: dict[str, Any], settings: Settings, *, is_new: bool)
 
 def _restart(app: App, release: str) -> None:
     Restart(
-        runs=app.runs,
+        runs=app.runs_of_shard,
         policy=Policy(**app.settings.control.model_dump()),
         release=release,
         seconds=time.monotonic,

@@ -10,6 +10,7 @@ from compactor.settings.settings import Settings, load_settings
 from deploy.artefacts import MODULES, Artefact, artefacts
 from deploy.locks import job_modules
 from deploy.parameters_file import read_parameters
+from deploy.shards import with_shards
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.streams import with_streams
 from deploy.template_file import load_template
@@ -55,7 +56,7 @@ def read_checkout(environment: str, new_session: NewSession, root: Path) -> Chec
     given, tags = read_parameters(root / "deploy" / "parameters" / f"{environment}.json")
     file = _settings_file(environment, root)
     files = artefacts(settings.metrics.environment, file, given.get("GlueVersion", ""), root / "dist")
-    template = with_streams(load_template(), settings)
+    template = with_shards(with_streams(load_template(), settings), settings)
     parameters = stack_parameters(
         template, settings_parameters(settings), _artefact_parameters(files, given), given, settings=settings
     )

@@ -113,7 +113,7 @@ def _copied(node: Any, **replaced: str) -> Any:
 def _share(changed: Document, settings: Settings) -> None:
     """Let roles, rules and policies that all streams have together reach the places and jobs of any stream."""
     for resource in changed["Resources"].values():
-        for statement in _statements(resource):
+        for statement in statements_of(resource):
             statement["Resource"] = _reaching(statement["Resource"])
             if statement["Sid"] == "Read" and "${OutputPrefix}" in json.dumps(statement):
                 statement["Resource"] += [
@@ -125,17 +125,17 @@ def _share(changed: Document, settings: Settings) -> None:
     names.append({"prefix": {"Fn::Sub": "${JobName}-"}})
 
 
-def _statements(node: Any) -> Iterator[Document]:
+def statements_of(node: Any) -> Iterator[Document]:
     """The statements of the policies of a resource, also those that depend on a condition."""
     if isinstance(node, dict):
         if "Sid" in node and "Resource" in node:
             yield node
         else:
             for each in node.values():
-                yield from _statements(each)
+                yield from statements_of(each)
     elif isinstance(node, list):
         for each in node:
-            yield from _statements(each)
+            yield from statements_of(each)
 
 
 def _reaching(place: Any) -> Any:
@@ -207,7 +207,7 @@ def _alarms(alarms: Document, stream: Settings) -> Iterator[tuple[str, Document]
         threshold = properties.get("Threshold", {})
         if isinstance(threshold, dict) and (share := _THRESHOLDS.get(threshold.get("Ref", ""))):
             properties["Threshold"] = stream.control.sla_seconds * share
-        for dimensions in _dimensions(found):
+        for dimensions in dimensions_of(found):
             if is_own:
                 dimensions[0]["Value"] = _job_name(stream)
             else:
@@ -215,16 +215,17 @@ def _alarms(alarms: Document, stream: Settings) -> Iterator[tuple[str, Document]
         yield logical_id(name, stream), found
 
 
-def _dimensions(node: Any) -> Iterator[list[Document]]:
+def dimensions_of(node: Any) -> Iterator[list[Document]]:
+    """The lists of dimensions of an alarm, also those of its expressions."""
     if isinstance(node, dict):
         for key, each in node.items():
             if key == "Dimensions":
                 yield each
             else:
-                yield from _dimensions(each)
+                yield from dimensions_of(each)
     elif isinstance(node, list):
         for each in node:
-            yield from _dimensions(each)
+            yield from dimensions_of(each)
 
 
 def _unrouted(alarm: Document) -> Document:

@@ -10,15 +10,18 @@ from compactor.settings.settings import Settings
 from compactor.telemetry.logs import log_event
 
 
-def metrics_sink(settings: Settings, clock: Clock) -> MetricsSink:
+def metrics_sink(settings: Settings, clock: Clock, *, sums_shards: bool = True) -> MetricsSink:
     """The sink that the settings name. What a stream emits also counts for its job, so that alarms see all streams.
+
+    So does what a shard emits, unless `sums_shards` is false.
 
     Raises:
         AccessError: AWS cannot be reached, for example because no region is set.
     """
-    metrics = settings.metrics
+    metrics, number = settings.metrics, settings.shard.number if settings.shard else None
     if metrics.sink == "log":
-        return LogMetrics(f"{metrics.namespace}/{settings.name}" if settings.name else metrics.namespace)
+        shown = f"shard-{number}" if number else ""
+        return LogMetrics("/".join(filter(None, (metrics.namespace, settings.name, shown))))
     if metrics.sink == "none":
         return DroppedMetrics()
     from compactor.adapters.aws.clients import cloudwatch_client  # noqa: PLC0415 - boto3 is slow to load
@@ -29,6 +32,8 @@ def metrics_sink(settings: Settings, clock: Clock) -> MetricsSink:
         namespace=metrics.namespace,
         dimensions={"Job": settings.control.job_name, "Environment": metrics.environment},
         stream=settings.name,
+        shard=str(number or ""),
+        sums_shards=sums_shards,
         clock=clock,
     )
 

@@ -138,6 +138,12 @@ def stream_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--stream", STREAM, metavar="NAME", help=about)(command)
 
 
+def shard_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `--shard`, for the argument `shard`."""
+    about = "Work on the job of shard K of N, such as 2/4, where several jobs share the manifests."
+    return click.option("--shard", metavar="K/N", help=about)(command)
+
+
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command `--json`, and `--json-schema`, which prints the schema of what `--json` prints."""
     as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")

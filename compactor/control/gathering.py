@@ -1,6 +1,6 @@
 """Reads a snapshot from its sources. Each of them may fail alone: what could not be read is unknown, never zero."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -12,8 +12,9 @@ from compactor.control.ports import JobRuns, Queue
 from compactor.control.runs import newest_first
 from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, Snapshot, Source
 from compactor.core.errors import CompactorError, ObjectNotFound
-from compactor.core.layout import is_delivery
+from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.records import Document, RecentCommit
+from compactor.core.sharding import Shard
 from compactor.ledger.backlog import Backlog, backlog_of
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.state import State
@@ -24,6 +25,9 @@ HISTORY_DAYS = 15
 """How far back runs are listed. Glue lets no streaming run live longer than 14 days."""
 
 _SHOWN_ERROR_CHARACTERS = 500
+
+Waiting = Mapping[str, Sequence[tuple[str, datetime]]]
+"""The manifests that wait in each stream, by the names of their objects, and when they were written."""
 
 T = TypeVar("T")
 
@@ -44,7 +48,10 @@ class StartsRefused(Document):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Everything that a snapshot is read from. A job of several streams has the state of each in `streams`."""
+    """Everything that a snapshot is read from. A job of several streams has the state of each in `streams`.
+
+    Of the work that waits and of the latest commits, a job of a `shard` counts those whose manifests are of that shard.
+    """
 
     job: JobRuns
     runs: Runs
@@ -52,10 +59,13 @@ class Sources:
     dead_letter_queue: Queue | None  # the queue of S3 events that could not be read; None if there is none
     state: State
     streams: Mapping[str, State] = field(default_factory=dict)
+    shard: Shard | None = None
 
     def close_breaker(self, now: datetime) -> None:
         """Close the breaker: failures up to now no longer count."""
-        self.state.store.put(self.state.layout.breaker_closed, BreakerClosed(closed_at=now).model_dump_json().encode())
+        self.state.store.put(
+            self._own(self.state.layout.breaker_closed), BreakerClosed(closed_at=now).model_dump_json().encode()
+        )
 
     def keep_refusals(self, refusals: Refusals) -> None:
         """Put on record how many starts were refused in a row. A run that lives later ends them."""
@@ -66,7 +76,13 @@ class Sources:
         self._record_refusals(StartsRefused(count=refusals.count, since=refusals.since, over_at=now))
 
     def _record_refusals(self, record: StartsRefused) -> None:
-        self.state.store.put(self.state.layout.starts_refused, record.model_dump_json().encode())
+        self.state.store.put(self._own(self.state.layout.starts_refused), record.model_dump_json().encode())
+
+    def _own(self, uri: str) -> str:
+        return of_shard(uri, self.shard)
+
+    def _is_own(self, name: str) -> bool:
+        return self.shard is None or self.shard.is_home_of(name)
 
     def snapshot(self, now: datetime, policy: Policy) -> Snapshot:
         """Read all sources; the definition of the job only if a run failed, for it decides which failures count."""
@@ -84,7 +100,8 @@ class Sources:
         letters = known(Source.DEAD_LETTERS, lambda: self.dead_letter_queue.depth() if self.dead_letter_queue else None)
         runs = known(Source.RUNS, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS))))
         closed_at = known(Source.BREAKER, self._breaker_closed_at)
-        backlogs = known(Source.MANIFESTS, lambda: self._backlogs(now))
+        waiting = known(Source.MANIFESTS, self._waiting)
+        backlogs = None if waiting is None else _backlogs(waiting, now, self._is_own)
         has_failures = RunHistory(Snapshot(runs=runs, breaker_closed_at=closed_at), policy, now).has_failures
         return Snapshot(
             runs=runs,
@@ -93,7 +110,8 @@ class Sources:
             queue_oldest_seconds=known(Source.QUEUE_AGE, lambda: self._oldest_seconds(depth, now)),
             dead_letters=letters.messages if letters else None,
             backlog=None if backlogs is None else _total(backlogs.values()),
-            backlogs=backlogs if backlogs and self.streams else {},
+            whole_backlog=_total(_backlogs(waiting, now).values()) if waiting and self.shard else None,
+            backlogs=_backlogs(waiting, now) if waiting and self.streams else {},
             recent=known(Source.LEDGER, self._recent),
             breaker_closed_at=closed_at,
             job_defined_at=known(Source.DEFINITION, self.job.defined_at) if has_failures else None,
@@ -108,25 +126,33 @@ class Sources:
         is_empty = depth is not None and not depth.messages
         return 0.0 if is_empty else measured  # the measurement is minutes late
 
-    def _backlogs(self, now: datetime) -> Mapping[str, Backlog]:
+    def _waiting(self) -> Waiting:
         """The manifests that wait in each stream; without streams, in the only prefix."""
-        return {name: _backlog(state, now) for name, state in (self.streams or {"": self.state}).items()}
+        return {
+            name: [
+                (id_from_name(info.uri), info.modified_at)
+                for info in state.store.list(state.layout.manifests_folder)
+                if is_delivery(info.uri)
+            ]
+            for name, state in (self.streams or {"": self.state}).items()
+        }
 
     def _recent(self) -> tuple[RecentCommit, ...]:
         """The latest commits of all streams, the oldest first."""
         found = [each for state in self.streams.values() or (self.state,) for each in state.ledger.recent()]
+        found = [each for each in found if self._is_own(each.manifest_id)]
         return tuple(sorted(found, key=lambda each: each.decided_at)) if self.streams else tuple(found)
 
     def _refusals(self) -> Refusals | None:
         try:
-            found = self.state.ledger.record(self.state.layout.starts_refused, StartsRefused)
+            found = self.state.ledger.record(self._own(self.state.layout.starts_refused), StartsRefused)
         except ObjectNotFound:
             return None
         return None if found.over_at else Refusals(found.count, found.since)
 
     def _breaker_closed_at(self) -> datetime | None:
         try:
-            return self.state.ledger.record(self.state.layout.breaker_closed, BreakerClosed).closed_at
+            return self.state.ledger.record(self._own(self.state.layout.breaker_closed), BreakerClosed).closed_at
         except ObjectNotFound:
             return None
 
@@ -135,9 +161,17 @@ def _total(backlogs: Collection[Backlog]) -> Backlog:
     return Backlog(sum(each.manifests for each in backlogs), max(each.oldest_seconds for each in backlogs))
 
 
-def _backlog(state: State, now: datetime) -> Backlog:
-    listed = state.store.list(state.layout.manifests_folder)
-    return backlog_of([info.modified_at for info in listed if is_delivery(info.uri)], now)
+def _backlogs(waiting: Waiting, now: datetime, is_own: Callable[[str], bool] = lambda _: True) -> dict[str, Backlog]:
+    """The backlog of each stream, of the manifests that are meant."""
+    return {
+        stream: backlog_of([written_at for name, written_at in found if is_own(name)], now)
+        for stream, found in waiting.items()
+    }
+
+
+def of_shard(uri: str, shard: Shard | None) -> str:
+    """The place of a record of the control plane about the job of a shard. The first has those of the only job."""
+    return uri if shard is None or shard.number == 1 else f"{uri.removesuffix('.json')}-shard-{shard.number}.json"
 
 
 def living_runs(runs: Runs) -> tuple[LivingRun, ...]:
@@ -150,6 +184,7 @@ def living_runs(runs: Runs) -> tuple[LivingRun, ...]:
             beat.heartbeat_at,
             runs.asked_to_stop_at(beat.run_id),
             beat.release,
+            beat.shard,
         )
         for beat in runs.living()
     )

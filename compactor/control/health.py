@@ -86,6 +86,8 @@ class Condition(StrEnum):
         "look",
         "end it with compactor stop if the control plane should run the job",
     )
+    SHARD_DOWN = "shard_down", "needs_you", "look", "compactor control --dry-run --shard says why it is not started"
+    SHARDS_WAIT = "shards_wait", "needs_you", "look", "end the run without a shard with compactor stop"
     STATE_LASTS = "state_lasts", "needs_you", "act", "see the run in the AWS console"
     UNKNOWN_STATE = "unknown_state", "needs_you", "look", "see the run in the AWS console, and deploy a newer release"
     UNKNOWN = "unknown", "needs_you", "look", "if it lasts, run compactor doctor --elsewhere"

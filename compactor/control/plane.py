@@ -44,6 +44,7 @@ class ControlPlane:
 
     Attributes:
         stream_metrics: The metrics of each stream of the job, where there are several.
+        sum_metrics: The metrics of all shards together, which the check of the first one emits; None elsewhere.
     """
 
     sources: Sources
@@ -52,6 +53,7 @@ class ControlPlane:
     metrics: MetricsSink
     clock: Clock
     stream_metrics: Mapping[str, MetricsSink] = field(default_factory=dict)
+    sum_metrics: MetricsSink | None = None
 
     def preview(self) -> Check:
         """Gather and decide, and do nothing."""
@@ -78,9 +80,14 @@ class ControlPlane:
                 done += [f"{outcome}: {action.reason}"] if outcome else []
         checked = replace(seen, done=tuple(done), failed=tuple(failed))
         self.metrics.emit({**control_metrics(checked, starts), **running_cost(seen.snapshot, self.clock.now())})
+        whole = seen.snapshot.whole_backlog
+        if self.sum_metrics is not None and whole is not None:
+            of_all = replace(checked, snapshot=replace(seen.snapshot, backlog=whole))
+            self.sum_metrics.emit(control_metrics(of_all, starts))
         # One stream may be late while the others are not.
-        for name, backlog in seen.snapshot.backlogs.items():
-            self.stream_metrics[name].emit(_backlog_metrics(backlog))
+        for name, sink in self.stream_metrics.items():
+            if name in seen.snapshot.backlogs:
+                sink.emit(_backlog_metrics(seen.snapshot.backlogs[name]))
         self.notices.tell(checked.done, checked.alarms)
         return checked
 

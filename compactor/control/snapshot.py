@@ -35,6 +35,7 @@ class LivingRun:
     heartbeat_at: datetime
     asked_to_stop_at: datetime | None = None  # when it was asked to stop; None if it was not
     release: str = ""  # the release of the compactor that it runs; empty if it does not tell
+    shard: str = ""  # the shard that it works for, such as "2/4"; empty if it works on all manifests
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ class Snapshot:
     dead_letters: int | None = None  # S3 events that could not be read; None also where there is no such queue
     backlog: Backlog | None = field(default_factory=Backlog)
     backlogs: Mapping[str, Backlog] = field(default_factory=dict)  # of each stream; empty where there are none
+    whole_backlog: Backlog | None = None  # of all shards; None where there are none
     recent: tuple[RecentCommit, ...] | None = ()  # summaries of the latest commits, oldest first
     breaker_closed_at: datetime | None = None  # when an operator last closed the breaker
     job_defined_at: datetime | None = None  # when its definition last changed; None if unknown, or if no run failed

@@ -424,6 +424,7 @@ class RunHeartbeat(Document):
         process_id: The driver's process on that machine.
         release: The release of the compactor that it runs; empty for one that does not tell.
         is_stopping: It was asked to end: if it dies now, no manifest is to blame.
+        shard: The shard that it works for; empty if it works on all manifests.
     """
 
     run_id: str
@@ -433,6 +434,7 @@ class RunHeartbeat(Document):
     started_at: datetime
     heartbeat_at: datetime
     is_stopping: bool = False
+    shard: str = ""
 
 
 class LastCleaning(Document):

@@ -23,6 +23,7 @@ NOT_COUNTED = "state and logs kept, requests of producers and readers, failed at
 # Glue's own metrics are off, and cost nothing.
 FUNCTION_GB = 1.0  # of the largest function
 ALARMS = 14
+ALARMS_OF_A_SHARD = 4
 _BUILD_SECONDS, _SEAL_SECONDS, _CONTROL_SECONDS = 1.0, 2.0, 2.0
 _EVENT_SECONDS = 0.004  # of a build for each event
 # S3 requests of a call. Each function reads the settings and the summaries of 64 commits.
@@ -41,6 +42,12 @@ class Shape:
     max_wait_seconds: float  # the longest time a file waits for its manifest to fill
     trigger_interval_seconds: float  # the time between two micro-batches
     ratio: float = REFERENCE_RATIO  # Parquet bytes per input byte
+    shards: int = 1  # how many jobs share the manifests
+
+    @property
+    def triggers_per_hour(self) -> float:
+        """The micro-batches of all jobs."""
+        return self.shards * HOUR_SECONDS / self.trigger_interval_seconds
 
     def manifests_per_hour(self, load: Load) -> float:
         """Full manifests; under a light load, those sealed by age, but no more than there are files."""
@@ -98,23 +105,24 @@ def _s3_lines(
     load: Load, shape: Shape, manifests: float, outputs: int, prices: Mapping[str, Price]
 ) -> Iterator[CostLine]:
     one_pass = request_counts.of_inspected_file(load.file_bytes) * load.files_per_hour
-    of_either_engine = request_counts.of_manifest(outputs) * manifests + one_pass + request_counts.OF_HEARTBEATS
-    builds, triggers = builds_per_hour(_events(load)), HOUR_SECONDS / shape.trigger_interval_seconds
+    beats = request_counts.OF_HEARTBEATS * shape.shards + request_counts.of_shards(shape.shards)
+    of_either_engine = request_counts.of_manifest(outputs) * manifests + one_pass + beats
+    builds, triggers = builds_per_hour(_events(load)), shape.triggers_per_hour
     sets: tuple[tuple[str, Basis, Requests], ...] = (
         ("compactor", "counted", of_either_engine),
         _of_engine(load, shape, manifests, outputs),
         ("stream", "assumed", request_counts.OF_TRIGGER * triggers),
-        ("functions", "assumed", _OF_A_BUILD * builds + (_OF_A_SEAL + _OF_A_CHECK) * 60),
+        ("functions", "assumed", _OF_A_BUILD * builds + (_OF_A_SEAL + _OF_A_CHECK * shape.shards) * 60),
     )
     for who, basis, requests in sets:
         yield from _s3(who, basis, requests, prices)
 
 
 def _service_lines(load: Load, shape: Shape, prices: Mapping[str, Price]) -> Iterator[CostLine]:
-    events, triggers = _events(load), HOUR_SECONDS / shape.trigger_interval_seconds
+    events, triggers = _events(load), shape.triggers_per_hour
     builds = builds_per_hour(events)
     calls = builds + 2 * 60
-    seconds = builds * _BUILD_SECONDS + events * _EVENT_SECONDS + 60 * (_SEAL_SECONDS + _CONTROL_SECONDS)
+    seconds = builds * _BUILD_SECONDS + events * _EVENT_SECONDS + 60 * (_SEAL_SECONDS + _CONTROL_SECONDS * shape.shards)
     # S3 sends events one by one; Lambda receives and deletes them in tens.
     yield CostLine("SQS", "requests", "assumed", events * 1.2 + _IDLE_POLLS_PER_HOUR, prices["sqs"])
     yield CostLine("DynamoDB", "claims written", "assumed", events, prices["dynamodb_write"])
@@ -125,7 +133,11 @@ def _service_lines(load: Load, shape: Shape, prices: Mapping[str, Price]) -> Ite
     yield CostLine(
         "CloudWatch", "metrics", "counted", len(CATALOGUE.keys() - ONLY_OF_STREAMS), prices["cloudwatch_metric"]
     )
-    yield CostLine("CloudWatch", "alarms", "assumed", ALARMS, prices["cloudwatch_alarm"])
+    shards = shape.shards if shape.shards > 1 else 0
+    if shards:
+        yield CostLine("CloudWatch", "shard metrics", "assumed", len(CATALOGUE) * shards, prices["cloudwatch_metric"])
+    alarms = ALARMS + ALARMS_OF_A_SHARD * shards
+    yield CostLine("CloudWatch", "alarms", "assumed", alarms, prices["cloudwatch_alarm"])
     yield CostLine("CloudWatch", "dashboards", "assumed", 1, prices["cloudwatch_dashboard"])
     yield CostLine("CloudWatch", "PutMetricData", "assumed", triggers + calls, prices["cloudwatch_request"])
 

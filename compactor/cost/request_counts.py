@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from compactor.cost.prices import HOUR_SECONDS
+from compactor.job.shards import REFRESH_SECONDS
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS
 from compactor.ndjson.object_reading import RANGE_BYTES
 
@@ -52,6 +53,13 @@ def of_streamed_output(size_bytes: int) -> Requests:
 
 OF_HEARTBEATS = Requests(gets=2, puts=1) * (HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS)
 """An hour of one run. Counted."""
+
+
+def of_shards(shards: int) -> Requests:
+    """An hour in which each of several jobs knows of the others: it lists and reads the heartbeats of all. Counted."""
+    of_one = Requests(gets=shards, puts=1) * (HOUR_SECONDS / REFRESH_SECONDS)
+    return of_one * shards if shards > 1 else Requests()
+
 
 OF_TRIGGER = Requests(gets=20, puts=15)
 """One micro-batch without its manifests: the watched prefix listed, the checkpoint written. Assumed."""

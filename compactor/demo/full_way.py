@@ -14,7 +14,7 @@ from compactor.core.errors import CompactorError
 from compactor.core.formatting import count
 from compactor.core.layout import is_delivery
 from compactor.core.ports import FLUSH_SECONDS
-from compactor.demo.process_job import ProcessJob
+from compactor.demo.process_job import END_SECONDS, ProcessJob
 from compactor.demo.scene import Scene
 from compactor.telemetry.logs import configure_logs
 from compactor.telemetry.metrics import CATALOGUE
@@ -90,14 +90,21 @@ class FullWay:
         self._check(job, "job killed", until=ActionKind.START)
         self._wait(lambda: not self._waiting() and not any(self.app.ledger.open_ids()), job)
         self._check(job, "job back", until=ActionKind.WAIT)
-        for heartbeat in self.app.runs.living():
-            self.app.runs.ask_to_stop(heartbeat.run_id)
-        code = job.wait()
+        code = self._drained(job)
         seconds = time.monotonic() - started
         self.echo(f"  drained     the run was asked to end, and ended with {code}")
         if code != 0:
             raise CompactorError(f"the job ended with {code}, expected 0; its log: {self.log}")
         return seconds
+
+    def _drained(self, job: ProcessJob) -> int:
+        """Ask the run to end until it does, since one that has just begun has no heartbeat yet; returns its exit code."""
+        deadline = time.monotonic() + END_SECONDS
+        while job.is_running and time.monotonic() < deadline:
+            for heartbeat in self.app.runs.living():
+                self.app.runs.ask_to_stop(heartbeat.run_id)
+            time.sleep(_POLL_SECONDS)
+        return job.wait()
 
     def _check(self, job: ProcessJob, state: str, *, until: ActionKind) -> None:
         """Call the control plane, as its schedule does, until it decides on the action."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from compactor.control.runs import JobRun, JobState, newest_first
 from compactor.core.errors import CompactorError
 
-_END_SECONDS = 60.0  # a run that is told to end finishes its batch first
+END_SECONDS = 60.0  # a run that is told to end finishes its batch first
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ class ProcessJob:
         """
         run_id, (_, process) = [*self._runs.items()][-1]
         try:
-            return process.wait(_END_SECONDS)
+            return process.wait(END_SECONDS)
         except subprocess.TimeoutExpired as exc:
             raise CompactorError(
-                f"run {run_id} was asked to end {_END_SECONDS:.0f} s ago and still runs; its log: {self.log}"
+                f"run {run_id} was asked to end {END_SECONDS:.0f} s ago and still runs; its log: {self.log}"
             ) from exc
 
     def end(self) -> None:
@@ -80,7 +80,7 @@ class ProcessJob:
             if process.poll() is None:
                 process.terminate()
                 try:
-                    process.wait(_END_SECONDS)
+                    process.wait(END_SECONDS)
                 except (subprocess.TimeoutExpired, KeyboardInterrupt):
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()

@@ -31,6 +31,7 @@ def batch_metrics(
         target_file_bytes: How large an output file should be.
     """
     fresh = [result for result in results if result.ending is not Ending.ALREADY_DONE]
+    wasted = sum(result.wasted for result in results)
     commits = [result.outcome for result in fresh if isinstance(result.outcome, Commit)]
     reports = [report for commit in commits for report in commit.files]
     sizes = [[file.size_bytes for file in commit.outputs] for commit in commits]
@@ -54,7 +55,8 @@ def batch_metrics(
         "BinsRedone": sum(commit.redone_bins for commit in commits),
         "ColumnsRefused": sum(commit.refused_keys for commit in commits),
         "NewColumns": sum(result.new_columns for result in fresh),
-        "Attempts": sum(result.attempts > 0 for result in fresh) + failed,
+        "Attempts": sum(result.attempts > 0 for result in fresh) + failed + wasted,
+        "AttemptsWasted": wasted,
         "Heartbeat": 1,
     }
     used = [100 * commit.columns / commit.max_columns for commit in commits if commit.max_columns]

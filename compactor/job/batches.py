@@ -21,6 +21,7 @@ from compactor.job.attempt_review import AttemptReviewer
 from compactor.job.compaction import CompactionResult, Ending, ManifestCompactor
 from compactor.job.intake import Delivery, Intake
 from compactor.job.recovery import Opened
+from compactor.job.shards import Share, WholeShare
 from compactor.job.shared_slots import Begun, StreamSlots
 from compactor.job.work_queue import Work, WorkQueue
 from compactor.ledger.ledger import Ledger, LedgerState
@@ -65,6 +66,7 @@ class BatchResult:
         postponed: The manifests that will be tried again later, by id.
         received: The objects that were taken in, or were gone.
         unreceived: The objects that were not taken in because of a failure, each with the id that their failure has.
+        elsewhere: The objects whose manifests a living run of another shard works on, each with the id.
     """
 
     number: int = 0
@@ -77,6 +79,7 @@ class BatchResult:
     postponed: dict[str, Postponed] = field(default_factory=dict)
     received: set[str] = field(default_factory=set)
     unreceived: dict[str, str] = field(default_factory=dict)
+    elsewhere: dict[str, str] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -97,6 +100,7 @@ class BatchRunner:
         clock: Tells the time.
         queue: The manifests that wait or are in flight.
         shared: The slots that the queue shares with those of other streams; None if it has its slots for itself.
+        share: The manifests that this run takes. Those of others are forgotten when it is their turn.
         on_result: Called with the result of each manifest that finished.
     """
 
@@ -110,6 +114,7 @@ class BatchRunner:
         clock: Clock,
         queue: WorkQueue,
         shared: StreamSlots | None = None,
+        share: Share | None = None,
         on_result: Callable[[CompactionResult], None] = lambda _: None,
     ) -> None:
         self.intake = intake
@@ -120,6 +125,7 @@ class BatchRunner:
         self._clock = clock
         self._queue = queue
         self._shared = shared
+        self._share = share or WholeShare()
         self._changed = Condition()
         self._pool = ThreadPoolExecutor(queue.slots, thread_name_prefix="manifest")
         self._numbers = count(1)
@@ -195,6 +201,16 @@ class BatchRunner:
         """Return whether every batch has ended and its result was taken."""
         with self._changed:
             return not self._batches and not self._ended
+
+    def has_room(self) -> bool:
+        """Return whether `begin` would not wait."""
+        with self._changed:
+            return not self._is_full()
+
+    def known_uris(self) -> frozenset[str]:
+        """Return the objects whose manifests wait or are in flight."""
+        with self._changed:
+            return self._queue.uris
 
     def record_failures(self) -> int:
         """Record the failures that the store did not accept before; return how many it still does not accept."""
@@ -375,8 +391,12 @@ class BatchRunner:
 
     def _compact(self, work: Work, batch: BatchResult) -> None:
         accepted = work.delivery.accepted
+        if not self._share.is_mine(work.delivery.uri):  # another shard has it since
+            return
         result = _tried(partial(self.compactor.compact, work.delivery, alone=work.alone), accepted.manifest_id, batch)
-        if result is not None:
+        if result is not None and result.ending is Ending.ELSEWHERE:
+            batch.elsewhere[work.delivery.uri] = accepted.manifest_id
+        elif result is not None:
             if result.ending is Ending.COMMITTED:
                 with self._changed:
                     self._queue.note_commit()

@@ -1,6 +1,6 @@
 """One manifest's life, from delivered to done: open, attempt, decide, publish."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from compactor.core.attempts import Attempts
@@ -12,11 +12,13 @@ from compactor.job.attempt_review import AttemptReviewer, Review
 from compactor.job.intake import Delivery
 from compactor.job.publication import Publisher
 from compactor.job.self_test import SelfTest
+from compactor.job.shards import Share, WholeShare
 from compactor.job.staging import Stager
 from compactor.ledger.ledger import LedgerState
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
 from compactor.ledger.work_time import arrival_seconds
+from compactor.telemetry.logs import log_event
 
 
 class Ending(StrEnum):
@@ -25,6 +27,7 @@ class Ending(StrEnum):
     COMMITTED = "committed"
     DEAD_LETTERED = "dead_lettered"
     ALREADY_DONE = "already_done"
+    ELSEWHERE = "elsewhere"  # a living run of another shard works on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class CompactionResult:
         attempts: How many attempts there were, this one included.
         new_columns: How many columns this manifest added to the schema.
         arrival_seconds: For each file whose rows this call made visible, the time since its arrival.
+        wasted: Whether this call made an attempt, and another run decided first.
     """
 
     manifest_id: str
@@ -45,6 +49,7 @@ class CompactionResult:
     attempts: int = 0
     new_columns: int = 0
     arrival_seconds: tuple[float, ...] = ()
+    wasted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,7 @@ class _Decision:
     outcome: Commit | DeadLetter
     attempts: int = 0
     new_columns: int = 0
+    wasted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +73,7 @@ class ManifestCompactor:
         failures: Takes failed attempts.
         reviewer: Decides whether a manifest is tried again.
         self_test: Tells manifests that always fail from an environment in which all do.
+        share: Which manifests this run takes, and which other runs live.
         on_crash_point: Called at each crash point.
     """
 
@@ -77,6 +84,7 @@ class ManifestCompactor:
     failures: AttemptFailures
     reviewer: AttemptReviewer
     self_test: SelfTest
+    share: Share = field(default_factory=WholeShare)
     on_crash_point: OnCrashPoint = ignore_crash_point
 
     def compact(self, delivery: Delivery, *, alone: bool) -> CompactionResult:
@@ -93,6 +101,8 @@ class ManifestCompactor:
         accepted = delivery.accepted
         self.failures.record()
         found = self.state.ledger.state(accepted.key)
+        if self._is_elsewhere(found):
+            return CompactionResult(accepted.manifest_id, Ending.ELSEWHERE)
         if found.outcome is not None and found.is_done:
             self.publisher.clean_up(accepted, found.outcome)
             result = CompactionResult(accepted.manifest_id, Ending.ALREADY_DONE, found.outcome)
@@ -101,6 +111,14 @@ class ManifestCompactor:
         if delivery.uri != accepted.source_uri:
             self.publisher.remove_delivery(delivery.uri, delivery.digest)
         return result
+
+    def _is_elsewhere(self, found: LedgerState) -> bool:
+        """Whether a living run of another shard is about to decide it. One more attempt would be for nothing."""
+        last = found.attempts.unfolded[-1] if found.outcome is None and found.attempts.unfolded else None
+        if self.share.is_whole or last is None or last.failure is not None:
+            return False
+        run_id = last.attempt.run_id
+        return run_id != self.state.ledger.run_id and self.share.is_living(run_id)
 
     def _decided(self, delivery: Delivery, found: LedgerState, *, alone: bool) -> _Decision:
         """Return the recorded outcome; without one, the result of a refusal or of one more attempt."""
@@ -159,7 +177,7 @@ class ManifestCompactor:
             decided = self.state.ledger.state(accepted.key).outcome
             if decided is not None:
                 self.failures.drop(accepted.key, attempt)
-                return _Decision(decided, attempt.number)
+                return _Decision(decided, attempt.number, wasted=True)
             self.stager.discard(accepted, attempt)
             self.failures.record()
             raise
@@ -192,14 +210,17 @@ class ManifestCompactor:
         if winner == outcome and isinstance(outcome, Commit):
             self.failures.note_commit()
             self.history.add(outcome, arrived_at=accepted.manifest.created_at if accepted.manifest else None)
-        return replace(decision, outcome=winner)
+        is_late = winner != outcome and isinstance(outcome, Commit)
+        return replace(decision, outcome=winner, wasted=is_late)
 
     def _publish(self, accepted: Accepted, decision: _Decision) -> CompactionResult:
         outcome = decision.outcome
         done_at = self.publisher.roll_forward(accepted, outcome)
         is_commit = isinstance(outcome, Commit)
-        if outcome.generation > 1:  # its rows were counted when they were first committed
-            return CompactionResult(accepted.manifest_id, Ending.ALREADY_DONE, outcome)
+        if decision.wasted:
+            log_event("attempt.wasted", manifest_id=accepted.manifest_id, attempts=decision.attempts)
+        if outcome.generation > 1 or decision.wasted:  # its rows are counted by the run that first committed it
+            return CompactionResult(accepted.manifest_id, Ending.ALREADY_DONE, outcome, wasted=decision.wasted)
         return CompactionResult(
             accepted.manifest_id,
             Ending.COMMITTED if is_commit else Ending.DEAD_LETTERED,

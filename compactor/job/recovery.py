@@ -29,6 +29,11 @@ class Opened:
     accepted: Accepted | None = None
     found: LedgerState | None = None
 
+    @property
+    def source_uri(self) -> str:
+        """The object that it was delivered in; where the records could not be read, its id stands for the name."""
+        return self.manifest_id + ".json" if self.accepted is None else self.accepted.source_uri
+
     def casualties(self) -> Iterator[AttemptState]:
         """The attempts that have no recorded end, or ended with their run."""
         return (state for state in (self.found.attempts.unfolded if self.found else ()) if state.is_death)

@@ -18,6 +18,10 @@ STUCK_PAUSE_SECONDS = 300.0
 """The pause until an object that a person must fix is read again."""
 
 
+ELSEWHERE_PAUSE_SECONDS = 15.0
+"""The pause until a manifest that another run works on is checked again."""
+
+
 @dataclass(slots=True)
 class Retries:
     """The manifests that this run tries again later.
@@ -50,6 +54,8 @@ class Retries:
             is_stuck = manifest_id in batch.stuck
             pause = STUCK_PAUSE_SECONDS if is_stuck else self._unrecorded_pause(manifest_id)
             self._unreceived[uri] = self.monotonic() + pause, manifest_id
+        for uri, manifest_id in batch.elsewhere.items():
+            self._unreceived[uri] = self.monotonic() + ELSEWHERE_PAUSE_SECONDS, manifest_id
         for result in batch.results:
             self._due.pop(result.manifest_id, None)
             del self._failures[result.manifest_id]

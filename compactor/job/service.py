@@ -1,7 +1,7 @@
 """The job: resumes open manifests beside the stream, until stopped; tries failed manifests again when they are due."""
 
 import heapq
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
@@ -10,7 +10,7 @@ from typing import Protocol
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.layout import is_delivery, is_seen_by_stream
 from compactor.core.ports import FLUSH_SECONDS, MetricsSink
-from compactor.core.shares import name_kind
+from compactor.core.shares import in_turns, name_kind
 from compactor.job.batch_metrics import batch_metrics
 from compactor.job.batches import BatchResult, BatchRunner
 from compactor.job.compaction import Ending
@@ -18,6 +18,7 @@ from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
 from compactor.job.retries import Retries, random_pause_seconds
 from compactor.job.run_report import ManifestsUnfinished, RunReport
+from compactor.job.shards import Share, WholeShare
 from compactor.job.table_columns import TableUpdater
 from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ledger.state import State
@@ -35,6 +36,9 @@ FIRST_AFTER_DEATH = 64
 """Manifests to list, the newest first, before a run begins what was in flight when an earlier one died."""
 
 FINISH_CHECK_SECONDS = 0.02
+
+MOVED_AT_ONCE = 32
+"""Manifests of other shards to take in before the job looks after everything else again."""
 
 RECORD_TRIES = 5
 FIRST_PAUSE_SECONDS = 1.0
@@ -84,6 +88,7 @@ class Service:
         postponed: Manifests that are tried again later.
         table_updater: Adds new columns to the table of the catalog; None if the settings name no table.
         poll_seconds: How long to wait for the stream between two checks.
+        share: The manifests that this run takes.
     """
 
     state: State
@@ -98,11 +103,13 @@ class Service:
     postponed: Retries
     table_updater: TableUpdater | None = None
     poll_seconds: float = 0.5
+    share: Share = field(default_factory=WholeShare)
     _stopping: Event = field(default_factory=Event, init=False)
     _stream_ended: Event = field(default_factory=Event, init=False)
     _has_resumed: bool = field(default=False, init=False)
     _consecutive_failures: int = field(default=0, init=False)
     _report: RunReport = field(default_factory=RunReport, init=False)
+    _moved: deque[str] = field(default_factory=deque, init=False)
 
     def __post_init__(self) -> None:
         self.heartbeat.on_stop_request(self.stop)
@@ -147,6 +154,7 @@ class Service:
         while not self._stopping.is_set():
             try:
                 self.state.store.create(self.state.layout.keep_marker, b"")
+                self._join()
                 self.recovery.sweep()
                 self._resume()
                 self.runs.forget_dead()  # only now: recovery has to know how they ended
@@ -182,7 +190,11 @@ class Service:
                 if (now - last_sweep).total_seconds() >= SWEEP_SECONDS:
                     last_sweep = now
                     self._resume()
-                    self._deliver_unseen(everything=self._is_idle())
+                    if self.share.is_whole:
+                        self._deliver_unseen(everything=self._is_idle())
+                    else:  # also what this run left to another one that did not take it
+                        self._moved = deque(self._own_waiting())
+                self._follow_shards()
                 if not once:  # beside the batches, which run in other threads: a busy stream may never be idle
                     self.retention.step()
         finally:
@@ -198,14 +210,14 @@ class Service:
 
     def _on_batch(self, uris: Sequence[str]) -> None:
         if not self._is_ending():
-            self.runner.begin(uris, is_stopping=self._is_ending)
+            self.runner.begin(list(filter(self.share.is_mine, uris)), is_stopping=self._is_ending)
 
     def _is_ending(self) -> bool:
         return self._stopping.is_set() or self._stream_ended.is_set()
 
     def _resume(self) -> None:
         """Begin what earlier runs left open, beside new work."""
-        opened = self.recovery.find()
+        opened = [each for each in self.recovery.find() if self.share.is_mine(each.source_uri)]
         if not self._has_resumed and any(each.has_deaths for each in opened):
             self._begin_cautiously(Counter(name_kind(each.manifest_id + ".json") for each in opened if each.has_deaths))
         self._has_resumed = True
@@ -225,8 +237,30 @@ class Service:
         first = heapq.nlargest(
             FIRST_AFTER_DEATH, listed, key=lambda info: (-lost[name_kind(info.uri)], info.modified_at)
         )
-        uris = [info.uri for info in reversed(first) if is_delivery(info.uri)]  # the queue takes the last one first
+        # the queue takes the last one first
+        uris = [each.uri for each in reversed(first) if is_delivery(each.uri) and self.share.is_mine(each.uri)]
         self.runner.begin(uris, is_stopping=self._stopping.is_set)
+
+    def _join(self) -> None:
+        """Wait until the runs of other shards know of this one."""
+        while not self._stopping.is_set() and not self.share.has_joined():
+            self._stopping.wait(self.poll_seconds)
+        self.share.has_changed()
+
+    def _follow_shards(self) -> None:
+        """Take manifests over from shards that are gone. Never waits for room, as the stream does."""
+        if self.share.has_changed():
+            self._resume()
+            self._moved = deque(self._own_waiting())
+        if self._moved and self.runner.has_room():
+            known = self.runner.known_uris()
+            taken = [self._moved.popleft() for _ in range(min(MOVED_AT_ONCE, len(self._moved)))]
+            self.runner.begin_receiving_again([uri for uri in taken if uri not in known])
+
+    def _own_waiting(self) -> list[str]:
+        """The objects of the watched prefix that this run takes."""
+        listed = self.state.store.list(self.state.layout.manifests_folder)
+        return in_turns(info.uri for info in listed if is_delivery(info.uri) and self.share.is_mine(info.uri))
 
     def _retry(self) -> None:
         """Begin what is due again."""
@@ -254,6 +288,7 @@ class Service:
             info.uri
             for info in self.state.store.list(folder)
             if is_delivery(info.uri)
+            and self.share.is_mine(info.uri)
             and (everything or not is_seen_by_stream(info.uri.removeprefix(folder), info.size_bytes))
         ]
         if unseen:

@@ -106,6 +106,11 @@ class WorkQueue:
     def first_attempts(self) -> int:
         return len(self._fresh)
 
+    @property
+    def uris(self) -> frozenset[str]:
+        """The objects that those that wait or are in flight were delivered in."""
+        return frozenset(uri for _, uri in self._known)
+
     def add(self, work: Work) -> bool:
         """Add a manifest that waits; return False if the same delivery of it waits or is in flight already."""
         if work.place in self._known:

@@ -12,6 +12,7 @@ from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import Clock, ObjectStore, Processes, ProcessName
 from compactor.core.records import RunHeartbeat
+from compactor.core.sharding import Shard, shard_number
 from compactor.telemetry.logs import log_event
 
 HEARTBEAT_INTERVAL_SECONDS = 10.0
@@ -31,12 +32,14 @@ class Runs:
     Attributes:
         clock: Tells the age of heartbeats, which the store dates, so that the writer's clock does not matter.
         processes: Tells at once that a run of the same machine is dead.
+        shard: Leaves out the runs of other shards; None for all runs. Those without a shard count as of the first.
     """
 
     store: ObjectStore
     layout: Layout
     clock: Clock
     processes: Processes
+    shard: Shard | None = None
 
     def living(self) -> list[RunHeartbeat]:
         """The last heartbeat of each living run."""
@@ -79,7 +82,7 @@ class Runs:
         """Each heartbeat, with the store's time of it."""
         for info in self.store.list(self.layout.runs_folder):
             beat = self._heartbeat_of(info.uri) if base_name(info.uri).endswith(".json") else None
-            if beat is not None:
+            if beat is not None and (self.shard is None or (shard_number(beat.shard) or 1) == self.shard.number):
                 yield beat, info.modified_at
 
     def _heartbeat_of(self, uri: str) -> RunHeartbeat | None:
@@ -103,6 +106,7 @@ class Heartbeat:
         run_id: This run.
         process: The process of this run.
         release: The release that this run is of.
+        shard: The shard that this run works for; empty if it works on all manifests.
         learn_time: Called with the store's time of each heartbeat that was written promptly.
     """
 
@@ -115,6 +119,7 @@ class Heartbeat:
         process: ProcessName,
         *,
         release: str = "",
+        shard: str = "",
         learn_time: Callable[[datetime], None] = lambda _: None,
     ) -> None:
         self._store = store
@@ -123,6 +128,7 @@ class Heartbeat:
         self.run_id = run_id
         self._process = process
         self._release = release
+        self._shard = shard
         self._learn_time = learn_time
         self._started_at = clock.now()
         self._ended = threading.Event()
@@ -180,6 +186,7 @@ class Heartbeat:
             started_at=self._started_at,
             heartbeat_at=begun_at,
             is_stopping=self._is_stopping,
+            shard=self._shard,
         )
         try:
             self._store.put(self._layout.run(self.run_id), beat.model_dump_json().encode())

@@ -7,7 +7,10 @@ from pydantic.fields import FieldInfo
 
 from compactor.settings.validation import Expected
 
-UNITS = ("bytes", "seconds", "days", "manifests", "columns", "characters", "lines", "files", "attempts", "failures")
+UNITS = (
+    *("bytes", "seconds", "days", "manifests", "columns", "characters", "lines", "files", "attempts", "failures"),
+    "shards",
+)
 """Units of numbers. The name of a numeric key contains one of these words."""
 
 _YEAR_SECONDS = 366 * 86_400  # rounded up, so that ten years always fit

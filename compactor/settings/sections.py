@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from compactor.core.attempts import RetryRules
 from compactor.core.dates import EARLIEST_DATE, MAX_FUTURE_DAYS
 from compactor.core.manifest_parsing import MAX_MANIFEST_FILES
+from compactor.core.sharding import MAX_SHARDS
 from compactor.settings.types import (
     GIB,
     MIB,
@@ -32,6 +33,7 @@ from compactor.settings.types import (
     Region,
     RoleArn,
     Seconds,
+    ShardText,
     SparkConf,
     TableName,
     TopicArn,
@@ -152,6 +154,7 @@ class Stream(Section):
     manifests_in_flight: int = _key(2, "manifests processed at the same time", ge=1, le=1000)
     max_attempts: int = _key(3, "failed attempts after which a manifest becomes a dead letter", ge=2, le=1000)
     retry_pause_seconds: Seconds = _key(1, "pause after the first failed attempt; doubles up to 10 minutes")
+    shard: ShardText = _key("", 'shard of this job, such as "2/4"; best given by --shard; empty: the only job')
 
 
 def retry_rules(stream: Stream) -> RetryRules:
@@ -179,6 +182,9 @@ class Control(Section):
     """What the control plane watches, its limits, and where it sends notifications."""
 
     target: Literal["glue", "emr-serverless"] = _key("glue", "what runs the job")
+    shards: int = _key(
+        1, "jobs side by side that share the manifests, each of which is kept running", ge=1, le=MAX_SHARDS
+    )
     job_name: Dimension = _key("compactor", "name of the Glue job, or of the runs; a dimension of every metric")
     queue_url: QueueUrl = _key("", "SQS queue of S3 events")
     dead_letter_queue_url: QueueUrl = _key("", "its dead-letter queue")

@@ -12,11 +12,12 @@ from compactor.core.dates import DateWindow
 from compactor.core.errors import SettingsError
 from compactor.core.manifest_parsing import ManifestRules
 from compactor.core.routes import Routes
+from compactor.core.sharding import Shard
 from compactor.core.suggestions import Suggestions
 from compactor.settings import compact_paths, places, sections
 from compactor.settings.streams import Entry, Member, OneStream, crossing, merged, read_entries
 from compactor.settings.types import REFUSED_SPARK_CONF
-from compactor.settings.validation import Source, read_document, read_environment, validate
+from compactor.settings.validation import Source, read_document, read_environment, shown, validate
 
 __all__ = ["REFUSED_SPARK_CONF", "SECTIONS", "Settings", "load_settings", "parse_settings", "parse_toml"]
 
@@ -63,6 +64,59 @@ class Settings:
         names = ", ".join(each.name for each in self.streams)
         known = f"one of {names}" if names else "none, as there are no [[streams]]"
         raise SettingsError([f"--stream: {name!r} -> expected {known}"])
+
+    @property
+    def shard(self) -> Shard | None:
+        """The shard that these settings are of; None if there is one job for all manifests."""
+        return Shard.parse(self.stream.shard) if self.stream.shard else None
+
+    @property
+    def run_name(self) -> str:
+        """What runs the job: the name of its definition on Glue, or of its runs on EMR Serverless.
+
+        The first shard has the name that the only job has, which may become one of several without a stop.
+        """
+        number = self.shard.number if self.shard else 1
+        return self.control.job_name if number == 1 else f"{self.control.job_name}-shard-{number}"
+
+    def of_all_shards(self) -> "Settings":
+        """These settings without their shard."""
+        return replace(self, stream=self.stream.model_copy(update={"shard": ""}))
+
+    @property
+    def by_shard(self) -> tuple["Settings", ...]:
+        """The settings of each of the jobs that share the manifests; these alone if they are of one job.
+
+        Streams with jobs of their own have one job each.
+        """
+        of, own = self.control.shards, self.member is not None and self.member.stream.job == "own"
+        if of == 1 or own or self.shard:
+            return (self,)
+        return tuple(self.of_shard(f"{number}/{of}") for number in range(1, of + 1))
+
+    def require_shard(self) -> "Settings":
+        """Return these settings, which are of one job.
+
+        Raises:
+            SettingsError: There are several jobs, and none was named.
+        """
+        if len(self.by_shard) > 1:
+            of = self.control.shards
+            raise SettingsError([f"--shard: not given, and there are {of} jobs -> expected 1/{of} to {of}/{of}"])
+        return self
+
+    def of_shard(self, text: str) -> "Settings":
+        """The settings of one of several jobs that share the manifests.
+
+        Raises:
+            SettingsError: The text names no shard.
+        """
+        try:
+            shard = str(Shard.parse(text))
+        except ValueError as exc:
+            raise SettingsError([f"--shard: {shown(text)} -> expected {exc}"]) from exc
+        stream = self.stream.model_copy(update={"shard": shard})
+        return replace(self, stream=stream, streams=tuple(each.of_shard(text) for each in self.streams))
 
     @property
     def routes(self) -> Routes:

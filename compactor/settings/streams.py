@@ -144,6 +144,14 @@ def merged(entry: Entry, common: Source, shared: Layout) -> Source:
     return Source(values, {key: variable for key, variable in common.origins.items() if key not in replaced})
 
 
+def _named_as_shards(streams: Sequence[Any], common: Any) -> Iterator[str]:
+    """Streams whose own job would have the name of the job of a shard."""
+    jobs = {f"{common.control.job_name}-shard-{number}" for number in range(2, common.control.shards + 1)}
+    for each in streams:
+        if each.control.job_name in jobs:
+            yield f"streams.{each.name}.name: its job has the name of a shard -> expected another name"
+
+
 def crossing(streams: Sequence[Any], common: Any) -> Iterator[str]:
     """What several streams may not share, and what lies outside the places at the top of the file.
 
@@ -162,6 +170,7 @@ def crossing(streams: Sequence[Any], common: Any) -> Iterator[str]:
         for other, place in others.items():
             if places.overlap(each.paths.output, place):
                 yield f"{key}.paths.output: {each.paths.output} -> expected a place apart from {other} ({place})"
+    yield from _named_as_shards(streams, common)
     for one, other in combinations(streams, 2):
         key, rival = f"streams.{other.name}", f"streams.{one.name}"
         for prefix in sorted({*one.input.allowed_prefixes} & {*other.input.allowed_prefixes}):

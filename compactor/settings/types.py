@@ -8,6 +8,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandle
 from pydantic_core import CoreSchema, core_schema
 
 from compactor.core import layout
+from compactor.core.sharding import EXPECTED as _SHARD_EXPECTED
+from compactor.core.sharding import Shard
 from compactor.settings import places
 from compactor.settings.maintenance_window import MaintenanceWindow
 from compactor.settings.validation import Expected
@@ -104,6 +106,10 @@ def _own_place_or_empty(text: str) -> str:
     return places.parse_own_place(text) if text else ""
 
 
+def _shard_or_empty(text: str) -> str:
+    return str(Shard.parse(text)) if text else ""
+
+
 def _window_or_empty(text: str) -> str:
     if text:
         MaintenanceWindow.parse(text)
@@ -136,6 +142,7 @@ SparkConf = Annotated[
     dict[Annotated[str, AfterValidator(_conf_key)], Annotated[str, BeforeValidator(_conf_value)]],
     Expected("a table of strings, numbers and booleans"),
 ]
+ShardText = Annotated[str, AfterValidator(_shard_or_empty), Expected(_SHARD_EXPECTED)]
 Window = Annotated[str, AfterValidator(_window_or_empty), Expected("a day and an hour as in Sun:10, or empty")]
 Seconds = Annotated[float, Field(gt=0, le=10 * 366 * 86400, allow_inf_nan=False)]
 TableName = Annotated[

@@ -8,6 +8,7 @@ from typing import Literal
 Level = Literal["debug", "info", "warning", "error"]
 
 EventName = Literal[
+    "attempt.wasted",
     "batch.finished",
     "checkpoints.kept",
     "closing.failed",
@@ -66,6 +67,8 @@ EventName = Literal[
     "run.heartbeat_failed",
     "run.heartbeat_left",
     "self_test.failed",
+    "shards.changed",
+    "shards.unread",
     "stream.failed",
     "stream.not_built",
     "stream.not_sealed",
@@ -175,6 +178,24 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "the stream failed and restarts",
         {"failures": "consecutive failures", "pause_seconds": "length of the pause", "error": _ERROR},
         "none if it recovers; else read manifest.failed",
+    ),
+    "attempt.wasted": _info(
+        "another run decided a manifest while this one made an attempt, which has no effect",
+        {"manifest_id": _MANIFEST, "attempts": "attempts so far"},
+    ),
+    "shards.changed": _info(
+        "jobs of shards came or went, and this one takes other manifests",
+        {
+            "shard": "the number of this run's shard",
+            "of": "how many shards it knows of",
+            "shards": "numbers of the shards that take manifests",
+            "taking": "whether this run does; not before it was seen by all, nor beside a run without a shard",
+        },
+    ),
+    "shards.unread": _warning(
+        "the heartbeats of other shards cannot be read; what this run takes stays as it is",
+        {"shard": "the number of this run's shard", "of": "how many shards it knows of", "error": _ERROR},
+        "none if it passes; while it lasts, no manifest of a shard that is gone is taken over",
     ),
     "run.asked_to_stop": _info("a stop request told the run to end after its batch"),
     "run.heartbeat_failed": _warning(

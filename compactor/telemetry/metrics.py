@@ -65,6 +65,10 @@ CATALOGUE = {
         "Percent",
     ),
     "Attempts": Metric("attempts of the batch", "above ManifestsCommitted: read the attempt records"),
+    "AttemptsWasted": Metric(
+        "attempts of the batch at manifests that another run decided first",
+        "stays above 0: two jobs work on the same manifests; `compactor status` lists them",
+    ),
     "Heartbeat": Metric("1 with every batch and every idle minute", "stops: the job is down or hangs"),
     "JobState": Metric(
         "state of the Glue job: 2 running, 1 starting or stopping, 0 no run, -1 no run and breaker open",

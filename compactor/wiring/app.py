@@ -28,6 +28,7 @@ from compactor.job.retention.daily_closing import DailyClosing
 from compactor.job.retries import Retries
 from compactor.job.self_test import SelfTest
 from compactor.job.service import ManifestSource, Service
+from compactor.job.shards import ShardShare, Share, WholeShare
 from compactor.job.shared_slots import StreamSlots
 from compactor.job.staging import CompactionRules, Stager
 from compactor.job.streams_job import Job
@@ -76,7 +77,14 @@ class App(EngineComponents):
         process = MachineProcesses().this()
         learn = self.clock.learn
         return Heartbeat(
-            self.store, self.layout, self.clock, self.run_id, process, release=__version__, learn_time=learn
+            self.store,
+            self.layout,
+            self.clock,
+            self.run_id,
+            process,
+            release=__version__,
+            shard=self.settings.stream.shard,
+            learn_time=learn,
         )
 
     @cached_property
@@ -114,17 +122,17 @@ class App(EngineComponents):
         from compactor.adapters.spark.stream_or_listing import StreamOrListing  # noqa: PLC0415
 
         starts = itertools.count(1)
-        stream, manifests = self.settings.stream, self.layout.manifests_folder
+        stream, manifests, shard = self.settings.stream, self.layout.manifests_folder, self.settings.shard
+        # Spark shows each job all manifests: only one in so many is of its own shard.
+        at_once = stream.max_manifests_per_trigger * (shard.of if shard else 1)
         source = SparkManifestSource(
             session=self.spark,
             manifests=manifests,
             new_checkpoint=lambda: self.layout.checkpoint(f"{self.run_id}-{next(starts)}"),
-            max_manifests_per_trigger=stream.max_manifests_per_trigger,
+            max_manifests_per_trigger=at_once,
             trigger_interval_seconds=stream.trigger_interval_seconds,
         )
-        listing = ListedManifests(
-            self.store, manifests, stream.max_manifests_per_trigger, stream.trigger_interval_seconds
-        )
+        listing = ListedManifests(self.store, manifests, at_once, stream.trigger_interval_seconds)
         return self.service_on(engine, StreamOrListing(stream=source, listing=listing, manifests=manifests))
 
     def threaded_service(self, threads: "int | FairThreads") -> Service:
@@ -240,7 +248,14 @@ class App(EngineComponents):
             target_file_bytes=self.settings.output.target_file_bytes,
             postponed=Retries(self.settings.stream.retry_pause_seconds),
             table_updater=self._table_updater(),
+            share=self.share,
         )
+
+    @cached_property
+    def share(self) -> Share:
+        """The manifests that this job takes."""
+        shard = self.settings.shard
+        return WholeShare() if shard is None else ShardShare(shard=shard, run_id=self.run_id, runs=self.runs)
 
     def _table_updater(self) -> TableUpdater | None:
         table, metadata_columns = self.catalog_table, self.settings.schema.metadata_columns
@@ -271,6 +286,7 @@ class App(EngineComponents):
             clock=self.clock,
             queue=queue,
             shared=self.shared,
+            share=self.share,
             on_result=self.on_result,
         )
 
@@ -310,5 +326,6 @@ class App(EngineComponents):
             failures=failures,
             reviewer=reviewer,
             self_test=SelfTest(state=self.state, engine=engine, metadata_columns=rules.metadata_columns),
+            share=self.share,
             on_crash_point=self.on_crash_point,
         )

@@ -109,6 +109,11 @@ class Components:
         return Runs(self.store, self.layout, self.clock, MachineProcesses())
 
     @cached_property
+    def runs_of_shard(self) -> Runs:
+        """The runs of the shard that the settings are of; all, if they are of none."""
+        return replace(self.runs, shard=self.settings.shard)
+
+    @cached_property
     def metrics(self) -> MetricsSink:
         return metrics_sink(self.settings, self.clock)
 

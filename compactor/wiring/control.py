@@ -4,11 +4,13 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
+from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.adapters.stores import StoreSpec
-from compactor.control.gathering import Sources
+from compactor.control.gathering import Sources, of_shard
 from compactor.control.notices import Notices
 from compactor.control.plane import ControlPlane
 from compactor.control.ports import JobRuns, Notifier, Queue
+from compactor.core.ports import MetricsSink
 from compactor.settings.control_policy import Policy
 from compactor.wiring.components import Components
 from compactor.wiring.emr_job import emr_job
@@ -36,7 +38,7 @@ class ControlComponents(Components):
             return emr_job(self.settings, self.store, self.clock, self._client("emr-serverless"))
         from compactor.adapters.aws.glue_job import GlueJob  # noqa: PLC0415 - boto3 is slow to load
 
-        return GlueJob(client=self._client("glue"), name=self.settings.control.job_name)
+        return GlueJob(client=self._client("glue"), name=self.settings.run_name)
 
     @cached_property
     def notifier(self) -> Notifier | None:
@@ -52,36 +54,64 @@ class ControlComponents(Components):
         """The sources of a check."""
         control, settings = self.settings.control, self.settings
         # All streams have one queue, which the check of the shared job watches.
-        urls = ("", "") if settings.member else (control.queue_url, control.dead_letter_queue_url)
+        urls = ("", "") if settings.member or not self._is_first else (control.queue_url, control.dead_letter_queue_url)
         return Sources(
             job=self.job,
-            runs=self.runs,
+            runs=self.runs_of_shard,
             queue=self._queue(urls[0]),
             dead_letter_queue=self._queue(urls[1]),
             state=self.state,
             streams={each.name: self.of_streams[each.name].state for each in settings.sharing},
+            shard=settings.shard,
         )
 
     @cached_property
     def plane(self) -> ControlPlane:
         """The control plane."""
         control = self.settings.control
-        notices = Notices(notifier=self.notifier, store=self.store, uri=self.layout.notices, job_name=control.job_name)
+        shard = self.settings.shard
+        name = control.job_name if shard is None else f"{control.job_name}, shard {shard}"
+        uri = of_shard(self.layout.notices, shard)
+        notices = Notices(notifier=self.notifier, store=self.store, uri=uri, job_name=name)
         policy = Policy(**control.model_dump())
+        streams = self.settings.sharing if self._is_first else ()
         return ControlPlane(
             sources=self.sources,
             policy=policy,
             notices=notices,
             metrics=self.metrics,
             clock=self.clock,
-            stream_metrics={each.name: self.of_streams[each.name].metrics for each in self.settings.sharing},
+            # What waits in a stream is counted once, by the check of the first shard.
+            stream_metrics={each.name: self.of_streams[each.name].metrics for each in streams},
+            sum_metrics=self.sum_metrics,
         )
+
+    @property
+    def _is_first(self) -> bool:
+        return self.settings.shard is None or self.settings.shard.number == 1
+
+    @cached_property
+    def metrics(self) -> MetricsSink:
+        if self.settings.member is not None:
+            return metrics_sink(self.settings.of_all_shards(), self.clock)
+        return metrics_sink(self.settings, self.clock, sums_shards=self.settings.shard is None)
+
+    @cached_property
+    def sum_metrics(self) -> MetricsSink | None:
+        """The metrics of all shards together, of the check of the first one."""
+        if self.settings.shard is None or not self._is_first:
+            return None
+        return metrics_sink(self.settings.of_all_shards(), self.clock)
 
     @cached_property
     def of_jobs(self) -> dict[str, "ControlComponents"]:
         """The components of the check of each job, by its name: of the shared one, and of those of single streams."""
-        jobs = self.settings.jobs
-        return {each.control.job_name: self if each is self.settings else self.of_streams[each.name] for each in jobs}
+        found: dict[str, ControlComponents] = {}
+        for job in self.settings.jobs:
+            whole = self if job is self.settings else self.of_streams[job.name]
+            for each in job.by_shard:
+                found[each.run_name] = whole if each is job else ControlComponents(each, **self._given)
+        return found
 
     def _queue(self, url: str) -> Queue | None:
         if not url:

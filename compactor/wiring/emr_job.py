@@ -31,9 +31,10 @@ def emr_job(settings: Settings, store: ObjectStore, clock: Clock, client: Any) -
 
     return EmrJob(
         emr=client,
-        name=settings.control.job_name,
+        name=settings.run_name,
         wanted=settings.emr,
         settings_place=place,
+        shard=settings.stream.shard,
         clock=clock,
         defined_at=defined_at,
     )

@@ -74,6 +74,8 @@ def _checked(components: ControlComponents) -> Check:
     checked = components.plane.check()
     for each in (components, *(components.of_streams[each.name] for each in components.settings.sharing)):
         each.metrics.flush(FLUSH_SECONDS)
+    if components.sum_metrics is not None:
+        components.sum_metrics.flush(FLUSH_SECONDS)
     return checked
 
 

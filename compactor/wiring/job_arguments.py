@@ -8,7 +8,7 @@ from typing import NoReturn
 from compactor.core.errors import SettingsError
 from compactor.settings.validation import ENV_PREFIX, ENV_SEPARATOR
 
-_KNOWN = re.compile(rf"--(CONFIG|STREAM|{ENV_PREFIX}[A-Z]+{ENV_SEPARATOR}[A-Z_]+)(=.*)?", re.DOTALL)
+_KNOWN = re.compile(rf"--(CONFIG|STREAM|SHARD|{ENV_PREFIX}[A-Z]+{ENV_SEPARATOR}[A-Z_]+)(=.*)?", re.DOTALL)
 
 
 def job_arguments(argv: Sequence[str]) -> dict[str, str]:

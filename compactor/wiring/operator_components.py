@@ -253,6 +253,7 @@ class OperatorComponents(Components):
                 stall_seconds=control.stall_seconds,
                 max_wait_seconds=builder.max_wait_seconds,
                 is_on_glue=is_on_glue,
+                shards=control.shards,
                 suggest=self.settings.suggestions,
             ),
             allowed_prefixes=self.settings.input.allowed_prefixes,

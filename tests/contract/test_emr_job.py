@@ -14,6 +14,7 @@ from compactor.ops.doctor import account_checks
 from compactor.settings.sections import Emr
 from compactor.settings.settings import parse_settings
 from compactor.wiring.emr_job import emr_job
+from compactor.wiring.job_arguments import job_arguments
 from tests.support.emr_stand_in import APPLICATION, ROLE, EmrStandIn
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -41,6 +42,13 @@ def job(clock: ManualClock, emr: EmrStandIn) -> EmrJob:
     wanted = Emr.model_validate({**GIVEN, "log_group": "/compactor/dev", "spark_conf": {"spark.executor.cores": 4}})
     place = "s3://bucket/dev/settings/1.toml"
     return EmrJob(emr=emr, name="dev", wanted=wanted, settings_place=place, clock=clock, defined_at=lambda: None)
+
+
+def test_the_run_of_a_shard_is_told_so(job: EmrJob, emr: EmrStandIn) -> None:
+    """As an argument that the script reads."""
+    replace(job, shard="2/4").start()
+    arguments = emr.requests[0]["jobDriver"]["sparkSubmit"]["entryPointArguments"]
+    assert job_arguments(["glue_entry.py", *arguments])["SHARD"] == "2/4"
 
 
 def test_what_a_run_is_started_with(job: EmrJob, emr: EmrStandIn) -> None:

@@ -16,6 +16,7 @@ from tests.guards.one_pass import ONE_PASS
 from tests.guards.rebuilding import REBUILDING
 from tests.guards.records import CREATE_ONLY, VERSIONS
 from tests.guards.redriving import REDRIVING
+from tests.guards.shards import SHARDS
 from tests.guards.streams import STREAMS
 
 __all__ = ["GUARDS", "Guard"]
@@ -42,4 +43,5 @@ GUARDS = (
     *DEPLOYMENTS,
     *INVENTORIES,
     *STREAMS,
+    *SHARDS,
 )

@@ -134,8 +134,8 @@ REBUILDING = (
     Guard(
         "a rebuild is not counted as a commit",
         "job/compaction.py",
-        "        if outcome.generation > 1:",
-        "        if False:",
+        "        if outcome.generation > 1 or decision.wasted:",
+        "        if decision.wasted:",
         (_REBUILD + "::test_death_at_each_change",),
     ),
 )

@@ -54,6 +54,8 @@ class CloudWatchMetrics:
         dimensions: Of every metric.
         stream: The value of a further dimension `Stream`; each metric is then sent with it and without it, because
             CloudWatch adds up no dimensions. Empty if there is none.
+        shard: The value of a further dimension `Shard`, in the same way.
+        sums_shards: Whether to send metrics without that dimension, too; without a shard they have no other.
     """
 
     client: Any
@@ -61,6 +63,8 @@ class CloudWatchMetrics:
     dimensions: Mapping[str, str]
     clock: Clock
     stream: str = ""
+    shard: str = ""
+    sums_shards: bool = True
     max_queued: int = MAX_QUEUED
 
     def __post_init__(self) -> None:
@@ -74,8 +78,11 @@ class CloudWatchMetrics:
         self._thread: threading.Thread | None = None
 
     @property
-    def _dimension_sets(self) -> list[Mapping[str, str]]:
-        return [self.dimensions, *([{**self.dimensions, "Stream": self.stream}] if self.stream else [])]
+    def dimension_sets(self) -> list[Mapping[str, str]]:
+        """The dimensions that each metric is sent with, set by set."""
+        of_all = [self.dimensions] if self.sums_shards or not self.shard else []
+        further = {"Stream": self.stream, "Shard": self.shard}
+        return [*of_all, *({**self.dimensions, name: value} for name, value in further.items() if value)]
 
     def emit(self, values: Mapping[str, float | Distribution]) -> None:
         """Queue the values with the current time."""
@@ -126,7 +133,7 @@ class CloudWatchMetrics:
             lost = self._lost_values - self._lost_values_told
             untold = Datum("MetricsDropped", now, ((float(lost), 1),)) if lost else None
             told = () if untold is None else (untold,)
-            batch = first_request(chain(told, self._queue), copies=len(self._dimension_sets))[len(told) :]
+            batch = first_request(chain(told, self._queue), copies=len(self.dimension_sets))[len(told) :]
             for _ in batch:
                 self._queue.popleft()
             self._in_flight = len(batch) + len(told)
@@ -136,7 +143,7 @@ class CloudWatchMetrics:
         data = batch if untold is None else [untold, *batch]
         try:
             # The client compresses large requests.
-            documents = [datum.document(each) for datum in data for each in self._dimension_sets]
+            documents = [datum.document(each) for datum in data for each in self.dimension_sets]
             self.client.put_metric_data(Namespace=self.namespace, MetricData=documents)
         except Exception as exc:  # noqa: BLE001 - no error may end the thread
             refused = isinstance(exc, ParamValidationError) or (isinstance(exc, ClientError) and _is_wrong(exc))

@@ -46,6 +46,7 @@ class EmrJob:
         name: The name of its runs. Others of the application are left alone.
         wanted: The application, and what a run needs.
         settings_place: Where a run reads its settings.
+        shard: The shard of the job; empty if it works on all manifests.
         defined_at: When those settings were written, which counts as a deployment; None if it is unknown.
     """
 
@@ -55,6 +56,7 @@ class EmrJob:
     settings_place: str
     clock: Clock
     defined_at: Callable[[], datetime | None]
+    shard: str = ""
     page_runs: int = _PAGE_RUNS
 
     def list(self, since: datetime) -> Sequence[JobRun]:
@@ -98,7 +100,7 @@ class EmrJob:
     def _submitted(self) -> Mapping[str, object]:
         return {
             "entryPoint": self.wanted.entry_point,
-            "entryPointArguments": ["--CONFIG", self.settings_place],
+            "entryPointArguments": ["--CONFIG", self.settings_place, *(["--SHARD", self.shard] if self.shard else [])],
             "sparkSubmitParameters": spark_submit_parameters(self.wanted),
         }
 

@@ -7,7 +7,7 @@ import click
 
 from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode
-from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.invocation import Invocation, body, json_option, shard_option, stream_option
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.control.actions import ActionKind
@@ -26,12 +26,16 @@ _SHOWN_RUNS = 5
 @click.option("--close-breaker", is_flag=True, help="Ignore failures up to now, and do nothing else.")
 @json_option
 @stream_option
+@shard_option
 @body
-def control(invocation: Invocation, *, dry_run: bool, close_breaker: bool, as_json: bool) -> ExitCode:
+def control(
+    invocation: Invocation, *, dry_run: bool, close_breaker: bool, as_json: bool, shard: str | None
+) -> ExitCode:
     """Run one control-plane check now.
 
     Reads the runs, heartbeats, queues and backlog, decides, and starts, drains or stops the job. The control plane
-    does the same every minute. Of several streams, it checks the job that they share, or that of --stream.
+    does the same every minute. Of several streams, it checks the job that they share, or that of --stream; of several
+    jobs that share the manifests, that of --shard.
 
     Exit codes: 1 if an action failed; 3 if there is an alarm.
     """
@@ -39,11 +43,13 @@ def control(invocation: Invocation, *, dry_run: bool, close_breaker: bool, as_js
         raise click.UsageError("--dry-run and --close-breaker exclude each other")
     settings = invocation.deployment()
     settings.require_job()
+    settings = settings.require_shard() if shard is None else settings.of_shard(shard)
     components = ControlComponents(settings)
     if close_breaker:
         return _close_breaker(components, as_json=as_json)
     checked = components.plane.preview() if dry_run else components.plane.check()
-    components.metrics.flush(FLUSH_SECONDS)
+    for sink in filter(None, (components.metrics, components.sum_metrics)):
+        sink.flush(FLUSH_SECONDS)
     if as_json:
         print_json(_document(checked))
     else:
@@ -69,7 +75,7 @@ def _document(checked: Check) -> dict[str, Any]:
     return {
         **shallow(checked),
         "snapshot": {
-            **{name: value for name, value in shallow(snapshot).items() if name != "backlogs"},
+            **{name: value for name, value in shallow(snapshot).items() if name not in {"backlogs", "whole_backlog"}},
             "backlog": backlog and {"manifests": backlog.manifests, "oldest_seconds": backlog.oldest_seconds},
         },
     }

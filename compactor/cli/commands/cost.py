@@ -13,6 +13,7 @@ from compactor.cli.ui.cost_screen import Shown, show_estimate, show_needs
 from compactor.cli.ui.output import picked, print_json, shallow
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable
 from compactor.core.records import RecentCommit, parse_document
+from compactor.core.sharding import MAX_SHARDS
 from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Shape, estimate
 from compactor.cost.deployment import Deployment
 from compactor.cost.lines import Load
@@ -34,7 +35,7 @@ from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import learned_ratio
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import ReportReader
-from compactor.settings.sections import Builder, Convert, Output, Stream
+from compactor.settings.sections import Builder, Control, Convert, Output, Stream
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import engine_of
@@ -55,6 +56,11 @@ LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below 
 )
 @click.option("--worker-type", type=click.Choice(DPU_PER_WORKER), default=SHIPPED.worker_type, help="Glue worker type.")
 @click.option("--workers", type=click.IntRange(min=2), default=SHIPPED.workers, help="All workers; one is the driver.")
+@click.option(
+    "--shards",
+    type=click.IntRange(1, MAX_SHARDS),
+    help="Jobs that share the manifests and these workers; default: control.shards of the settings, else 1.",
+)
 @click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default=SHIPPED.glue_version, help="Glue version.")
 @click.option("--region", help=f"Take prices of this region; default: aws.region of the settings, else {FIRST_REGION}.")
 @click.option("--input-days", type=click.FloatRange(0), default=30, help="Days for which input is kept.")
@@ -111,7 +117,11 @@ def cost(
     past = together([*pasts.values()], hourly) if pasts else None
     load = past_load(past) if past else Load(files_per_hour, file_bytes)
     found = estimate(
-        load, job, shape_of(settings, engine, learned_ratio(all_recent)), _deployment(settings, options), prices
+        load,
+        job,
+        shape_of(settings, engine, learned_ratio(all_recent), options["shards"]),
+        _deployment(settings, options),
+        prices,
     )
     measured = past or measured_cost(all_recent, hourly)
     in_all = found.dollars_per_hour * past.elapsed_seconds / HOUR_SECONDS if past else None
@@ -210,10 +220,13 @@ def _bench_result(path: Path) -> BenchResult:
         raise CompactorError(str(exc)) from exc
 
 
-def shape_of(settings: Settings | None, engine: EngineName | None, ratio: float | None) -> Shape:
+def shape_of(
+    settings: Settings | None, engine: EngineName | None, ratio: float | None, shards: int | None = None
+) -> Shape:
     """How settings, or the defaults, divide the work on an engine, or theirs; the usual ratio where none is known."""
     convert, builder = (settings.convert, settings.builder) if settings else (Convert(), Builder())
     output, stream = (settings.output, settings.stream) if settings else (Output(), Stream())
+    control = settings.control if settings else Control()
     return Shape(
         # Not `App.engine_name`: the wheel that the job has need not be installed here.
         engine=engine or engine_of(convert),
@@ -222,6 +235,7 @@ def shape_of(settings: Settings | None, engine: EngineName | None, ratio: float 
         max_wait_seconds=builder.max_wait_seconds,
         trigger_interval_seconds=stream.trigger_interval_seconds,
         ratio=REFERENCE_RATIO if ratio is None else ratio,
+        shards=shards or control.shards,
     )
 
 

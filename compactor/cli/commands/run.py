@@ -27,19 +27,26 @@ from compactor.wiring.streams_app import StreamsApp
 @click.command("run")
 @destination_argument
 @click.option("--once", is_flag=True, help="Process what is waiting, then exit.")
+@click.option(
+    "--shard", metavar="K/N", help="Work as one of N jobs side by side, on the manifests of shard K; such as 2/4."
+)
 @stream_option
 @body
-def run(invocation: Invocation, *, once: bool) -> ExitCode:
+def run(invocation: Invocation, *, once: bool, shard: str | None) -> ExitCode:
     """Compact manifests as they arrive.
 
     SIGTERM or Ctrl-C stops the job after the manifests in flight; a second one stops it at once. The next run continues
     there.
+
+    With --shard, several jobs share the manifests; each takes over those of jobs that are gone.
 
     With several streams in the settings, the job works on all that share it; --stream NAME works on one alone.
 
     Exit codes: 3 if manifests became dead letters or files were quarantined.
     """
     settings = invocation.deployment()
+    if shard is not None:
+        settings = settings.of_shard(shard)
     new_app = StreamsApp if settings.streams else App
     if not sys.stderr.isatty() or invocation.log_format != "auto":
         return run_job(new_app(settings, on_result=log_result), once=once)

@@ -6,7 +6,7 @@ import click
 
 from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode, say
-from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.invocation import Invocation, body, json_option, shard_option, stream_option
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.records import RunHeartbeat
@@ -28,19 +28,20 @@ _POLL_SECONDS = 1.0
 )
 @json_option
 @stream_option
+@shard_option
 @body
-def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool) -> ExitCode:
+def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool, shard: str | None) -> ExitCode:
     """Stop running jobs after the manifests in flight.
 
     The request reaches every job that works on this state, on any machine, within a few seconds. The next run
-    continues where they stopped.
+    continues where they stopped. With --shard, it reaches only the job of that shard.
 
     Exit codes: 1 if a job still runs after --wait.
     """
     settings = invocation.deployment()
     if not settings.streams:
         settings.require_job()
-    jobs = [App(each).runs for each in settings.jobs]
+    jobs = [App(each).runs_of_shard for each in (settings if shard is None else settings.of_shard(shard)).jobs]
     asked_of = [(runs, runs.living()) for runs in jobs]
     for runs, living in asked_of:
         for heartbeat in living:

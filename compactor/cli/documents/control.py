@@ -13,7 +13,7 @@ class Backlog(Document):
     oldest_seconds: float = Field(description="Age of the oldest; 0 if there is none.")
 
 
-class Snapshot(Document, of=snapshot.Snapshot, without=["backlogs"]):
+class Snapshot(Document, of=snapshot.Snapshot, without=["backlogs", "whole_backlog"]):
     """What the control plane saw. Null means unknown, never zero."""
 
     backlog: Backlog | None = Field(description="Manifests that wait.")

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from compactor.cli.ui.misfits import by_column
 from compactor.core.formatting import by_name, count, duration, percent, rate, shown_seconds, size
 from compactor.core.safe_text import visible
+from compactor.core.sharding import shard_number
+from compactor.ops.status.shards import missing_shards
 from compactor.ops.status.values import Status
 
 LEAST_WIDTH = 80
@@ -38,12 +40,16 @@ def _jobs(found: Status) -> list[str]:
     if not found.runs:
         last = found.last_heartbeat_at
         return ["none" if last is None else f"none; the last heartbeat of one that died: {found.ago(last)} ago"]
-    return [
-        f"{run.run_id}, up for {found.ago(run.started_at)}"
+    missing = [f"shard {number}/{found.shards}: none" for number in missing_shards(found.runs, found.shards)]
+    runs = sorted(found.runs, key=lambda run: shard_number(run.shard) or 0)
+    shown = [
+        (f"shard {run.shard}: " if run.shard else "")
+        + f"{run.run_id}, up for {found.ago(run.started_at)}"
         + (f", release {visible(run.release)}" if run.release else "")
         + (f", asked to stop {found.ago(run.asked_to_stop_at)} ago" if run.asked_to_stop_at else "")
-        for run in found.runs
+        for run in runs
     ]
+    return [*shown, *missing]
 
 
 def _backlog(found: Status) -> list[str]:

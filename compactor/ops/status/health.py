@@ -17,6 +17,7 @@ from compactor.control.health import (
 from compactor.core.formatting import shown_seconds
 from compactor.core.suggestions import Suggestions
 from compactor.ops.status.flow import rejects
+from compactor.ops.status.shards import of_shards
 from compactor.ops.status.values import Facts
 
 STALE_PENDING = 5  # a part that waits for this many times `builder.max_wait_seconds` was missed by the sealer
@@ -29,6 +30,7 @@ class Rules:
     sla_seconds: float | None  # how long a manifest may wait; None without an SLA
     stall_seconds: float  # how long a run may commit nothing while work waits, and a manifest may be in progress
     max_wait_seconds: float  # how long an announced file may wait to be sealed
+    shards: int = 1  # how many jobs the settings ask for
     is_on_glue: bool  # whether the control plane starts the job, and not a person
     suggest: Suggestions = field(default_factory=Suggestions)  # how commands are suggested
 
@@ -57,6 +59,7 @@ def _of_runs(facts: Facts, rules: Rules) -> Iterator[Finding]:
         trace = rules.suggest.call("trace", backlog.oldest_begun)
         move = f"{trace}, and read the job's log" if backlog.oldest_begun else ""
         yield finding(Condition.NO_PROGRESS, reason, move)
+    yield from of_shards(runs, facts.shards, rules.suggest, is_on_glue=rules.is_on_glue)
     asked = [run.asked_to_stop_at for run in runs if run.asked_to_stop_at is not None]
     if len(asked) == len(runs):
         reason = f"asked to stop {facts.ago(min(asked))} ago; it stops after the manifests in flight"

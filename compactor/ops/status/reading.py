@@ -19,6 +19,7 @@ from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.failures import FailureReader
 from compactor.ops.status.flow import drain, latency, misfits, rates, rejects
 from compactor.ops.status.health import Rules, health
+from compactor.ops.status.shards import shards_among
 from compactor.ops.status.spent import NOT_ON_GLUE, spent
 from compactor.ops.status.values import Facts, SchemaSeen, Spent, Status
 from compactor.ops.status.waiting import read_waiting
@@ -75,6 +76,7 @@ class StatusReader:
             quarantined_files=failures.files(recent),
             recent=tuple(recent),
             columns=registry.used(registry.latest()),
+            shards=shards_among(living, self.rules.shards),
         )
         status = Status(
             **vars(facts),

@@ -121,6 +121,7 @@ class Facts:
     quarantined_files: FilesQuarantined
     recent: tuple[RecentCommit, ...]  # summaries of the latest commits, oldest first
     columns: ColumnsUsed = NO_COLUMNS  # of keys, in the latest schema version
+    shards: int = 1  # how many jobs share the manifests
 
     @property
     def last_commit_at(self) -> datetime | None:

@@ -72,6 +72,17 @@ def test_as_json() -> None:
     assert found["measured"] is None
 
 
+def test_jobs_side_by_side_add_requests_and_metrics() -> None:
+    """Each has its heartbeats, its look at those of the others, its micro-batches and its alarms."""
+    one, four = document(), document("--shards", "4")
+    assert (one["shape"]["shards"], four["shape"]["shards"]) == (1, 4)
+    quantities = [{line["item"]: line["quantity"] for line in each["lines"]} for each in (one, four)]
+    added = {item: quantity - quantities[0].get(item, 0) for item, quantity in quantities[1].items()}
+    assert added["GET, compactor"] == 3 * 720 + 4 * 4 * 720
+    assert added["PUT, compactor"] == 3 * 360 + 4 * 720
+    assert (added["alarms"], added["DPU-hours"]) == (16, 0)
+
+
 def test_as_text() -> None:
     """Without settings, the screen says what it costs, by what prices, and what is left out."""
     result = call()

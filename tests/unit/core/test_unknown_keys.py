@@ -163,6 +163,7 @@ OVERWRITES = {
     "job/publication.py": "the reason of a dead letter, and a copy of the recorded manifest",
     "job/retention/daily.py": "when it last ended: one time",
     "job/self_test.py": "a sample of its own",
+    "ledger/closed_dates.py": "what the log of closed dates adds up to: a cache",
     "ledger/heartbeat.py": "a run's own heartbeat, and a request to stop without content",
     "ledger/ledger.py": "an open marker without content, a summary and a verified commit of its own work",
     "ops/canary/checker.py": "a file of its own",

@@ -8,10 +8,12 @@ import pytest
 from compactor.adapters.local.processes import MachineProcesses
 from compactor.adapters.local.thread_workers import ThreadBinWorkers
 from compactor.adapters.memory.store import MemoryStore
+from compactor.core.sharding import Shard
 from compactor.cost import request_counts
 from compactor.cost.request_counts import Requests
 from compactor.engines.input_files import InspectTask, inspect_files
-from compactor.ledger.heartbeat import Heartbeat
+from compactor.job.shards import REFRESH_SECONDS, ShardShare
+from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ndjson.object_reading import RANGE_BYTES
 from tests.support import extras
 from tests.support.fakes import LIMITS, FaultyStore
@@ -100,6 +102,23 @@ def test_an_inspected_file(size: int) -> None:
     assert result.files[0].report.size_bytes == size
     assert result.files[0].readable_uri == file.uri
     assert counted(store) == request_counts.of_inspected_file(size)
+
+
+def test_jobs_side_by_side() -> None:
+    """Each of them lists and reads the heartbeats of all, once in a while."""
+    harness = Harness()
+    names = [f"{number}/3" for number in (1, 2, 3)]
+    for name in names:
+        Heartbeat(
+            harness.store, harness.layout, harness.clock, name[0], MachineProcesses().this(), shard=name
+        ).__enter__()
+    store = FaultyStore(harness.store)
+    runs = Runs(store, harness.layout, harness.clock, MachineProcesses())
+    ShardShare(shard=Shard(1, 3), run_id="1", runs=runs).has_joined()
+    calls = Counter(store.calls)
+    del calls["any"]
+    assert requests_of(calls) * (3600 / REFRESH_SECONDS) * 3 == request_counts.of_shards(3)
+    assert request_counts.of_shards(1) == Requests()
 
 
 def test_a_heartbeat() -> None:

@@ -16,7 +16,7 @@ from compactor.core.distributions import Distribution
 from compactor.core.errors import AccessError
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job.batch_metrics import batch_metrics
-from compactor.job.compaction import CompactionResult
+from compactor.job.compaction import CompactionResult, Ending
 from compactor.job.service import FLUSH_SECONDS
 from compactor.telemetry.metrics import CATALOGUE
 from tests.support.fakes import PlainEngine
@@ -47,6 +47,13 @@ def test_functions_can_measure() -> None:
         "sys.exit(bool({'pyarrow', 'pyspark', 'boto3'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_what_was_for_nothing_is_counted_apart() -> None:
+    """An attempt that another run forestalled is an attempt, and no commit."""
+    result = CompactionResult("m1", Ending.ALREADY_DONE, attempts=1, wasted=True)
+    values = batch_metrics([result], failed=0, stuck=0, retrying=0, seconds=1.0, target_file_bytes=TARGET)
+    assert (values["Attempts"], values["AttemptsWasted"], values["ManifestsCommitted"]) == (1, 1, 0)
 
 
 def test_figures_of_a_batch() -> None:

@@ -1,0 +1,149 @@
+"""Knows which manifests this run takes: all of them, or those of its shard and of shards whose runs are gone."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Protocol
+
+from compactor.core.errors import CompactorError
+from compactor.core.layout import id_from_name
+from compactor.core.sharding import Shard, taker
+from compactor.ledger.heartbeat import LIFE_SECONDS, Runs
+from compactor.ledger.shard_runs import runs_of_shards, works_alone
+from compactor.telemetry.logs import log_event
+
+REFRESH_SECONDS = 5.0
+"""The age from which heartbeats are read again before they are relied on."""
+
+JOIN_SECONDS = 2 * REFRESH_SECONDS
+"""A run begins nothing for so long after its first heartbeat, until all others have seen it and leave it its share."""
+
+
+class Share(Protocol):
+    """The manifests that this run takes."""
+
+    is_whole: bool  # whether it takes all manifests, and always will
+
+    def is_mine(self, uri: str) -> bool:
+        """Return whether this run takes the manifest in an object of the watched prefix. Any thread may ask."""
+
+    def has_joined(self) -> bool:
+        """Return whether other runs know of this one, so that it may begin."""
+
+    def has_changed(self) -> bool:
+        """Return whether other manifests are taken than when this was last asked. One thread asks."""
+
+    def is_living(self, run_id: str) -> bool:
+        """Return whether another run is alive, by its last heartbeat."""
+
+
+class WholeShare:
+    """All manifests: this run is the only one."""
+
+    is_whole = True
+
+    def is_mine(self, uri: str) -> bool:  # noqa: ARG002 - of the port
+        return True
+
+    def has_joined(self) -> bool:
+        return True
+
+    def has_changed(self) -> bool:
+        return False
+
+    def is_living(self, run_id: str) -> bool:  # noqa: ARG002 - of the port
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """The shards that take manifests, and whether this run takes those of its own."""
+
+    numbers: frozenset[int] = frozenset()
+    is_taking: bool = False
+
+    def takes(self, name: str, number: int) -> bool:
+        return self.is_taking and taker(name, self.numbers) == number
+
+
+@dataclass(slots=True, kw_only=True)
+class ShardShare:
+    """The manifests of one shard, and of shards whose runs are gone.
+
+    A shard counts as gone once its run has ended or was asked to, or has had no heartbeat for `LIFE_SECONDS` by the
+    store's clock. One that this run has not seen yet is waited for as long. The runs need not agree: a manifest that
+    two of them take has the effect of one.
+
+    Attributes:
+        shard: That of this run.
+        run_id: This run.
+        runs: The heartbeats of all.
+        monotonic: A clock that never jumps.
+    """
+
+    shard: Shard
+    run_id: str
+    runs: Runs
+    monotonic: Callable[[], float] = time.monotonic
+    is_whole: bool = field(default=False, init=False)
+    _view: _View = field(default_factory=_View, init=False)
+    _told: _View = field(default_factory=_View, init=False)
+    _read_at: float | None = field(default=None, init=False)
+    _began_at: float | None = field(default=None, init=False)
+    _member_since: float | None = field(default=None, init=False)
+    _seen: set[int] = field(default_factory=set, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
+
+    def is_mine(self, uri: str) -> bool:
+        """Return whether this run takes a manifest.
+
+        Raises:
+            CompactorError: The heartbeats were never read, and cannot be now.
+        """
+        return self._current().takes(id_from_name(uri), self.shard.number)
+
+    def has_joined(self) -> bool:
+        """Return whether this run takes manifests; see `is_mine`."""
+        return self._current().is_taking
+
+    def has_changed(self) -> bool:
+        """Return whether other manifests are taken now; see `is_mine`."""
+        view = self._current()
+        has_changed, self._told = view != self._told, view
+        return has_changed
+
+    def is_living(self, run_id: str) -> bool:
+        """Return whether another run is alive."""
+        return bool(self.runs.living_among([run_id]))
+
+    def _current(self) -> _View:
+        with self._lock:
+            now = self.monotonic()
+            if self._read_at is None or now - self._read_at >= REFRESH_SECONDS:
+                self._read(now)
+            return self._view
+
+    def _read(self, now: float) -> None:
+        """Read the heartbeats. If that fails, what was known before holds on: the store has the last word anyway."""
+        try:
+            living = self.runs.living()
+        except CompactorError as exc:
+            if self._read_at is None:
+                raise
+            self._read_at = now
+            log_event("shards.unread", shard=self.shard.number, of=self.shard.of, error=exc)
+            return
+        self._read_at = now
+        self._began_at = now if self._began_at is None else self._began_at
+        members = runs_of_shards(living)
+        self._seen.update(members)
+        is_member = members.get(self.shard.number) == self.run_id
+        self._member_since = (self._member_since or now) if is_member else None
+        awaited = {*range(1, self.shard.of + 1)} - self._seen if now - self._began_at < LIFE_SECONDS else set()
+        has_joined = self._member_since is not None and now - self._member_since >= JOIN_SECONDS
+        view = _View(frozenset(members.keys() | awaited), has_joined and not works_alone(living))
+        if view != self._view:
+            number, of = self.shard.number, self.shard.of
+            log_event("shards.changed", shard=number, of=of, shards=sorted(view.numbers), taking=view.is_taking)
+        self._view = view
