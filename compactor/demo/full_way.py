@@ -98,7 +98,7 @@ class FullWay:
         return seconds
 
     def _drained(self, job: ProcessJob) -> int:
-        """Ask the run to end until it does, since one that has just begun has no heartbeat yet; returns its exit code."""
+        """Ask the run to end until it does: one that has just begun has no heartbeat yet. Returns its exit code."""
         deadline = time.monotonic() + END_SECONDS
         while job.is_running and time.monotonic() < deadline:
             for heartbeat in self.app.runs.living():

@@ -131,7 +131,8 @@ class Intake:
             and data == manifest.to_json()
             and uri == self.state.layout.manifest(record.manifest_id)
         ):
-            return self._remove_revoked(uri, record)
+            self._remove_revoked(uri, record)
+            return None
         return self._refuse_taken_id(uri, manifest, fingerprint, record)
 
     def _remove_revoked(self, uri: str, record: Accepted) -> None:
