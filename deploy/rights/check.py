@@ -33,7 +33,7 @@ def check_statements(settings: Settings, *, key: str, input_key: str) -> Iterato
     yield _statement("FollowFile", ("s3:GetObject",), *followed)
     yield _statement("ReadClaims", ("dynamodb:BatchGetItem",), _CLAIMS)
     yield _statement("RemoveRow", ("s3:DeleteObject", "s3:GetObject"), rows)
-    records = (f"{_STATE}/{name}/{date}/*" for name in ("archive", "ledger"))
+    records = (f"{_STATE}/{name}/{date}/*" for name in ("archive", "ledger", "unsummarised"))
     yield _statement(
         "RemoveRecords", ("s3:DeleteObject",), *records, f"{_STATE}/rejects/date={date}/*", f"{_STATE}/accepted/*"
     )

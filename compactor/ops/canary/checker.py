@@ -123,7 +123,8 @@ class CanaryChecker:
         store.delete([file.final for file in (*commit.outputs, *commit.rejects)])
         store.delete([*(report.uri for report in commit.files), layout.archived_manifest(key)])
         # The record of its pending part stays, so that S3 may announce the file again.
-        store.delete([*(info.uri for info in store.list(layout.ledger_records(key))), layout.accepted(key.id)])
+        records = [info.uri for info in store.list(layout.ledger_records(key))]
+        store.delete([*records, layout.unsummarised(key), layout.accepted(key.id)])
         return True
 
     def _commit(self, key: ManifestKey) -> Commit | None:

@@ -51,7 +51,7 @@ Item = tuple[str, str, float, float]
 FIRST: list[Item] = [
     ("Glue", "DPU-hours", 20, 6.16),
     ("S3", "GET, compactor", 100 * 11 + 1_000_000 + 720, 0.400728),
-    ("S3", "PUT, compactor", 100 * 12 + 360, 0.0078),
+    ("S3", "PUT, compactor", 100 * 13 + 360, 0.0083),
 ]
 OF_ENGINE: dict[EngineName, list[Item]] = {
     "spark": [

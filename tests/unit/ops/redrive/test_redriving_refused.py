@@ -139,10 +139,10 @@ def test_a_file_that_another_manifest_holds(harness: Harness, dry_run: bool) -> 
 
 
 def test_revoked_id(harness: Harness) -> None:
-    """A manifest whose id was revoked is never redriven: its files were planned again."""
+    """A manifest of another origin whose id was revoked is never redriven: its files were planned again."""
     file = harness.file("a", GOOD)
     harness.ledger.accept(Accepted(manifest_id="m1", kind="revoked", date=DAY, accepted_at=harness.clock.now()))
-    harness.put_manifest("m1.json", harness.manifest("m1", [file]).to_json())
+    harness.put_manifest("m1.json", harness.manifest("m1", [file]).to_json() + b"\n")
     harness.run_once()
     report = redrive(harness, "manifests")
     assert report.redriven == []

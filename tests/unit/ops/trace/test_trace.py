@@ -386,4 +386,4 @@ def test_another_version(harness: Harness) -> None:
     harness.file("m1-0.ndjson", FLAWED)
     found = trace(harness, "/w/raw/m1-0.ndjson")
     assert found.state is TraceState.DONE
-    assert found.message == "manifest m1 has compacted version 1; now it is version 10"
+    assert found.message == "manifest m1 has compacted version 1; now it is version 11"
