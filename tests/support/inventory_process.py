@@ -15,6 +15,7 @@ from array import array
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -76,7 +77,7 @@ def make_inventory(folder: Path, objects: int, data_files: int) -> str:
     batches, of_each = _batches(objects), -(-objects // _BATCH // data_files) or 1
     for number in range(data_files):
         path = folder / "all" / "data" / f"{number}.parquet"
-        tables = [table for table, _ in zip(batches, range(of_each), strict=False)]
+        tables = [*islice(batches, of_each)]
         if not tables:
             break
         pq.write_table(pa.concat_tables(tables), path, row_group_size=_BATCH)
