@@ -20,6 +20,13 @@ from compactor.ledger.state import State
 from compactor.ledger.work_time import arrival_seconds
 from compactor.telemetry.logs import log_event
 
+LEFT_SECONDS = 900.0
+"""The age up to which the attempt of a living run is left to it.
+
+A run may have lost track of an older one, as when the record of an attempt was written and the answer was lost, and its
+manifest went to another shard before it was tried again. One more attempt is then at worst for nothing.
+"""
+
 
 class Ending(StrEnum):
     """The effect of a call on a manifest."""
@@ -117,8 +124,9 @@ class ManifestCompactor:
         last = found.attempts.unfolded[-1] if found.outcome is None and found.attempts.unfolded else None
         if self.share.is_whole or last is None or last.failure is not None:
             return False
-        run_id = last.attempt.run_id
-        return run_id != self.state.ledger.run_id and self.share.is_living(run_id)
+        run_id, age = last.attempt.run_id, self.state.clock.now() - last.attempt.started_at
+        is_left = run_id != self.state.ledger.run_id and age.total_seconds() < LEFT_SECONDS
+        return is_left and self.share.is_living(run_id)
 
     def _decided(self, delivery: Delivery, found: LedgerState, *, alone: bool) -> _Decision:
         """Return the recorded outcome; without one, the result of a refusal or of one more attempt."""

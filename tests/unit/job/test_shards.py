@@ -17,6 +17,7 @@ from compactor.core.layout import Layout, base_name
 from compactor.core.ports import ObjectStore, ProcessName
 from compactor.core.records import RunHeartbeat
 from compactor.core.sharding import Shard, taker
+from compactor.job.compaction import LEFT_SECONDS, Ending
 from compactor.job.service import Service
 from compactor.job.shards import JOIN_SECONDS, REFRESH_SECONDS, ShardShare
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, LIFE_SECONDS, Runs
@@ -345,6 +346,22 @@ def test_what_a_living_run_works_on_is_left_to_it() -> None:
     assert (batch.elsewhere, batch.results, batch.failures, batch.postponed) == ({uri: "a"}, [], {}, {})
     share.alive.clear()
     app.batch_runner(harness.engine()).run([uri])
+    harness.check_exact()
+
+
+def test_an_attempt_that_a_living_run_lost_track_of_is_not_left_to_it_for_ever() -> None:
+    """Its record was written and the answer was lost; then the manifest went to another shard."""
+    harness = Harness()
+    uri = harness.deliver("a", GOOD)
+    first = harness.app(on_crash_point=dying_at(CrashPoint.ATTEMPTED))
+    with pytest.raises(DiedError):
+        first.batch_runner(harness.engine()).run([uri])
+    app = harness.app()
+    vars(app)["share"] = SomeShare({"a"}, alive={first.run_id})
+    harness.clock.advance(LEFT_SECONDS - 1)
+    assert app.batch_runner(harness.engine()).run([uri]).elsewhere == {uri: "a"}
+    harness.clock.advance(1)
+    assert [each.ending for each in app.batch_runner(harness.engine()).run([uri]).results] == [Ending.COMMITTED]
     harness.check_exact()
 
 
