@@ -46,6 +46,9 @@ class Trial:
 
 def main(words: Sequence[str]) -> int:
     chosen = [guard for guard in GUARDS if not words or any(word in guard.name + guard.module for word in words)]
+    if not chosen:
+        say(f"no guard has {' or '.join(words)} in its name or module")
+        return 1
     with tempfile.TemporaryDirectory(prefix="compactor-guards-") as folder:
         copy = Path(folder)
         for name in COPIED:

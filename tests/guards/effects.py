@@ -56,7 +56,7 @@ VERIFICATION = (
         "job/staging.py",
         "outputs, rejects = verify_staged(self.state.store, manifest, staged, self.rules.metadata_columns)",
         "from compactor.engines.staged_files import parquet_facts as facts\n"
-        "        outputs = [VerifiedFile(uri, facts(self.state.store, uri)) for uri in staged.outputs]\n"
+        "        outputs = [VerifiedFile(each.uri, facts(self.state.store, each.uri)) for each in staged.outputs]\n"
         "        rejects = [VerifiedFile(uri, facts(self.state.store, uri)) for uri in staged.rejects]",
         (_COMPACTION + "::test_staging_that_does_not_add_up",),
     ),
