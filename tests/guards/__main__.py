@@ -17,7 +17,19 @@ from pathlib import Path
 from tests.guards import GUARDS, Guard
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("compactor", "deploy", "lambdas", "locks", "tests", "tools", "config", "pyproject.toml")
+COPIED = (
+    "compactor",
+    "config",
+    "deploy",
+    "docs",
+    "examples",
+    "lambdas",
+    "locks",
+    "tests",
+    "tools",
+    "pyproject.toml",
+    "README.md",
+)
 PASSED, FAILED = 0, 1  # exit codes of pytest
 NOT_ENDED = -1
 PATIENCE_SECONDS = 900.0
