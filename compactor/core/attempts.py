@@ -218,9 +218,11 @@ def last_error(attempts: Attempts) -> str:
 
 
 def telling_error(attempts: Attempts) -> tuple[str, bool]:
-    """Return the last error that says more than that a driver died, or else the last, and whether it was a refusal.
+    """Return the last error that may be the manifest's own, or else the last, and whether it was a refusal.
 
-    A death tells of everything that was in flight, so it must not hide what the manifest itself failed for.
+    A death tells of everything that was in flight, and passing trouble of the environment: neither must hide what the
+    manifest itself failed for. Another driver may record either after the attempt that decided.
     """
     told = [state.failure for state in attempts.unfolded if state.failure is not None and not state.failure.died]
+    told = [failure for failure in told if failure.undecided or not failure.passing] or told
     return (told[-1].error, told[-1].refused) if told else (last_error(attempts), False)

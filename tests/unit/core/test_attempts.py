@@ -212,9 +212,11 @@ def test_last_error(states: tuple[AttemptState, ...], text: str) -> None:
         (("refused", "silent"), "e1", True),
         (("refused", "failed"), "e2", False),
         (("died", "blamed"), "e2", False),
+        (("refused", "refused", "passing"), "e2", True),
+        (("passing", "passing"), "e2", False),
         (("died", "silent"), "run run-1 ended without a record of its failure in attempt 2", False),
     ],
 )
-def test_the_telling_error_is_not_a_death(ends: tuple[str, ...], error: str, refused: bool) -> None:
-    """What a manifest itself failed for is its reason, though a driver died in it later."""
+def test_the_telling_error_is_the_manifests_own(ends: tuple[str, ...], error: str, refused: bool) -> None:
+    """What a manifest itself failed for is its reason, though a driver died or met passing trouble in it later."""
     assert telling_error(attempts(*ends)) == (error, refused)
