@@ -6,7 +6,6 @@ Each line on stdin requests one JSON object on stdout.
 """
 
 import json
-import resource
 import sys
 import threading
 import time
@@ -16,6 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
+import psutil
+
+from bench.measure import peak_bytes
 from bench.scale_ledger import FIRST_DAY, write_decided
 from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.manifest_key import ManifestKey
@@ -135,7 +137,7 @@ def measure(root: Path, engine: str, *, open_manifests: int) -> dict[str, float]
     # It takes milliseconds, so one pause of the machine would double it.
     found["status"] = median(_seconds(lambda: _status(settings)) for _ in range(_STATUS_REPEATS))
     found["recovery"] = _recovery(settings, engine, root, open_manifests)
-    return {**found, "driver": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0}
+    return {**found, "driver": float(peak_bytes(psutil.Process()))}
 
 
 def _status(settings: Settings) -> None:

@@ -77,7 +77,7 @@ FOLDERS = (
         "ops/rebuild/replacing.py",
         "            self.claimer.release_claims([key for key in old_keys if key not in new_keys])\n",
         "",
-        (_FOLDER + "::test_ten_calls",),
+        (_REPLACING + "::test_the_claim_of_the_earlier_version_is_given_up",),
     ),
     Guard(
         "other files of a rebuilt manifest are there as they were",

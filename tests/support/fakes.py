@@ -92,8 +92,9 @@ class PlainEngine:
 
     def _plain(self, file: InspectedFile, uri: str) -> bytes:
         """The lines to read: of the file itself, or of its repaired copy, which is not compressed."""
-        stored = self._store.read(uri)
-        return b"".join(decode(file.report.codec, [stored])) if uri == file.report.uri else stored
+        if uri != file.report.uri:
+            return self._store.read(uri)
+        return b"".join(decode(file.report.codec, [self._store.read(uri, etag=file.report.etag or None)]))
 
     def _table(
         self, request: StageRequest, schema: SchemaVersion, rows: Sequence[tuple[str, Mapping[str, str | None]]]

@@ -13,6 +13,7 @@ from compactor.schema.schema import (
     RESERVED_NAMES,
     DeclaredColumn,
     Names,
+    RetiredColumn,
     SchemaVersion,
     column_name,
     contradictions,
@@ -135,6 +136,14 @@ def test_nothing_new_is_no_version() -> None:
     assert extended(EMPTY_SCHEMA, []) is EMPTY_SCHEMA
     schema = extended(EMPTY_SCHEMA, ["a"])
     assert extended(schema, ["a"]) is schema
+
+
+def test_a_retired_key_gets_no_column_again() -> None:
+    """Whoever offers it; another key takes the place."""
+    retired = RetiredColumn(key="junk", name="junk", retired_in=2)
+    schema = EMPTY_SCHEMA.model_copy(update={"version": 2, "retired": (retired,)})
+    found = extend(schema, {"junk": "u", "new": "u"}, names="safe", max_columns=9, manifest_id="m", now=NOW)
+    assert [column.key for column in found.columns] == ["new"]
 
 
 def test_parquet_columns() -> None:

@@ -10,6 +10,7 @@ import pytest
 from compactor.adapters.local.seen_files import LocalSeenFiles
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.ports import ObjectStore
+from compactor.manifests.claiming import claim_key
 from compactor.manifests.file_fates import Replacement
 from compactor.ops.rebuild.replacing import Replaced
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
@@ -91,6 +92,16 @@ def test_the_earlier_version_can_come_back(harness: Harness) -> None:
     assert [each.file.uri for each in found] == [kept.uri]
     replace(harness, found)
     check(harness)
+
+
+def test_the_claim_of_the_earlier_version_is_given_up(harness: Harness) -> None:
+    """On S3 the same bytes have the same version again."""
+    key = claim_key(harness.named(f"/w/raw/{DAY}-0.ndjson"))
+    claimer = harness.app().claimer
+    assert claimer.states([key])[key][0] == "taken"
+    harness.file(f"{DAY}-0.ndjson", OTHER)
+    replace(harness, replacements(harness))
+    assert claimer.states([key])[key][0] == "free"
 
 
 def test_a_touched_neighbour_is_no_hindrance(harness: Harness) -> None:
