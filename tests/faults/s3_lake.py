@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.aws.s3 import S3Store
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.core.errors import CompactorError, OperatorError
+from compactor.core.errors import CompactorError, OperatorError, StuckError
 from compactor.core.layout import KEEP_MARKER, base_name
 from compactor.core.manifest import Manifest, ManifestFile
 from compactor.ops.verify.report import VerifyReport
@@ -153,7 +153,8 @@ class S3Lake:
                 if restarts == RESTARTS:
                     raise
                 continue
-            assert not report.stuck, report.stuck
+            if report.stuck:
+                raise StuckError("; ".join(report.stuck.values()))
             if not report.failures:
                 return restarts
         raise CompactorError(f"{self.root}: not done after {RESTARTS} restarts")

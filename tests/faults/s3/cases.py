@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compactor.core.errors import AccessError
+from compactor.core.errors import AccessError, StuckError
 from tests.faults.fault_rules import FaultKind, Operation
 from tests.faults.s3_findings import Findings
 from tests.faults.s3_lake import S3Lake
@@ -40,7 +40,7 @@ def what_stopped(work: Callable[[], object]) -> str | None:
     """The message of the error that an operator gets to see; None if the fault came too late to matter."""
     try:
         work()
-    except AccessError as exc:
+    except (AccessError, StuckError) as exc:
         return str(exc)
     return None
 
