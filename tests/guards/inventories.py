@@ -45,21 +45,21 @@ INVENTORIES = (
     ),
     Guard(
         "a file in a manifest without claims is not planned again",
-        "manifests/inventory/planner.py",
-        "        return [file for file in free if canonical(file.uri) not in named]\n",
-        "        return free\n",
+        "manifests/spilled/steps.py",
+        "        return [file for file in files if canonical(file.uri) not in covered]\n",
+        "        return list(files)\n",
         _PLANNING,
     ),
     Guard(
         "files that manifests got while others were held back are not planned again",
-        "manifests/inventory/planner.py",
-        "[file for file in group.files if canonical(file.uri) not in named]",
-        "list(group.files)",
+        "manifests/spilled/steps.py",
+        "        return with_files(group, self.uncovered(group.files, self.named.found(group.files)))\n",
+        "        return group\n",
         _PLANNING,
     ),
     Guard(
         "manifests that arrive while a back-fill runs are looked for",
-        "manifests/inventory/named_before.py",
+        "manifests/spilled/named_before.py",
         "if age is not None and age.total_seconds() <= FRESH_SECONDS else None",
         "if age is not None else None",
         _PLANNING,
@@ -67,8 +67,8 @@ INVENTORIES = (
     Guard(
         "what a dead planner has claimed is planned later",
         "manifests/inventory/planner.py",
-        "        if held:\n",
-        "        if False:\n",
+        "on_held=self._keep_for_later,",
+        "",
         _PLANNING,
     ),
     Guard(
@@ -95,8 +95,8 @@ INVENTORIES = (
     Guard(
         "of several versions at one name the last written counts",
         "adapters/local/spilled_files.py",
-        "ORDER BY modified_ms DESC, rowid",
-        "ORDER BY modified_ms, rowid",
+        "ORDER BY modified_us DESC, rowid",
+        "ORDER BY modified_us, rowid",
         _SPILL,
     ),
 )
