@@ -46,7 +46,7 @@ class Steps:
     _tally: DatingTally = field(default_factory=DatingTally, init=False)
 
     def unclaimed(self, page: Sequence[SpilledFile]) -> list[ManifestFile]:
-        """The files of a page that nobody has claimed; counts the others."""
+        """The files of a page that are not claimed; counts the others."""
         files = {claim_key(file): file for file in map(self.file, page)}
         claimed = self.planner.claimer.states(list(files))
         held = self.totals.count_others(claimed)
