@@ -5,6 +5,7 @@ from tests.guards.guard import Guard
 _READING = ("tests/unit/manifests/inventory/test_reading.py",)
 _PLANNING = ("tests/unit/manifests/inventory/test_planning_from_inventory.py",)
 _PACING = ("tests/unit/manifests/inventory/test_pacing.py",)
+_LISTING = ("tests/unit/manifests/test_listing_planning.py",)
 _SPILL = ("tests/unit/adapters/test_spilled_files.py",)
 
 INVENTORIES = (
@@ -98,5 +99,33 @@ INVENTORIES = (
         "ORDER BY modified_us DESC, rowid",
         "ORDER BY modified_us, rowid",
         _SPILL,
+    ),
+    Guard(
+        "the rest of a batch goes on with the next one",
+        "manifests/partitioning.py",
+        "        groups = grouped([*self._rest, *files], self.target_bytes, self.rules)\n",
+        "        groups = grouped(files, self.target_bytes, self.rules)\n",
+        _LISTING,
+    ),
+    Guard(
+        "files that a plan found in manifests are in none of its own",
+        "manifests/listing_planning.py",
+        "                _drop_others(spill, page, left)\n",
+        "                pass\n",
+        _LISTING,
+    ),
+    Guard(
+        "a free claim does not outdo a manifest with rows",
+        "manifests/spilled/steps.py",
+        "if uri not in found.with_rows]",
+        "if uri]",
+        _LISTING,
+    ),
+    Guard(
+        "a file that a redrive gave up is planned",
+        "manifests/spilled/steps.py",
+        "        covered = found.covered - {",
+        "        covered = found.covered or {",
+        ("tests/unit/ops/redrive/test_redriving.py::test_revoked_in_part",),
     ),
 )

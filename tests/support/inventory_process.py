@@ -56,7 +56,9 @@ class InventedStore(LocalStore):
         if not prefix.startswith("s3://"):
             return super().list(prefix, start_after=start_after, **options)
         days = ((number, _START + timedelta(days=number % DAYS)) for number in range(self._invented))
-        return (ObjectInfo(f"s3://{BUCKET}/{_key(number, day)}", FILE_BYTES, _etag(number), day) for number, day in days)
+        return (
+            ObjectInfo(f"s3://{BUCKET}/{_key(number, day)}", FILE_BYTES, _etag(number), day) for number, day in days
+        )
 
     def stat(self, uri: str) -> ObjectInfo | None:
         if uri.startswith("s3://"):

@@ -60,6 +60,27 @@ def _of(files: list[SpilledFile], date: str) -> list[SpilledFile]:
     return [each for each in files if each.date == date]
 
 
+@settings(max_examples=20)
+@given(files=FILES, page=st.integers(1, 4), drops=st.lists(st.booleans(), min_size=12, max_size=12))
+def test_what_is_dropped_is_in_no_later_page(files: list[SpilledFile], page: int, drops: list[bool]) -> None:
+    """Files can be dropped while their page is the last one that was read; the others stay, in order."""
+    spill = SqliteSpill()
+    spill.add(files)
+    spill.sort()
+    whole = [each for date, _, _ in spill.dates() for some in spill.pages(date, page) for each in some]
+    dropped = {each.uri for each, drop in zip(whole, drops, strict=False) if drop}
+    for date, _, _ in spill.dates():
+        for some in spill.pages(date, page):
+            spill.drop(each.uri for each in some if each.uri in dropped)
+    left = [each for date, _, _ in spill.dates() for some in spill.pages(date, page) for each in some]
+    assert left == [each for each in whole if each.uri not in dropped]
+    assert sum(files for _, files, _ in spill.dates()) == len(left)
+    assert sum(size for _, _, size in spill.dates()) == sum(each.size_bytes for each in left)
+    assert not any(uri in spill for uri in dropped)
+    spill.drop(["s3://b/none of them"])
+    spill.close()
+
+
 def test_namings() -> None:
     """What was noted of a file comes back, however often, and also after the next sorting."""
     spill = SqliteSpill()
