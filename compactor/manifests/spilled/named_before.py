@@ -18,7 +18,7 @@ FRESH_SECONDS = 300.0
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _AT_ONCE = 10_000
-_MANIFESTS_AT_ONCE = 4
+_MANIFESTS_AT_ONCE = 8
 """Fewer than elsewhere: each may name 20,000 files, which take 20 MB."""
 
 
