@@ -35,7 +35,7 @@ def test_five_million_objects(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.large
 @pytest.mark.timeout(7200)
 def test_a_long_listing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ten times as many objects, whose days come in any order, take as much memory; a killed process leaves the rest."""
+    """Ten times as many objects, of days in any order, take as much memory; a killed process leaves the rest."""
     found = [planned_in(tmp_path / "few", str(FEW))]
     planned_in(tmp_path / "many", str(MANY), die_after=MANY // 500)
     before = len(planned_numbers(tmp_path / "many"))
