@@ -15,7 +15,7 @@ from compactor.cost.planning_cost import PlanningCost
 from compactor.manifests.inventory.document import Inventory
 from compactor.manifests.inventory.planner import InventoryScope
 from compactor.manifests.inventory.reading import InventoryReader
-from compactor.manifests.inventory.totals import PlanTotals
+from compactor.manifests.spilled.totals import PlanTotals
 from compactor.wiring.app import App
 from compactor.wiring.inventory import Rate, cost_of_planning, inventory_planner, prefixes_to_plan
 

@@ -23,11 +23,6 @@ class FileDate:
     rule: str
     ignored: str = ""
 
-    @property
-    def in_name(self) -> bool:
-        """Whether it is written in the file's name or key."""
-        return self.rule != ARRIVAL
-
 
 @dataclass(frozen=True, slots=True)
 class DateWindow:

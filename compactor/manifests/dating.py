@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.manifest import ManifestFile
 from compactor.core.named_dates import RULES
 
 
@@ -54,11 +54,3 @@ class DatingTally:
             for rule, words in RULES.items()
             if (days := self._days.get(rule))
         ]
-
-
-def dated_files(manifests: Iterable[Manifest]) -> list[DatedFiles]:
-    """The files of some manifests by rule, in the order in which the rules are tried."""
-    tally = DatingTally()
-    for manifest in manifests:
-        tally.add(manifest.date, manifest.files)
-    return tally.rules()

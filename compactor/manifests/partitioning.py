@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.layout import canonical
@@ -49,6 +49,36 @@ def grouped(files: Iterable[ManifestFile], target_bytes: float, rules: ManifestR
         groups += [Group(each, is_full=True) for each in full]
         groups += [Group(rest, is_full=False)] if rest else []
     return groups
+
+
+@dataclass(slots=True)
+class Packing:
+    """Cuts the files of one date into manifests as they come: those that it cuts from all at once, if no file is twice.
+
+    Attributes:
+        target_bytes: As for `grouped`.
+        rules: As for `grouped`.
+    """
+
+    target_bytes: float
+    rules: ManifestRules
+    _rest: list[ManifestFile] = field(default_factory=list, init=False)
+
+    def add(self, files: Sequence[ManifestFile]) -> list[Group]:
+        """The groups that further files fill. What does not fill one waits for more of them."""
+        groups = grouped([*self._rest, *files], self.target_bytes, self.rules)
+        self._rest = [file for group in groups if not group.is_full for file in group.files]
+        return [group for group in groups if group.is_full]
+
+    def end(self) -> list[Group]:
+        """The groups of what waits."""
+        groups, self._rest = grouped(self._rest, self.target_bytes, self.rules), []
+        return groups
+
+    @property
+    def has_rest(self) -> bool:
+        """Whether files wait."""
+        return bool(self._rest)
 
 
 def largest_first(groups: Iterable[tuple[str, Group]]) -> list[tuple[str, Group]]:

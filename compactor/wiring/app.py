@@ -36,7 +36,7 @@ from compactor.job.table_columns import TableUpdater
 from compactor.job.work_queue import WorkQueue
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.sizing_history import SizingHistory, summarised
-from compactor.manifests.planning import Planner
+from compactor.manifests.listing_planning import ListingPlanner
 from compactor.ndjson.formats import Formats
 from compactor.settings.sections import retry_rules
 from compactor.settings.settings import Settings
@@ -88,8 +88,11 @@ class App(EngineComponents):
         )
 
     @cached_property
-    def planner(self) -> Planner:
-        return Planner(
+    def planner(self) -> ListingPlanner:
+        from compactor.adapters.local.spilled_files import SqliteSpill  # noqa: PLC0415 - only planning needs it
+
+        return ListingPlanner(
+            new_spill=SqliteSpill,
             state=self.state,
             claimer=self.claimer,
             allowed_prefixes=self.settings.input.allowed_prefixes,

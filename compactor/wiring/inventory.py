@@ -10,11 +10,11 @@ from compactor.core.layout import canonical, folder, is_within
 from compactor.cost.planning_cost import PlanningCost, planning_cost
 from compactor.cost.price_list import prices_of
 from compactor.manifests.inventory.document import Inventory
-from compactor.manifests.inventory.named_before import NamedBefore
 from compactor.manifests.inventory.pacing import Pace, PaceRules
 from compactor.manifests.inventory.planner import InventoryPlanner
 from compactor.manifests.inventory.release import Gate, OpenGate, PacedGate
-from compactor.manifests.inventory.totals import PlanTotals
+from compactor.manifests.spilled.named_before import NamedBefore
+from compactor.manifests.spilled.totals import PlanTotals
 from compactor.settings.types import JOURNAL_CLAIMS
 from compactor.wiring.app import App
 

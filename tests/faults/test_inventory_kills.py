@@ -1,4 +1,4 @@
-"""A back-fill from an inventory whose processes are killed at one crash point after the other: no object twice."""
+"""A back-fill whose processes are killed at one crash point after the other: no object twice."""
 
 from pathlib import Path
 
@@ -11,14 +11,15 @@ OBJECTS = 40
 
 
 @pytest.mark.faults
-def test_kills_and_resumptions(tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", ["inventory", "listing"])
+def test_kills_and_resumptions(tmp_path: Path, source: str) -> None:
     """Processes that are killed right after a claim, or a manifest, leave the rest to the next, which ends it."""
-    manifest = make_inventory(tmp_path, OBJECTS, 1)
+    place = make_inventory(tmp_path, OBJECTS, 1) if source == "inventory" else str(OBJECTS)
     for die_after in (1, 2, 3, 4, 9, 16, 17):
-        planned_in(tmp_path / "w", manifest, die_after=die_after)
+        planned_in(tmp_path / "w", place, die_after=die_after)
         numbers = list(planned_numbers(tmp_path / "w"))
         assert len(set(numbers)) == len(numbers)
-    last = planned_in(tmp_path / "w", manifest)
+    last = planned_in(tmp_path / "w", place)
     assert last["held"] == 0
     assert list(planned_numbers(tmp_path / "w")) == list(range(OBJECTS))
-    assert planned_in(tmp_path / "w", manifest)["planned_before"] == OBJECTS
+    assert planned_in(tmp_path / "w", place)["planned_before"] == OBJECTS

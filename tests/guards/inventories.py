@@ -5,6 +5,7 @@ from tests.guards.guard import Guard
 _READING = ("tests/unit/manifests/inventory/test_reading.py",)
 _PLANNING = ("tests/unit/manifests/inventory/test_planning_from_inventory.py",)
 _PACING = ("tests/unit/manifests/inventory/test_pacing.py",)
+_LISTING = ("tests/unit/manifests/test_listing_planning.py",)
 _SPILL = ("tests/unit/adapters/test_spilled_files.py",)
 
 INVENTORIES = (
@@ -45,21 +46,21 @@ INVENTORIES = (
     ),
     Guard(
         "a file in a manifest without claims is not planned again",
-        "manifests/inventory/planner.py",
-        "        return [file for file in free if canonical(file.uri) not in named]\n",
-        "        return free\n",
+        "manifests/spilled/steps.py",
+        "        return [file for file in files if canonical(file.uri) not in covered]\n",
+        "        return list(files)\n",
         _PLANNING,
     ),
     Guard(
         "files that manifests got while others were held back are not planned again",
-        "manifests/inventory/planner.py",
-        "[file for file in group.files if canonical(file.uri) not in named]",
-        "list(group.files)",
+        "manifests/spilled/steps.py",
+        "        return with_files(group, self.uncovered(group.files, self.named.found(group.files)))\n",
+        "        return group\n",
         _PLANNING,
     ),
     Guard(
         "manifests that arrive while a back-fill runs are looked for",
-        "manifests/inventory/named_before.py",
+        "manifests/spilled/named_before.py",
         "if age is not None and age.total_seconds() <= FRESH_SECONDS else None",
         "if age is not None else None",
         _PLANNING,
@@ -67,8 +68,8 @@ INVENTORIES = (
     Guard(
         "what a dead planner has claimed is planned later",
         "manifests/inventory/planner.py",
-        "        if held:\n",
-        "        if False:\n",
+        "on_held=self._keep_for_later,",
+        "",
         _PLANNING,
     ),
     Guard(
@@ -95,8 +96,36 @@ INVENTORIES = (
     Guard(
         "of several versions at one name the last written counts",
         "adapters/local/spilled_files.py",
-        "ORDER BY modified_ms DESC, rowid",
-        "ORDER BY modified_ms, rowid",
+        "ORDER BY modified_us DESC, rowid",
+        "ORDER BY modified_us, rowid",
         _SPILL,
+    ),
+    Guard(
+        "the rest of a batch goes on with the next one",
+        "manifests/partitioning.py",
+        "        groups = grouped([*self._rest, *files], self.target_bytes, self.rules)\n",
+        "        groups = grouped(files, self.target_bytes, self.rules)\n",
+        _LISTING,
+    ),
+    Guard(
+        "files that a plan found in manifests are in none of its own",
+        "manifests/listing_planning.py",
+        "                _drop_others(spill, page, left)\n",
+        "                pass\n",
+        _LISTING,
+    ),
+    Guard(
+        "a free claim does not outdo a manifest with rows",
+        "manifests/spilled/steps.py",
+        "if uri not in found.with_rows]",
+        "if uri]",
+        _LISTING,
+    ),
+    Guard(
+        "a file that a redrive gave up is planned",
+        "manifests/spilled/steps.py",
+        "        covered = found.covered - {",
+        "        covered = found.covered or {",
+        ("tests/unit/ops/redrive/test_redriving.py::test_revoked_in_part",),
     ),
 )

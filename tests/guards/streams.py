@@ -24,7 +24,7 @@ STREAMS = (
     ),
     Guard(
         "a plan leaves the files of other streams",
-        "manifests/planning.py",
+        "manifests/listing_planning.py",
         "            if reason is None and self.is_of_other_stream(info.uri):\n",
         "            if False:\n",
         (_ROUTING + "::test_a_plan_leaves_the_files_of_other_streams",),

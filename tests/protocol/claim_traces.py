@@ -8,7 +8,7 @@ from datetime import datetime
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.ports import Claim
-from compactor.manifests.planning import Planner
+from compactor.manifests.listing_planning import ListingPlanner
 from compactor.wiring.components import Components
 from tests.protocol.traces import Claimed, Trace
 from tests.support.building import MIB, new_harness
@@ -85,7 +85,7 @@ class Scene:
         harness = self._harness
         return Components(harness.settings, clock=harness.clock, store=self._store, claims=harness.claims)
 
-    def _components_of_planner(self) -> Planner:
+    def _components_of_planner(self) -> ListingPlanner:
         return self._harness.app(store=self._store).planner
 
     def _note(self) -> None:

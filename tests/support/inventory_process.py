@@ -1,6 +1,6 @@
-"""Plans a made-up S3 Inventory in a process of its own, which prints what it took: for tests of memory, and of kills.
+"""Plans a made-up S3 Inventory or listing in a process of its own, which prints what it took.
 
-The objects are nowhere: the store says of each what the inventory says.
+For tests of memory, and of kills. The objects are nowhere: the store says of each what the inventory says.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,11 +27,13 @@ from compactor.core.manifest import Manifest
 from compactor.core.ports import ObjectInfo
 from compactor.manifests.inventory.planner import InventoryScope
 from compactor.manifests.inventory.reading import InventoryReader
+from compactor.manifests.spilled.totals import PlanTotals
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
 from compactor.wiring.inventory import Rate, inventory_planner
 from tests.support.inventories import BUCKET, NEEDED, file_schema, put_document
 
+PREFIX = f"s3://{BUCKET}/raw/"
 FILE_BYTES = 3_500_000
 DAYS = 365
 _BATCH = 100_000
@@ -38,7 +41,23 @@ _START = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 class InventedStore(LocalStore):
-    """A local store that says that every object on S3 is there."""
+    """A local store that says that every object on S3 is there, and lists so many.
+
+    Args:
+        objects: How many objects a listing of S3 has.
+    """
+
+    def __init__(self, objects: int) -> None:
+        super().__init__()
+        self._invented = objects
+
+    def list(self, prefix: str, *, start_after: str | None = None, **options: Any) -> Iterator[ObjectInfo]:
+        if not prefix.startswith("s3://"):
+            return super().list(prefix, start_after=start_after, **options)
+        days = ((number, _START + timedelta(days=number % DAYS)) for number in range(self._invented))
+        return (
+            ObjectInfo(f"s3://{BUCKET}/{_key(number, day)}", FILE_BYTES, _etag(number), day) for number, day in days
+        )
 
     def stat(self, uri: str) -> ObjectInfo | None:
         if uri.startswith("s3://"):
@@ -50,6 +69,10 @@ def _etag(number: int) -> str:
     return f"{number * 0x9E3779B97F4A7C15 & (1 << 128) - 1:032x}"
 
 
+def _key(number: int, day: datetime) -> str:
+    return f"raw/events/{day:%Y-%m-%d}/producer-{number % 97:02d}-part-{number:09d}.ndjson"
+
+
 def _batches(objects: int) -> Iterator[pa.Table]:
     """Rows in no order of days: each object is of another day than the one before."""
     for start in range(0, objects, _BATCH):
@@ -58,10 +81,7 @@ def _batches(objects: int) -> Iterator[pa.Table]:
         yield pa.table(
             {
                 "bucket": [BUCKET] * len(numbers),
-                "key": [
-                    f"raw/events/{day:%Y-%m-%d}/producer-{n % 97:02d}-part-{n:09d}.ndjson"
-                    for n, day in zip(numbers, days, strict=True)
-                ],
+                "key": [_key(number, day) for number, day in zip(numbers, days, strict=True)],
                 "size": [FILE_BYTES] * len(numbers),
                 "last_modified_date": pa.array([day.replace(tzinfo=None) for day in days], pa.timestamp("ms")),
                 "e_tag": [_etag(number) for number in numbers],
@@ -93,9 +113,15 @@ def make_inventory(folder: Path, objects: int, data_files: int) -> str:
     return str(manifest)
 
 
-def planned_in(folder: Path, manifest: str, *, die_after: int = 0) -> dict[str, int]:
-    """Plan in a process of its own; what it took, nothing if it was killed as it was meant to be."""
-    words = [sys.executable, "-m", __name__, str(folder), manifest, str(die_after)]
+def planned_in(folder: Path, source: str, *, die_after: int = 0) -> dict[str, int]:
+    """Plan in a process of its own; what it took, nothing if it was killed as it was meant to be.
+
+    Args:
+        folder: Everything that is written.
+        source: The manifest.json of an inventory, or the number of objects that a listing has.
+        die_after: The crash point at which it dies; 0 to live.
+    """
+    words = [sys.executable, "-m", __name__, str(folder), source, str(die_after)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     expected = -signal.SIGKILL if die_after else 0
     assert done.returncode == expected, done.stderr
@@ -115,7 +141,7 @@ def _number(uri: str) -> int:
     return int(uri.rpartition("-")[2].partition(".")[0])
 
 
-def app_of(folder: Path, die_after: int) -> App:
+def app_of(folder: Path, die_after: int, objects: int = 0) -> App:
     """The parts of a process that kills itself at the nth crash point; 0 to live."""
     reached = 0
 
@@ -132,24 +158,21 @@ def app_of(folder: Path, die_after: int) -> App:
             "builder": {"claim_lease_seconds": 5},
         }
     )
-    return App(settings, store=InventedStore(), on_crash_point=on_crash_point)
+    return App(settings, store=InventedStore(objects), on_crash_point=on_crash_point)
 
 
-def main(folder: Path, manifest: str, die_after: int) -> None:
+def main(folder: Path, source: str, die_after: int) -> None:
     """Plan, and print figures as JSON."""
-    app, began = app_of(folder, die_after), time.monotonic()
-    reader = InventoryReader(app.store)
-    inventory = reader.open(manifest)
-    with closing(inventory_planner(app, Rate(is_paced=False), on_wait=print)) as planner:
-        totals = planner.load(inventory, reader.rows(inventory), InventoryScope((f"s3://{BUCKET}/raw/",)))
-        loaded = time.monotonic() - began
-        planner.plan(totals)
+    began = time.monotonic()
+    if source.isdecimal():
+        totals = _planned_listing(app_of(folder, die_after, int(source)))
+    else:
+        totals = _planned_inventory(app_of(folder, die_after), source)
     figures = {
         "files": totals.files,
         "manifests": len(totals.manifests),
         "planned_before": totals.planned_before,
         "held": totals.held,
-        "load_seconds": round(loaded, 1),
         "seconds": round(time.monotonic() - began, 1),
         "cpu_seconds": round(time.process_time(), 1),
         "peak_mb": _peak_mb(),
@@ -160,6 +183,19 @@ def main(folder: Path, manifest: str, die_after: int) -> None:
 def _peak_mb() -> int:
     """The peak of this program alone; `getrusage` would give that of its parent, if it was larger."""
     return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) // 1024
+
+
+def _planned_listing(app: App) -> PlanTotals:
+    while (totals := app.planner.plan(PREFIX)).held_until is not None:  # a person plans again, as the command says
+        time.sleep(max(0.0, (totals.held_until - app.clock.now()).total_seconds()) + 0.1)
+    return totals
+
+
+def _planned_inventory(app: App, manifest: str) -> PlanTotals:
+    reader = InventoryReader(app.store)
+    inventory = reader.open(manifest)
+    with closing(inventory_planner(app, Rate(is_paced=False), on_wait=print)) as planner:
+        return planner.plan(planner.load(inventory, reader.rows(inventory), InventoryScope((PREFIX,))))
 
 
 if __name__ == "__main__":

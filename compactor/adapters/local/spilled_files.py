@@ -5,19 +5,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 from threading import Lock
 from typing import Any
 
 from compactor.core.errors import ScratchFull, StoreUnavailable
 from compactor.manifests.file_search import Naming
-from compactor.manifests.inventory.spill import SpilledFile
+from compactor.manifests.spilled.spill import SpilledFile
 
 CACHE_KIB = 32 * 1024
+_AT_ONCE = 1_000
 _PRIMARY_CODE = 0xFF  # the low byte is the primary result code [SQLite, result codes]
 
 _TABLES = """
-CREATE TABLE added (date, uri, size_bytes, etag, modified_ms, rule, hash INTEGER);
-CREATE TABLE files (date, uri, size_bytes, etag, modified_ms, rule, hash INTEGER);
+CREATE TABLE added (date, uri, size_bytes, etag, modified_us, rule, hash INTEGER);
+CREATE TABLE files (date, uri, size_bytes, etag, modified_us, rule, hash INTEGER);
 CREATE TABLE namings (hash INTEGER, uri, manifest_id, etag, state);
 CREATE INDEX namings_by_hash ON namings (hash);
 """
@@ -32,13 +34,14 @@ _REPEATED = "SELECT hash FROM files INDEXED BY files_by_hash GROUP BY hash HAVIN
 _DROP_OLDER = """
 DELETE FROM files WHERE hash = ? AND rowid NOT IN (
     SELECT rowid FROM (
-        SELECT rowid, row_number() OVER (PARTITION BY uri ORDER BY modified_ms DESC, rowid) AS place
+        SELECT rowid, row_number() OVER (PARTITION BY uri ORDER BY modified_us DESC, rowid) AS place
         FROM files WHERE hash = ?
     ) WHERE place = 1
 ) RETURNING date, size_bytes
 """
+_DROP = "DELETE FROM files WHERE hash = ? AND uri = ? RETURNING date, size_bytes"
 _PAGE = """
-SELECT rowid, date, uri, size_bytes, etag, modified_ms, rule FROM files
+SELECT rowid, date, uri, size_bytes, etag, modified_us, rule FROM files
 WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?
 """
 
@@ -54,7 +57,7 @@ class _Day:
 
 
 class SqliteSpill:
-    """A `compactor.manifests.inventory.spill.FileSpill`. Any thread may use it."""
+    """A `compactor.manifests.spilled.spill.FileSpill`. Any thread may use it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -67,10 +70,12 @@ class SqliteSpill:
         )
 
     def add(self, files: Iterable[SpilledFile]) -> None:
-        with self._used() as rows:
-            rows.execute("BEGIN")
-            rows.executemany("INSERT INTO added VALUES (?, ?, ?, ?, ?, ?, ?)", (self._counted(each) for each in files))
-            rows.execute("COMMIT")
+        each = iter(files)
+        while some := list(islice(each, _AT_ONCE)):  # no lock is held while the next ones are awaited
+            with self._used() as rows:
+                rows.execute("BEGIN")
+                rows.executemany("INSERT INTO added VALUES (?, ?, ?, ?, ?, ?, ?)", map(self._counted, some))
+                rows.execute("COMMIT")
 
     def _counted(self, file: SpilledFile) -> tuple[Any, ...]:
         day = self._added.setdefault(file.date, _Day())
@@ -104,6 +109,15 @@ class SqliteSpill:
         while page := self._query(_PAGE, (after, day.last, files)):
             after = page[-1][0]
             yield [SpilledFile(*row[1:]) for row in page]
+
+    def drop(self, uris: Iterable[str]) -> None:
+        with self._used() as rows:
+            rows.execute("BEGIN")
+            for uri in uris:
+                for date, size_bytes in rows.execute(_DROP, (_hash(uri), uri)).fetchall():
+                    self._days[date].files -= 1
+                    self._days[date].size_bytes -= size_bytes
+            rows.execute("COMMIT")
 
     def __contains__(self, uri: object) -> bool:
         return isinstance(uri, str) and bool(

@@ -18,8 +18,8 @@ from compactor.core.exit_codes import ExitCode
 from compactor.core.formatting import count, size
 from compactor.manifests.dating import DatedFiles
 from compactor.manifests.inventory.rows import INVENTORY_REASONS
-from compactor.manifests.inventory.totals import PlanTotals
 from compactor.manifests.planning import SKIP_REASONS
+from compactor.manifests.spilled.totals import PlanTotals
 from compactor.settings.places import parse_place
 from compactor.wiring.app import App
 from compactor.wiring.inventory import Rate
@@ -127,7 +127,7 @@ def _listed(
     most = max_manifests or app.settings.builder.max_manifests_per_plan
     made = app.planner.plan(prefix, date=day, since=since, max_manifests=most, dry_run=dry_run)
     made.skipped |= skipped_links(prefix, app.settings.input.allowed_prefixes)
-    return PlanTotals.of(made, dry_run=dry_run)
+    return made
 
 
 def _document(made: PlanTotals, of_inventory: InventoryPlan | None, *, dry_run: bool) -> dict[str, Any]:

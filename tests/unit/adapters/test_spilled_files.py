@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from compactor.adapters.local.spilled_files import SqliteSpill
 from compactor.core.errors import ScratchFull
 from compactor.manifests.file_search import Naming
-from compactor.manifests.inventory.spill import SpilledFile
+from compactor.manifests.spilled.spill import SpilledFile
 
 FILES = st.lists(
     st.builds(
@@ -19,15 +19,15 @@ FILES = st.lists(
         uri=st.one_of(st.sampled_from(["s3://b/a", "s3://b/ü \n"]), st.text(max_size=5).map("s3://b/".__add__)),
         size_bytes=st.integers(0, 2**62),
         etag=st.text("0123456789abcdef-", min_size=1, max_size=4),
-        modified_ms=st.integers(0, 5),
+        modified_us=st.integers(0, 5),
         rule=st.just("name"),
     ),
     max_size=12,
 )
 
 
-def file(uri: str, date: str = "2026-01-01", modified_ms: int = 0) -> SpilledFile:
-    return SpilledFile(date, uri, 1, "e", modified_ms, "name")
+def file(uri: str, date: str = "2026-01-01", modified_us: int = 0) -> SpilledFile:
+    return SpilledFile(date, uri, 1, "e", modified_us, "name")
 
 
 @settings(max_examples=30)
@@ -40,13 +40,13 @@ def test_as_a_list_would(rounds: list[list[SpilledFile]], page: int) -> None:
         dropped = spill.sort()
         last: dict[str, SpilledFile] = {}
         for each in sorted(files):
-            if each.uri not in last or each.modified_ms > last[each.uri].modified_ms:
+            if each.uri not in last or each.modified_us > last[each.uri].modified_us:
                 last[each.uri] = each
         pages = {date: list(spill.pages(date, page)) for date, _, _ in spill.dates()}
         found = [each for date in pages for some in pages[date] for each in some]
         assert dropped == len(files) - len(last)
-        assert [(each.date, each.uri, each.modified_ms) for each in found] == sorted(
-            (each.date, each.uri, each.modified_ms) for each in last.values()
+        assert [(each.date, each.uri, each.modified_us) for each in found] == sorted(
+            (each.date, each.uri, each.modified_us) for each in last.values()
         )
         assert all(len(some) <= page for of_date in pages.values() for some in of_date)
         totals = [(date, len(of), sum(each.size_bytes for each in of)) for date in pages if (of := _of(found, date))]
@@ -58,6 +58,27 @@ def test_as_a_list_would(rounds: list[list[SpilledFile]], page: int) -> None:
 
 def _of(files: list[SpilledFile], date: str) -> list[SpilledFile]:
     return [each for each in files if each.date == date]
+
+
+@settings(max_examples=20)
+@given(files=FILES, page=st.integers(1, 4), drops=st.lists(st.booleans(), min_size=12, max_size=12))
+def test_what_is_dropped_is_in_no_later_page(files: list[SpilledFile], page: int, drops: list[bool]) -> None:
+    """Files can be dropped while their page is the last one that was read; the others stay, in order."""
+    spill = SqliteSpill()
+    spill.add(files)
+    spill.sort()
+    whole = [each for date, _, _ in spill.dates() for some in spill.pages(date, page) for each in some]
+    dropped = {each.uri for each, drop in zip(whole, drops, strict=False) if drop}
+    for date, _, _ in spill.dates():
+        for some in spill.pages(date, page):
+            spill.drop(each.uri for each in some if each.uri in dropped)
+    left = [each for date, _, _ in spill.dates() for some in spill.pages(date, page) for each in some]
+    assert left == [each for each in whole if each.uri not in dropped]
+    assert sum(files for _, files, _ in spill.dates()) == len(left)
+    assert sum(size for _, _, size in spill.dates()) == sum(each.size_bytes for each in left)
+    assert not any(uri in spill for uri in dropped)
+    spill.drop(["s3://b/none of them"])
+    spill.close()
 
 
 def test_namings() -> None:

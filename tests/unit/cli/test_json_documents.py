@@ -47,8 +47,8 @@ from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.inventory.document import Inventory
-from compactor.manifests.inventory.totals import PlanTotals
 from compactor.manifests.planning import LeftOut, Plan
+from compactor.manifests.spilled.totals import PlanTotals
 from compactor.ndjson.diagnosis import Fault
 from compactor.ops.canary.checker import CanaryStopped
 from compactor.ops.canary.progress import Hop, Progress

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from compactor.core.layout import base_name
+from compactor.core.manifest import Manifest
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.trace.trace import TraceState
@@ -114,8 +115,9 @@ def test_plan_leaves_announced_files_alone(harness: Harness) -> None:
         seal(harness, after_seconds=60 if uri == uris[0] else 0)
     app = harness.app()
     plan = app.planner.plan("s3://lake/raw")
-    assert [[file.uri for file in manifest.files] for manifest in plan.manifests] == [[uris[2]]]
-    assert plan.planned_before == 2
+    assert (plan.files, plan.planned_before) == (1, 2)
+    written = Manifest.model_validate_json(harness.store.read(harness.layout.manifest(plan.manifests[0].manifest_id)))
+    assert [file.uri for file in written.files] == uris[2:]
 
 
 def test_trace_and_redrive_follow_parts(harness: Harness) -> None:

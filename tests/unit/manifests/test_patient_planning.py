@@ -120,7 +120,7 @@ def test_files_of_a_living_planner_are_left_to_it(harness: Harness, waits: Waits
 
         waits.sleep = let_go  # type: ignore[method-assign]
         plan = waits.plan()
-    assert files_of(other.result()) == [f"/w/raw/{DAY}-1.ndjson"]
+    assert other.result().files == 1
     assert (plan.manifests, plan.planned_before, plan.held) == ([], 1, 0)
     assert len(waits.seconds) == 1
     assert waits.seconds[0] < LEASE_SECONDS

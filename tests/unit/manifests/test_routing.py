@@ -3,6 +3,7 @@
 import pytest
 
 from compactor.core.errors import AccessError
+from compactor.core.manifest import Manifest
 from compactor.core.ports import ObjectInfo
 from compactor.core.routes import Routes
 from tests.support.harness import Harness
@@ -105,5 +106,6 @@ def test_a_plan_leaves_the_files_of_other_streams() -> None:
 
     app = App(streams.settings.of_stream("orders"), clock=streams.clock, store=streams.store, claims=streams.claims)
     plan = app.planner.plan("s3://lake/raw/orders")
-    assert [file.uri for each in plan.manifests for file in each.files] == ["s3://lake/raw/orders/a"]
+    [written] = [streams.store.read(app.layout.manifest(each.manifest_id)) for each in plan.manifests]
+    assert [file.uri for file in Manifest.model_validate_json(written).files] == ["s3://lake/raw/orders/a"]
     assert plan.skipped == {"other_stream": 1}

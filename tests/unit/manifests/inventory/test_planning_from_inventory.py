@@ -14,7 +14,7 @@ from compactor.core.errors import InventoryError, SettingsError
 from compactor.core.manifest import Manifest
 from compactor.manifests.inventory.planner import InventoryPlanner, InventoryScope
 from compactor.manifests.inventory.reading import InventoryReader
-from compactor.manifests.inventory.totals import PlanTotals
+from compactor.manifests.spilled.totals import PlanTotals
 from compactor.wiring.inventory import Rate, inventory_planner, prefixes_to_plan
 from tests.support.harness import DiedError, Harness
 from tests.support.inventories import ALL_VERSIONS, BUCKET, FORMATS, MANIFEST, put_inventory, row

@@ -1,4 +1,4 @@
-"""Finds which files of an inventory manifests name already, each manifest read once however many dates there are."""
+"""Finds which files manifests name already, each manifest read once however many dates there are."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,15 +11,30 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.named_dates import ARRIVAL
 from compactor.ledger.state import State
 from compactor.manifests.file_search import FileSearch, Naming
-from compactor.manifests.inventory.spill import FileSpill
+from compactor.manifests.spilled.spill import FileSpill
 
 FRESH_SECONDS = 300.0
 """How long a search of the watched prefix and of the records of a date counts; then new manifests are searched for."""
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _AT_ONCE = 10_000
-_MANIFESTS_AT_ONCE = 4
+_MANIFESTS_AT_ONCE = 8
 """Fewer than elsewhere: each may name 20,000 files, which take 20 MB."""
+
+
+@dataclass(slots=True)
+class FoundFiles:
+    """Files that manifests name, by canonical URI.
+
+    Attributes:
+        covered: In a manifest at this version, with any result.
+        with_rows: Of these, what has rows or still may.
+        replaced: In a manifest only with another version, which has rows or still may.
+    """
+
+    covered: set[str] = field(default_factory=set)
+    with_rows: set[str] = field(default_factory=set)
+    replaced: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,15 +62,8 @@ class NamedBefore:
         age = None if self._looked_at is None else self.state.clock.now() - self._looked_at
         return self._looked_at if age is not None and age.total_seconds() <= FRESH_SECONDS else None
 
-    def among(self, date: str, files: Iterable[ManifestFile]) -> set[str]:
-        """The canonical URIs of those files of a date that a manifest covers, with any result."""
-        by_uri = {canonical(file.uri): file for file in files}
-        if by_uri:
-            self._search(_possible_dates(date, by_uri.values()))
-        found = self.spill.noted(list(by_uri))
-        return {naming.uri for naming in found if naming.has_had(by_uri[naming.uri].etag)}
-
-    def _search(self, dates: set[str]) -> None:
+    def search(self, dates: set[str]) -> None:
+        """Search the watched prefix and the records of dates for all files, as far as no search of them counts."""
         search = FileSearch(
             state=self.state, allowed_prefixes=self.allowed_prefixes, passed=self._passed, threads=_MANIFESTS_AT_ONCE
         )
@@ -67,13 +75,27 @@ class NamedBefore:
         self._note(search.on_dates(dict.fromkeys(sorted(dates - self._searched), self.spill)))
         self._searched |= dates
 
+    def found(self, files: Sequence[ManifestFile]) -> "FoundFiles":
+        """What the searches so far found of some files."""
+        by_uri = {canonical(file.uri): file for file in files}
+        found = FoundFiles()
+        for naming in self.spill.noted(list(by_uri)):
+            has_rows = naming.may_have(naming.etag)
+            if naming.has_had(by_uri[naming.uri].etag):
+                found.covered.add(naming.uri)
+                found.with_rows |= {naming.uri} if has_rows else set()
+            elif has_rows:
+                found.replaced.add(naming.uri)
+        found.replaced -= found.covered
+        return found
+
     def _note(self, found: Iterator[Naming]) -> None:
         # Not one by one: the threads that search ask the spill, which notes meanwhile.
         while some := list(islice(found, _AT_ONCE)):
             self.spill.note(some)
 
 
-def _possible_dates(date: str, files: Iterable[ManifestFile]) -> set[str]:
+def dates_to_search(date: str, files: Iterable[ManifestFile]) -> set[str]:
     """The dates of manifests that may name some files of a date; see `compactor.core.dates.possible_dates`."""
     found, arrivals = {date}, set()
     for file in files:

@@ -1,12 +1,12 @@
 """What came of planning, in figures: it does not grow with the number of files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.manifest import ManifestFile
-from compactor.manifests.dating import DatedFiles, dated_files
-from compactor.manifests.planning import Plan
+from compactor.manifests.claiming import ClaimState
+from compactor.manifests.dating import DatedFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,20 @@ class PlannedManifest:
 
 @dataclass(slots=True)
 class PlanTotals:
-    """The result of planning; see `compactor.manifests.planning.Plan`.
+    """The result of planning.
 
     Attributes:
+        manifests: Written ones; in a dry run, those that would be.
+        dated: Planned files by the rule that dated them.
+        skipped: Objects that are no input, by reason.
+        planned_before: Files that are in a manifest already.
+        replaced: Files of a listing with another version in a manifest that waits, or is of a date that they can have.
+        held: Files that another planner claimed and may still write a manifest for.
+        held_until: When the last of those leases runs out.
+        misdated: Planned files whose names give a date outside the window, so that they have the day of their arrival.
+        first_misdated: The URI of one of them; empty if there is none.
+        left_manifests: Manifests beyond the bound, which the next plan writes.
+        left_files: Files in these.
         stalled: Whether planning ended because the job finished no manifest.
     """
 
@@ -35,6 +46,7 @@ class PlanTotals:
     dated: list[DatedFiles] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
     planned_before: int = 0
+    replaced: int = 0
     held: int = 0
     held_until: datetime | None = None
     misdated: int = 0
@@ -42,22 +54,6 @@ class PlanTotals:
     left_manifests: int = 0
     left_files: int = 0
     stalled: bool = False
-
-    @classmethod
-    def of(cls, plan: Plan, *, dry_run: bool) -> "PlanTotals":
-        """The figures of a plan."""
-        return cls(
-            manifests=[planned(each.date, each.files, "" if dry_run else each.manifest_id) for each in plan.manifests],
-            dated=dated_files(plan.manifests),
-            skipped=plan.skipped,
-            planned_before=plan.planned_before,
-            held=plan.held,
-            held_until=plan.held_until,
-            misdated=plan.misdated,
-            first_misdated=plan.first_misdated,
-            left_manifests=plan.left_manifests,
-            left_files=plan.left_files,
-        )
 
     @property
     def files(self) -> int:
@@ -73,6 +69,22 @@ class PlanTotals:
         """Count objects that are no input."""
         if files:
             self.skipped[reason] = self.skipped.get(reason, 0) + files
+
+    def count_others(self, claimed: Mapping[str, tuple[ClaimState, datetime]]) -> list[str]:
+        """Count the files that are claimed already.
+
+        Returns:
+            The claim keys of those that may still become free.
+        """
+        held: list[str] = []
+        for key, (state, lease_until) in claimed.items():
+            if state == "taken":
+                self.planned_before += 1
+            elif state == "held":
+                self.held += 1
+                self.held_until = max(self.held_until or lease_until, lease_until)
+                held.append(key)
+        return held
 
 
 def planned(date: str, files: Sequence[ManifestFile], manifest_id: str) -> PlannedManifest:

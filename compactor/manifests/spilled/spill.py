@@ -1,0 +1,91 @@
+"""What planning keeps of the files of a listing or an inventory outside of memory."""
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, Protocol
+
+from compactor.core.layout import canonical
+from compactor.core.manifest import ManifestFile
+from compactor.core.named_dates import ARRIVAL
+from compactor.core.ports import ObjectInfo
+from compactor.manifests.file_search import Naming
+
+PAGE_FILES = 20_000
+"""How many files are in memory at once, beside those of one manifest: each takes about 1 kB."""
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+class SpilledFile(NamedTuple):
+    """A file to plan.
+
+    Attributes:
+        uri: In its canonical spelling.
+        modified_us: Time of its last write, in microseconds since 1970.
+        rule: Which of `compactor.core.named_dates.RULES` gave its date.
+    """
+
+    date: str
+    uri: str
+    size_bytes: int
+    etag: str
+    modified_us: int
+    rule: str
+
+    @classmethod
+    def of(cls, date: str, file: ManifestFile) -> "SpilledFile":
+        """A file of a date, as manifests name it, without the columns of its path."""
+        modified_us = _microseconds(file.event_time or _EPOCH)
+        rule = file.dated_by or ARRIVAL
+        return cls(date, canonical(file.uri), file.size_bytes or 0, file.etag or "", modified_us, rule)
+
+    @classmethod
+    def listed(cls, date: str, info: ObjectInfo, rule: str) -> "SpilledFile":
+        """A file of a date, as it was listed."""
+        return cls(date, canonical(info.uri), info.size_bytes, info.etag, _microseconds(info.modified_at), rule)
+
+    def as_named(self) -> ManifestFile:
+        """The file as manifests name it, without the columns of its path."""
+        return ManifestFile(
+            uri=self.uri,
+            size_bytes=self.size_bytes,
+            etag=self.etag,
+            event_time=_EPOCH + timedelta(microseconds=self.modified_us),
+            dated_by=self.rule,
+        )
+
+
+class FileSpill(Container[str], Protocol):
+    """Files outside of memory, sorted by date and URI. `in` tells whether a URI is among the sorted ones."""
+
+    def add(self, files: Iterable[SpilledFile]) -> None:
+        """Add files, which count once they are sorted."""
+
+    def sort(self) -> int:
+        """Replace the sorted files by those that were added since; of several at one URI, keep the last written.
+
+        Returns:
+            How many were dropped, because their URIs were there more than once.
+        """
+
+    def dates(self) -> list[tuple[str, int, int]]:
+        """Each date in order, with the number of its files, and with their size in bytes."""
+
+    def pages(self, date: str, files: int) -> Iterator[list[SpilledFile]]:
+        """The files of a date in order of their URIs, up to so many at a time."""
+
+    def drop(self, uris: Iterable[str]) -> None:
+        """Remove some of the sorted files."""
+
+    def note(self, namings: Iterable[Naming]) -> None:
+        """Keep which manifests name files."""
+
+    def noted(self, uris: Sequence[str]) -> Iterator[Naming]:
+        """What was noted of some files."""
+
+    def close(self) -> None:
+        """Give the space back."""
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)

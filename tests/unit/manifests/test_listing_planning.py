@@ -1,0 +1,196 @@
+"""A plan in batches: what it writes depends neither on their size nor on the history, and it keeps little in memory."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compactor.adapters.memory.store import MemoryClaims
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.manifest_parsing import DEFAULT_RULES
+from compactor.manifests.claiming import claim_key
+from compactor.manifests.partitioning import Group, Packing, grouped, largest_first
+from compactor.manifests.spilled.group_sizes import GroupSizes
+from compactor.manifests.spilled.steps import DatedGroup, Steps
+from compactor.manifests.spilled.totals import PlanTotals
+from tests.support.fakes import FaultyStore
+from tests.support.harness import DAY, Harness
+
+DAYS = ("2025-12-30", "2025-12-31", "2026-01-01", "undated")
+LINE = b'{"id": "1"}\n'
+TARGET = 3 * len(LINE)
+
+Earlier = Literal["nothing", "claimed", "done", "done_without_claim", "named", "replaced"]
+SIZES = st.lists(st.integers(0, 40), max_size=40)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A file, and what became of it before the plan."""
+
+    day: str
+    lines: int
+    earlier: Earlier = "nothing"
+
+
+LISTED = st.lists(
+    st.builds(
+        Listed,
+        day=st.sampled_from(DAYS),
+        lines=st.integers(1, 5),
+        earlier=st.sampled_from(["nothing", "nothing", "claimed", "done", "done_without_claim", "named", "replaced"]),
+    ),
+    max_size=14,
+)
+
+
+def lake(files: Sequence[Listed]) -> Harness:
+    """A lake with these files. The place of a file in the listing tells nothing of its day."""
+    harness = Harness(builder={"target_manifest_bytes": TARGET})
+
+    def put(*earlier: Earlier, more: int = 0) -> list[ManifestFile]:
+        found = [(number, each) for number, each in enumerate(files) if each.earlier in earlier]
+        return [harness.file(name_of(number, each), LINE * (each.lines + more)) for number, each in found]
+
+    if put("done_without_claim"):
+        harness.app().planner.plan("/w/raw")
+        harness.run_once()
+        harness.claims = MemoryClaims()
+    if put("done", "replaced"):
+        harness.app().planner.plan("/w/raw")
+        harness.run_once()
+    if put("claimed"):
+        harness.app().planner.plan("/w/raw")
+    if named := put("named"):
+        harness.put_manifest("foreign.json", harness.manifest("foreign", named).to_json())
+    put("replaced", more=1)
+    put("nothing")
+    return harness
+
+
+def name_of(number: int, file: Listed) -> str:
+    return f"{number:02d}/{file.day}.ndjson"
+
+
+def plan(harness: Harness, page_files: int, most: int | None = None, *, dry_run: bool = False) -> PlanTotals:
+    return replace(harness.app().planner, page_files=page_files).plan("/w/raw", max_manifests=most, dry_run=dry_run)
+
+
+def written(harness: Harness, made: PlanTotals) -> list[tuple[str, list[str]]]:
+    """The date and the files of each manifest that a plan wrote."""
+    read = [harness.store.read(harness.layout.manifest(each.manifest_id)) for each in made.manifests]
+    return [(each.date, [file.uri for file in each.files]) for each in map(Manifest.model_validate_json, read)]
+
+
+def figures(made: PlanTotals) -> PlanTotals:
+    return replace(made, manifests=[replace(each, manifest_id="") for each in made.manifests])
+
+
+@settings(max_examples=15, deadline=None)
+@given(files=LISTED, page_files=st.integers(1, 6), most=st.none() | st.integers(1, 4))
+def test_any_batch_size_gives_the_same_plan(files: list[Listed], page_files: int, most: int | None) -> None:
+    """Days in any order, files that are claimed, done, in foreign manifests or replaced: each new version once."""
+    whole, parts = lake(files), lake(files)
+    shown = plan(parts, page_files, most, dry_run=True)
+    one, other = plan(whole, 1000, most), plan(parts, page_files, most)
+    assert written(whole, one) == written(parts, other)
+    assert figures(one) == figures(other) == figures(shown)
+    if most is None:
+        new = [f"/w/raw/{name_of(n, each)}" for n, each in enumerate(files) if each.earlier in {"nothing", "replaced"}]
+        assert Counter(uri for _, uris in written(parts, other) for uri in uris) == Counter(new)
+        assert other.replaced == sum(each.earlier == "replaced" for each in files)
+        parts.run_once()
+        assert plan(parts, page_files).planned_before == len(files)
+
+
+@given(sizes=SIZES, cuts=st.lists(st.integers(1, 9), max_size=40), most=st.integers(0, 9))
+def test_what_does_not_fill_a_manifest_goes_on(sizes: list[int], cuts: list[int], most: int) -> None:
+    """Files that come in batches are cut as all at once; and the largest groups are known by their sizes alone."""
+    files = [ManifestFile(uri=f"s3://b/{number:03d}", size_bytes=size) for number, size in enumerate(sizes)]
+    packing, groups, left = Packing(50, DEFAULT_RULES), list[Group](), files
+    for cut in [*cuts, len(files)]:
+        groups += packing.add(left[:cut])
+        left = left[cut:]
+    groups += packing.end()
+    assert groups == grouped(files, 50, DEFAULT_RULES)
+    assert packing.end() == []
+    known = GroupSizes()
+    known.add(groups)
+    chosen = known.largest(most)
+    largest = [id(group) for _, group in largest_first([(DAY, group) for group in groups])[:most]]
+    assert sorted(largest) == sorted(id(groups[number]) for number in chosen)
+    assert known.files_without(chosen) == len(files) - sum(len(groups[number].files) for number in chosen)
+
+
+class WatchedStore(FaultyStore):
+    """A store that keeps which objects were read, and how many files the manifests name that were written."""
+
+    def __init__(self, harness: Harness) -> None:
+        super().__init__(harness.store)
+        self.manifests_folder, self.recent_folder = harness.layout.manifests_folder, harness.layout.recent_folder
+        self.reads, self.written = list[str](), list[int]()
+
+    def read(self, uri: str, *, etag: str | None = None) -> bytes:
+        self.reads += [] if uri.startswith(self.recent_folder) else [uri]
+        return super().read(uri, etag=etag)
+
+    def create(self, uri: str, data: bytes) -> bool:
+        if uri.startswith(self.manifests_folder):
+            self.written.append(len(Manifest.model_validate_json(data).files))
+        return super().create(uri, data)
+
+
+def test_few_files_are_in_memory_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of a batch are read, and manifests of a batch are written, one after the other."""
+    harness = lake([Listed(DAYS[number % 3], 1) for number in range(24)])
+    store, at_once = WatchedStore(harness), list[int]()
+    write = Steps.write
+
+    def watched(steps: Steps, groups: Sequence[DatedGroup]) -> None:
+        at_once.append(sum(len(group.files) for _, group in groups))
+        write(steps, groups)
+
+    monkeypatch.setattr(Steps, "write", watched)
+    planner = replace(harness.app(store=store).planner, page_files=4, groups_at_once=1)
+    assert planner.plan("/w/raw").files == sum(store.written) == 24
+    assert store.written == [3, 3, 2] * 3
+    assert max(at_once) <= 4 + 3
+
+
+@pytest.mark.parametrize("new_files", [0, 1])
+def test_a_long_history_costs_a_plan_nothing(new_files: int) -> None:
+    """What was done on other days is not read again, whether there is something new or not."""
+    costs = []
+    for days in (1, 20):
+        harness = Harness()
+        for number in range(days):
+            harness.file(f"old/2025-11-{number + 1:02d}.ndjson", LINE)
+        harness.file(f"now/{DAY}-a.ndjson", LINE)
+        harness.app().planner.plan("/w/raw")
+        harness.run_once()
+        for number in range(new_files):
+            harness.file(f"now/{DAY}-new-{number}.ndjson", LINE)
+        store = WatchedStore(harness)
+        made = harness.app(store=store).planner.plan("/w/raw/now")
+        assert (made.planned_before, made.files) == (1, new_files)
+        costs.append((len(store.reads), store.calls["list"], store.calls["stat"], store.calls["create"]))
+    assert costs[0] == costs[1]
+
+
+def test_a_file_with_rows_whose_claim_is_free() -> None:
+    """A file whose claim is free is planned, unless a manifest made rows of it: then that manifest has it."""
+    harness = Harness()
+    file = harness.file(f"{DAY}-a.ndjson", LINE)
+    harness.put_manifest("foreign.json", harness.manifest("foreign", [file]).to_json())
+    app = harness.app()
+    app.claimer.claim([claim_key(file)], "of one that died")
+    harness.clock.advance(1e6)
+    assert harness.app().planner.plan("/w/raw").planned_before == 1
+    harness.run_once()
+    harness.clock.advance(1e6)
+    assert harness.app().planner.plan("/w/raw").planned_before == 1
+    harness.check_exact()
