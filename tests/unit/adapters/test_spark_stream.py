@@ -32,7 +32,7 @@ def test_the_error_that_ends_the_stream(of_query: Exception, raised: type[Except
     source = SparkManifestSource(
         session=session,
         manifests="/m/",
-        new_checkpoint=str,
+        checkpoint="",
         max_manifests_per_trigger=1,
         trigger_interval_seconds=1,
         _query=query,
