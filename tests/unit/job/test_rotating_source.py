@@ -84,7 +84,10 @@ class Lake:
             monotonic=lambda: self.now,
         )
         self.on_batch: Callable[[Sequence[str]], None] = self.delivered.extend
-        self.source.start(lambda uris: self.on_batch(uris), once=once)
+        self.source.start(self.take, once=once)
+
+    def take(self, uris: Sequence[str]) -> None:
+        self.on_batch(uris)
 
     def write(self, uri: str) -> None:
         self.harness.store.put(uri, b"x")
@@ -338,7 +341,7 @@ def test_an_error_of_a_batch_ends_the_stream(which: int) -> None:
     lake.source.stop()
     assert lake.running() == []
     lake.on_batch = lake.delivered.extend
-    lake.source.start(lambda uris: lake.on_batch(uris), once=False)
+    lake.source.start(lake.take, once=False)
     lake.running()[0].trigger()
     assert set(lake.waiting()) <= set(lake.delivered)
     lake.wait()
@@ -427,7 +430,7 @@ def feeding(harness: Harness, app: App, number: int) -> threading.Event:
     """Deliver manifests one by one, as others end; the event is set when all of them have."""
     done, lock, ended = threading.Event(), threading.Lock(), Counter[str]()
 
-    def on_result(result: object) -> None:
+    def on_result(_: object) -> None:
         with lock:
             ended["manifests"] += 1
             if ended["manifests"] < number - 2:
@@ -470,7 +473,7 @@ def test_the_job_moves_on_while_manifests_arrive(harness: Harness) -> None:
 
 @pytest.mark.parametrize("point", RotationCrashPoint)
 def test_death_at_each_step(harness: Harness, point: RotationCrashPoint) -> None:
-    """A run that dies amid a rotation leaves two checkpoints at most; the next run begins its own, and misses nothing."""
+    """A run that dies amid a rotation leaves two checkpoints at most; the next run begins its own and misses nothing."""
     app = harness.app()
     feeding(harness, app, 30)
 
