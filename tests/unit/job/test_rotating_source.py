@@ -473,7 +473,7 @@ def test_the_job_moves_on_while_manifests_arrive(harness: Harness) -> None:
 
 @pytest.mark.parametrize("point", RotationCrashPoint)
 def test_death_at_each_step(harness: Harness, point: RotationCrashPoint) -> None:
-    """A run that dies amid a rotation leaves two checkpoints at most; the next run begins its own and misses nothing."""
+    """A run that dies amid a rotation leaves two checkpoints at most; the next run has its own, and misses nothing."""
     app = harness.app()
     feeding(harness, app, 30)
 
