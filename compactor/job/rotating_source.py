@@ -86,6 +86,7 @@ class RotatingSource:
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
         """Start delivering micro-batches; see `compactor.job.service.ManifestSource`."""
+        self.stop()  # what a start that failed has left
         self._on_batch, self._once, self._error = on_batch, once, None
         self._drop_ended()
         self._check_at, self._failures, self._resting_until = self.max_manifests, 0, 0.0

@@ -348,6 +348,17 @@ def test_an_error_of_a_batch_ends_the_stream(which: int) -> None:
     assert lake.checkpoints() == ["3"]
 
 
+def test_a_start_that_fails_leaves_no_checkpoint() -> None:
+    """The job starts its source again and again; what each start has left is deleted by the next one."""
+    lake = Lake()
+    lake.source.stop()
+    lake.start_error = RuntimeError("no path")
+    for _ in range(5):
+        with pytest.raises(RuntimeError, match="no path"):
+            lake.source.start(lake.take, once=False)
+    assert lake.checkpoints() == ["6"]
+
+
 def test_all_streams_are_stopped() -> None:
     """Amid a rotation there are two; one that cannot be stopped does not keep the other one."""
     lake = Lake()
