@@ -1,10 +1,12 @@
 """The real job on Spark, killed at moments that a seed chose, started twice, and made to forget."""
 
+import itertools
 import json
 import random
 import shutil
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -119,12 +121,17 @@ def test_killed_amid_rotations_of_the_checkpoint(lake: Lake, engine: str) -> Non
     lake.settings["stream"] |= {"max_manifests_per_checkpoint": 10}
     lake.write_settings()
     case, chance = TALLY.case(Kind.ANY_MOMENT), random.Random(SEED)
-    for kill in range(2):
+    numbers = itertools.count()
+
+    def rotates(known: set[str]) -> bool:
+        if len(list((lake.folder / "manifests").glob("*.json"))) < 6:
+            lake.add_manifest(f"m-{next(numbers)}", files=1, lines=2)
+        return len(checkpoints(lake) - known) == 2
+
+    for _ in range(2):
         known = checkpoints(lake)
         job = lake.start("run")
-        for number in range(24):
-            lake.add_manifest(f"m-{kill}-{number}", files=1, lines=2)
-        wait_until(lambda known=known: len(checkpoints(lake) - known) == 2, job)
+        wait_until(partial(rotates, known), job)
         time.sleep(chance.uniform(0.0, LONGEST_LIFE_SECONDS))
         kill_group(job)
         case.died += 1
