@@ -46,11 +46,23 @@ class BuildCrashPoint(StrEnum):
     CLEARED = "cleared"  # its parts are deleted
 
 
+class RotationCrashPoint(StrEnum):
+    """A point of the move of a run's stream to a new checkpoint, in order."""
+
+    STARTED = "started"  # the new stream has begun beside the old one
+    TAKEN_OVER = "taken_over"  # it has come as far, and delivers alone from here on
+    STOPPED = "stopped"  # the old stream has ended
+    DROPPED = "dropped"  # the old checkpoint is deleted
+
+
 OnBuildCrashPoint = Callable[[BuildCrashPoint, str], None]
 """Called with the id of a manifest or part, right after a point was reached."""
 
 OnRedriveCrashPoint = Callable[[RedriveCrashPoint, str], None]
 """Called with the id of the new manifest, right after a point was reached."""
+
+OnRotationCrashPoint = Callable[[RotationCrashPoint], None]
+"""Called right after a point was reached."""
 
 OnCrashPoint = Callable[[CrashPoint, str], None]
 """Called with a manifest id, right after a point was reached."""
@@ -65,4 +77,8 @@ def ignore_build_crash_point(point: BuildCrashPoint, manifest_id: str) -> None:
 
 
 def ignore_redrive_crash_point(point: RedriveCrashPoint, manifest_id: str) -> None:
+    """Does nothing: the default outside of tests."""
+
+
+def ignore_rotation_crash_point(point: RotationCrashPoint) -> None:
     """Does nothing: the default outside of tests."""

@@ -150,6 +150,9 @@ class Stream(Section):
         "spark", '"spark" streams manifests with Spark; "listing" lists them, without Spark and Java, in one process'
     )
     max_manifests_per_trigger: int = _key(8, "most manifests in one micro-batch", ge=1, le=10_000)
+    max_manifests_per_checkpoint: int = _key(
+        10_000, "manifests after which the job moves on to a new Spark checkpoint", ge=10, le=10_000_000
+    )
     trigger_interval_seconds: Seconds = _key(10, "time between the starts of two micro-batches")
     manifests_in_flight: int = _key(2, "manifests processed at the same time", ge=1, le=1000)
     max_attempts: int = _key(3, "failed attempts after which a manifest becomes a dead letter", ge=2, le=1000)

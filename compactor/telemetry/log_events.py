@@ -10,6 +10,8 @@ Level = Literal["debug", "info", "warning", "error"]
 EventName = Literal[
     "attempt.wasted",
     "batch.finished",
+    "checkpoint.not_rotated",
+    "checkpoint.rotated",
     "checkpoints.kept",
     "closing.failed",
     "columns.nearly_full",
@@ -174,6 +176,15 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         {"error": _ERROR},
         "if it fails again, fix what the error names: the engine, its workers or the store",
     ),
+    "checkpoint.rotated": _info(
+        "the stream went on with a new checkpoint; the old one is deleted",
+        {"delivered": "manifests in the old checkpoint", "kept": "manifests in the new one already"},
+    ),
+    "checkpoint.not_rotated": _warning(
+        "the stream could not go on with a new checkpoint, and stays with the old one, which grows; the job retries",
+        {"failures": "consecutive failures", "pause_seconds": "length of the pause", "error": _ERROR},
+        "if it repeats, fix what the error names; a restart of the job begins a new checkpoint, too",
+    ),
     "stream.restarting": _warning(
         "the stream failed and restarts",
         {"failures": "consecutive failures", "pause_seconds": "length of the pause", "error": _ERROR},
@@ -258,7 +269,9 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
     # Retention.
     "orphans.swept": _info("staging and checkpoints of dead runs were deleted", {"removed": "objects by kind"}),
     "checkpoints.kept": _warning(
-        "the run could not delete its own checkpoints; a later run deletes them", {"error": _ERROR}, _NO_NEED
+        "the run could not delete checkpoints of its own; it tries again, or a later run does",
+        {"error": _ERROR},
+        _NO_NEED,
     ),
     "retention.finished": _info(
         "the daily clean-up finished",

@@ -1,6 +1,5 @@
 """Puts the job together. Nothing is connected to before it is used."""
 
-import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -26,6 +25,8 @@ from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
 from compactor.job.retention.daily_closing import DailyClosing
 from compactor.job.retries import Retries
+from compactor.job.rotating_source import RotatingSource
+from compactor.job.run_checkpoints import RunCheckpoints
 from compactor.job.self_test import SelfTest
 from compactor.job.service import ManifestSource, Service
 from compactor.job.shards import ShardShare, Share, WholeShare
@@ -124,19 +125,32 @@ class App(EngineComponents):
         from compactor.adapters.spark.stream import SparkManifestSource  # noqa: PLC0415
         from compactor.adapters.spark.stream_or_listing import StreamOrListing  # noqa: PLC0415
 
-        starts = itertools.count(1)
         stream, manifests, shard = self.settings.stream, self.layout.manifests_folder, self.settings.shard
         # Spark shows each job all manifests: only one in so many is of its own shard.
         at_once = stream.max_manifests_per_trigger * (shard.of if shard else 1)
-        source = SparkManifestSource(
-            session=self.spark,
-            manifests=manifests,
-            new_checkpoint=lambda: self.layout.checkpoint(f"{self.run_id}-{next(starts)}"),
-            max_manifests_per_trigger=at_once,
-            trigger_interval_seconds=stream.trigger_interval_seconds,
-        )
+
+        def new_source(checkpoint: str) -> SparkManifestSource:
+            return SparkManifestSource(
+                session=self.spark,
+                manifests=manifests,
+                checkpoint=checkpoint,
+                max_manifests_per_trigger=at_once,
+                trigger_interval_seconds=stream.trigger_interval_seconds,
+            )
+
+        source = self.rotating_source(new_source)
         listing = ListedManifests(self.store, manifests, at_once, stream.trigger_interval_seconds)
         return self.service_on(engine, StreamOrListing(stream=source, listing=listing, manifests=manifests))
+
+    def rotating_source(self, new_source: Callable[[str], ManifestSource]) -> RotatingSource:
+        """Make the stream of a run from streams that have a checkpoint each."""
+        return RotatingSource(
+            state=self.state,
+            new_source=new_source,
+            checkpoints=RunCheckpoints(self.state),
+            metrics=self.metrics,
+            max_manifests=self.settings.stream.max_manifests_per_checkpoint,
+        )
 
     def threaded_service(self, threads: "int | FairThreads") -> Service:
         """Make the job without Spark: the native engine in threads of this process, each of which writes one file.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.core.crash_points import BuildCrashPoint, CrashPoint, RedriveCrashPoint
+from compactor.core.crash_points import BuildCrashPoint, CrashPoint, RedriveCrashPoint, RotationCrashPoint
 from compactor.demo.events import make_event_lines
 from tests.support.document_commands import check_command
 from tests.support.document_lake import ENVIRONMENT, make_lake
@@ -55,12 +55,17 @@ def test_every_file_that_the_documents_name_exists() -> None:
 
 
 def test_the_internals_tell_every_step() -> None:
-    """Each step of a manifest's life, of building and of a redrive has one row, and no row is about anything else."""
+    """Each step of a life, of building, a redrive and a rotation has one row, and no row is about anything else."""
     text = (ROOT / "docs" / "reference-internals.md").read_text()
     tables = [
         re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) for section in re.split(r"^## ", text, flags=re.MULTILINE)
     ]
-    assert [rows for rows in tables if rows] == [list(CrashPoint), list(BuildCrashPoint), list(RedriveCrashPoint)]
+    assert [rows for rows in tables if rows] == [
+        list(CrashPoint),
+        list(BuildCrashPoint),
+        list(RedriveCrashPoint),
+        list(RotationCrashPoint),
+    ]
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -1,10 +1,12 @@
 """The real job on Spark, killed at moments that a seed chose, started twice, and made to forget."""
 
+import itertools
 import json
 import random
 import shutil
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -108,3 +110,38 @@ def children_of(pid: int) -> list[int]:
             if int(fields[2]) == pid and fields[0] != "Z":
                 found.append(int(entry.name))
     return found
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("engine", engines_on_spark("native"))
+def test_killed_amid_rotations_of_the_checkpoint(lake: Lake, engine: str) -> None:
+    """`kill -9` while two streams stand beside each other, twice; the next run has checkpoints of its own: exact."""
+    lake.use_engine(engine)
+    lake.settings["stream"] |= {"max_manifests_per_checkpoint": 10}
+    lake.write_settings()
+    case, chance = TALLY.case(Kind.ANY_MOMENT), random.Random(SEED)
+    numbers = itertools.count()
+
+    def rotates(known: set[str]) -> bool:
+        if len(list((lake.folder / "manifests").glob("*.json"))) < 6:
+            lake.add_manifest(f"m-{next(numbers)}", files=1, lines=2)
+        return len(checkpoints(lake) - known) == 2
+
+    for _ in range(2):
+        known = checkpoints(lake)
+        job = lake.start("run")
+        wait_until(partial(rotates, known), job)
+        time.sleep(chance.uniform(0.0, LONGEST_LIFE_SECONDS))
+        kill_group(job)
+        case.died += 1
+    assert len(checkpoints(lake)) <= 2 * 2
+    code, output = lake.run("run", "--once")
+    assert code == 0, output
+    check(lake, case)
+
+
+def checkpoints(lake: Lake) -> set[str]:
+    """Each of any run, by the name of its folder."""
+    folder = lake.state / "checkpoint"
+    return {path.name for path in folder.iterdir()} if folder.exists() else set()

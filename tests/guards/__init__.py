@@ -16,6 +16,7 @@ from tests.guards.one_pass import ONE_PASS
 from tests.guards.rebuilding import REBUILDING
 from tests.guards.records import CREATE_ONLY, VERSIONS
 from tests.guards.redriving import REDRIVING
+from tests.guards.rotation import ROTATION
 from tests.guards.shards import SHARDS
 from tests.guards.streams import STREAMS
 
@@ -44,4 +45,5 @@ GUARDS = (
     *INVENTORIES,
     *STREAMS,
     *SHARDS,
+    *ROTATION,
 )

@@ -1,8 +1,9 @@
 """Watches the manifest prefix with a Spark file stream, which reports the names of new manifests only."""
 
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 _NEVER = "36500d"
 """100 years: the file source must not skip a manifest because it saw a newer one first."""
+
+READ_SECONDS = 10.0
+"""How long a stream that is stopped may go on reading the names of a micro-batch."""
 
 
 def manifest_names(session: SparkSession, manifests: str, max_manifests_per_trigger: int) -> DataFrame:
@@ -59,25 +63,27 @@ def uris_of(batch: DataFrame, manifests: str) -> list[str]:
 class SparkManifestSource:
     """Delivers new manifests in micro-batches, with Structured Streaming's file source.
 
-    The checkpoint belongs to one run. A new run lists the whole prefix again, and the ledger says what is left to do.
+    The checkpoint is its own. A new stream lists the whole prefix again, and the ledger says what is left to do.
 
     Attributes:
         manifests: The watched prefix; ends with `/`.
-        new_checkpoint: Returns the URI of a new checkpoint folder.
+        checkpoint: The URI of a folder that no stream has used.
         trigger_interval_seconds: The interval between listings of the prefix.
     """
 
     session: SparkSession
     manifests: str
-    new_checkpoint: Callable[[], str]
+    checkpoint: str
     max_manifests_per_trigger: int
     trigger_interval_seconds: float
     _query: "StreamingQuery | None" = None
     _batch_error: Exception | None = None
+    _is_stopping: bool = False
+    _reading: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
         """Start delivering micro-batches; see `compactor.job.service.ManifestSource`."""
-        self._batch_error = None
+        self._batch_error, self._is_stopping = None, False
         with loss_reported():
             self._query = self._started(on_batch, once=once)
 
@@ -85,14 +91,17 @@ class SparkManifestSource:
         stream = manifest_names(self.session, self.manifests, self.max_manifests_per_trigger)
 
         def deliver(batch: DataFrame, _batch_id: int) -> None:
-            uris = uris_of(batch, self.manifests)
+            with self._reading:
+                if self._is_stopping:
+                    return
+                uris = uris_of(batch, self.manifests)
             try:
                 on_batch(uris)
             except Exception as exc:
                 self._batch_error = exc  # Spark wraps it in a text that holds a stack trace
                 raise
 
-        writer = stream.writeStream.foreachBatch(deliver).option("checkpointLocation", self.new_checkpoint())
+        writer = stream.writeStream.foreachBatch(deliver).option("checkpointLocation", self.checkpoint)
         if once:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{self.trigger_interval_seconds} seconds").start()
@@ -116,11 +125,16 @@ class SparkManifestSource:
             return False
         with loss_reported():
             status = self._query.status
-        return not status["isDataAvailable"] and not status["isTriggerActive"]
+        # A query that has not begun its first trigger has no data either.
+        has_listed = status["message"].startswith("Waiting")
+        return has_listed and not status["isDataAvailable"] and not status["isTriggerActive"]
 
     def stop(self) -> None:
-        """Stop the stream without waiting for a batch in flight."""
+        """Stop the stream without waiting for a batch in flight. The checkpoint is of no use from here on."""
+        self._is_stopping = True
         if self._query is not None:
+            if self._reading.acquire(timeout=READ_SECONDS):  # Spark logs pages of errors if it is stopped meanwhile
+                self._reading.release()
             with suppress(EngineLost), loss_reported():  # a lost JVM has lost its streams
                 self._query.stop()
             self._query = None

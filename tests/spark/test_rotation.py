@@ -1,0 +1,188 @@
+"""Spark's own log of what it delivered: it grows for ever, unless the stream moves to a new checkpoint."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from statistics import median
+from threading import Event, Lock
+
+import pytest
+
+from compactor.adapters.memory.store import MemoryMetrics
+from compactor.job.compaction import CompactionResult
+from tests.support.engine_workspace import EngineWorkspace, NewWorkspace
+from tests.support.extras import NATIVE
+from tests.support.logged import events_logged
+
+MOST = 10
+THIRTY = 30
+TIMEOUT_SECONDS = 240
+ENTRY_BYTES = 60
+"""An entry of the log has more: its path, the time and the number of the micro-batch."""
+
+
+@pytest.fixture
+def engine() -> str:
+    """The quicker one, for none of these tests is about rows."""
+    return "native" if NATIVE.found() else "spark"
+
+
+class Feed:
+    """Manifests that arrive, are delivered by the job's stream, and leave the prefix.
+
+    Attributes:
+        logged: The largest log of the source that was seen, in bytes.
+        checkpoints: The most checkpoints that were seen at once.
+        spent: Milliseconds of the triggers that delivered something.
+    """
+
+    def __init__(self, workspace: EngineWorkspace) -> None:
+        self.app = workspace.app
+        self.source = self.app.service().source
+        self.arrived: list[str] = []
+        self.delivered: list[str] = []
+        self.logged = self.checkpoints = 0
+        self.spent: dict[tuple[str, int], int] = {}
+
+    def arrive(self, number: int) -> None:
+        for _ in range(number):
+            uri = f"{self.app.layout.manifests_folder}{len(self.arrived):05d}.json"
+            self.app.store.put(uri, b"{}")
+            self.arrived.append(uri)
+
+    def take(self, uris: Sequence[str]) -> None:
+        self.delivered.extend(uris)
+        self.app.store.delete(uris)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        self.app.store.create(self.app.layout.keep_marker, b"")
+        self.source.start(self.take, once=False)
+        try:
+            yield
+        finally:
+            self.source.stop()
+
+    def work_through(self, total: int, *, at_once: int = MOST) -> None:
+        """Manifests arrive until there were so many, a few at a time, and all of them are delivered."""
+        while len(self.delivered) < total:
+            if len(self.arrived) - len(self.delivered) < at_once and len(self.arrived) < total:
+                self.arrive(min(at_once, total - len(self.arrived)))
+            self.wait_for(lambda: len(self.delivered) > len(self.arrived) - at_once or len(self.delivered) >= total)
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline
+            assert not self.source.wait(0.05)
+            self.measure()
+
+    def measure(self) -> None:
+        folder, logs = self.app.layout.checkpoints_folder, Counter[str]()
+        for info in self.app.store.list(folder):
+            logs[info.uri.removeprefix(folder).partition("/")[0]] += "/sources/0/" in info.uri and info.size_bytes
+        self.logged = max(self.logged, *logs.values(), 0)
+        self.checkpoints = max(self.checkpoints, len(logs))
+        for query in self.app.spark.streams.active:
+            for progress in query.recentProgress:
+                if progress["numInputRows"]:
+                    self.spent[progress["runId"], progress["batchId"]] = progress["durationMs"]["triggerExecution"]
+
+    def check_exact(self) -> None:
+        assert Counter(self.delivered) == Counter(self.arrived)
+
+
+def test_sparks_stream_moves_to_a_new_checkpoint(new_workspace: NewWorkspace) -> None:
+    """Two streams stand beside each other for a moment; each manifest comes once, and the old checkpoint goes."""
+    feed = Feed(new_workspace(stream={"max_manifests_per_checkpoint": MOST, "trigger_interval_seconds": 0.2}))
+    with events_logged("checkpoint.rotated") as rotated:
+        with feed.running():
+            feed.work_through(MOST)
+            first = numbers(feed)
+            feed.wait_for(lambda: len(feed.app.spark.streams.active) == 2)
+            feed.arrive(MOST)
+            feed.wait_for(lambda: numbers(feed) == ["2"] and len(feed.delivered) == 2 * MOST)
+        assert feed.app.spark.streams.active == []
+    feed.check_exact()
+    assert (first, feed.checkpoints) == (["1"], 2)
+    assert [event["delivered"] >= MOST for event in rotated] == [True]
+
+
+def numbers(feed: Feed) -> list[str]:
+    """The numbers of the checkpoints."""
+    folder = feed.app.layout.checkpoints_folder
+    names = {info.uri.removeprefix(folder).partition("/")[0] for info in feed.app.store.list(folder)}
+    return sorted(name.rpartition("-")[2] for name in names)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(3600)
+def test_the_log_has_a_bound(new_workspace: NewWorkspace, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without moves Spark keeps all names for ever, although the manifests left long ago; with them a few."""
+    total, shown = 31 * MOST, list[str]()
+    kept = Feed(new_workspace(stream={"trigger_interval_seconds": 0.1}))
+    with kept.running():
+        kept.work_through(total)
+    moved = Feed(new_workspace(stream={"max_manifests_per_checkpoint": MOST, "trigger_interval_seconds": 0.1}))
+    with events_logged("checkpoint.rotated") as rotated, moved.running():
+        moved.work_through(total)
+    for feed in (kept, moved):
+        feed.check_exact()
+        spent = list(feed.spent.values())
+        shown.append(f"log {feed.logged} bytes, checkpoints {feed.checkpoints}, trigger {median(spent):.0f} ms")
+    with capsys.disabled():
+        print("\n".join(["", *shown, f"{len(rotated)} rotations"]))  # noqa: T201
+    assert kept.logged > total * ENTRY_BYTES
+    assert moved.logged < kept.logged / 3
+    assert (kept.checkpoints, moved.checkpoints <= 3) == (1, True)
+    assert len(rotated) >= 5
+
+
+@pytest.mark.full
+@pytest.mark.timeout(3600)
+def test_thirty_moves_of_a_whole_job(new_workspace: NewWorkspace) -> None:
+    """The job commits what arrives meanwhile, rotation after rotation, and every row is there once at the end."""
+    stream = {"max_manifests_per_checkpoint": MOST, "trigger_interval_seconds": 0.1, "manifests_in_flight": 4}
+    workspace = new_workspace(stream=stream)
+    app, metrics = workspace.app, MemoryMetrics()
+    app.metrics = metrics
+    delivered: list[str] = []
+    committed: list[str] = []
+    lock, done = Lock(), Event()
+
+    def deliver() -> None:
+        number = f"{len(delivered):05d}"
+        delivered.append(number)
+        workspace.deliver(f"m{number}", [workspace.write(number, b'{"n":"%s"}' % number.encode())])
+
+    def on_result(result: CompactionResult) -> None:
+        with lock:
+            committed.append(result.manifest_id)
+            if rotations(metrics) < THIRTY:
+                deliver()
+            elif len(committed) >= len(delivered):
+                done.set()
+
+    app.on_result = on_result
+    for _ in range(12):
+        deliver()
+    service = app.service()
+    with ThreadPoolExecutor(1) as pool, events_logged("stream.restarting") as restarts:
+        run = pool.submit(service.run, once=False)
+        try:
+            assert done.wait(3000)
+        finally:
+            service.stop()
+        report = run.result(TIMEOUT_SECONDS)
+    assert (report.committed, report.failures, restarts) == (len(delivered), {}, [])
+    assert rotations(metrics) >= THIRTY
+    rows = [record["n"] for found in committed for record in workspace.compacted(found).records]
+    assert sorted(rows) == delivered
+    assert list(app.store.list(app.layout.checkpoints_folder)) == []
+    workspace.check()
+
+
+def rotations(metrics: MemoryMetrics) -> int:
+    return [values.get("CheckpointRotations") for values in metrics.emitted].count(1)
