@@ -46,8 +46,12 @@ class Unsummarised:
         return [date for date in dict.fromkeys(key.date for key in self.keys) if date not in self.totals.dates]
 
 
-def read_unsummarised(state: State) -> Unsummarised | None:
+def read_unsummarised(state: State, *, begun_only: bool = False) -> Unsummarised | None:
     """What is in no summary; None if dates are not closed here, so that all records have to be read.
+
+    Args:
+        state: Has the records.
+        begun_only: Leave out manifests that are accepted and were not begun: they wait in the watched prefix.
 
     Raises:
         RecordUnreadable: A summary or the record of an open manifest is damaged, or of a newer format.
@@ -55,7 +59,7 @@ def read_unsummarised(state: State) -> Unsummarised | None:
     dates = ClosedDates(state.store, state.layout)
     if not dates.has_begun():
         return None
-    found = [*_opened(state), *_waiting(state)]
+    found = _opened(state) + ([] if begun_only else _waiting(state))
     marks = list(dates.marks())
     found += [(mark.key, mark.generation) for mark in marks if mark.key.id]
     for date in dict.fromkeys(mark.key.date for mark in marks if not mark.key.id):
@@ -73,10 +77,10 @@ def dates_of_records(state: State, since: datetime, until: datetime) -> Iterable
     return sorted(near | found.marked_dates | {key.date for key in found.keys})
 
 
-def unsummarised_if_readable(state: State) -> Unsummarised | None:
+def unsummarised_if_readable(state: State, *, begun_only: bool = False) -> Unsummarised | None:
     """What is in no summary; None if all records have to be read, because a summary cannot be, or there are none."""
     try:
-        return read_unsummarised(state)
+        return read_unsummarised(state, begun_only=begun_only)
     except RecordUnreadable:  # `verify` names it
         return None
 
