@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from compactor.core.closed_dates import ClosedDate, ClosedTotals, ClosingBegun, Member, totals_with
+from compactor.core.closed_dates import COMMIT_MARK, ClosedDate, ClosedTotals, ClosingBegun, Member, totals_with
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
@@ -33,6 +33,11 @@ class Mark:
     key: ManifestKey
     generation: int
     info: ObjectInfo
+
+    @property
+    def is_of_commit(self) -> bool:
+        """Whether it says that the manifest is no dead letter. Marks of earlier releases do not tell."""
+        return bool(self.key.id) and self.info.size_bytes == len(COMMIT_MARK)
 
 
 @dataclass(slots=True)

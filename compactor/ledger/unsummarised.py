@@ -5,7 +5,7 @@ read in this order, and none is missed while it moves on.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 
@@ -33,12 +33,14 @@ class Unsummarised:
         keys: Manifests that are in no summary, or that were rebuilt since; in the order of the ledger.
         superseded: Of these, what is in the summaries, with the generation that was summarised: take it back.
         marked_dates: Dates that have a mark of their own or of a manifest.
+        commits: Those of the manifests of which the listing tells that they are no dead letters.
     """
 
     totals: ClosedTotals
     keys: list[ManifestKey]
     superseded: list[Found]
     marked_dates: frozenset[str]
+    commits: frozenset[ManifestKey] = frozenset()
 
     @property
     def open_dates(self) -> list[str]:
@@ -64,7 +66,8 @@ def read_unsummarised(state: State, *, begun_only: bool = False) -> Unsummarised
     found += [(mark.key, mark.generation) for mark in marks if mark.key.id]
     for date in dict.fromkeys(mark.key.date for mark in marks if not mark.key.id):
         found += recorded(state, date)
-    return _unsummarised(dates, dates.totals(), found, frozenset(mark.key.date for mark in marks))
+    whole = _unsummarised(dates, dates.totals(), found, frozenset(mark.key.date for mark in marks))
+    return replace(whole, commits=frozenset(mark.key for mark in marks if mark.is_of_commit))
 
 
 def dates_of_records(state: State, since: datetime, until: datetime) -> Iterable[str]:
@@ -128,7 +131,8 @@ def summarised_since(state: State, totals: ClosedTotals, moment: datetime) -> It
 def members_with_rejects(state: State, totals: ClosedTotals) -> Iterator[ManifestKey]:
     """The members of summaries that have rejected lines in the rejects, redriven or not."""
     dates = ClosedDates(state.store, state.layout)
-    places = [(date, place) for date, span in totals.dates.items() for place in span.places]
+    spans = totals.dates.items()
+    places = [(date, each) for date, span in spans for each in span.places if each not in span.without_rejects]
     for date, members in map_ordered(lambda each: (each[0], dates.members(each[1])), places):
         yield from (ManifestKey(date, member.id) for member in members if member.kept_rejects)
 

@@ -98,15 +98,20 @@ class HistorySearch:
             while some := list(islice(named, _FILES_AT_ONCE)):
                 if not self.files.add(some):
                     return None
-            self.files.reach(Known(place, _fingerprint(dates.read(place))))
+            self.files.reach(known_at(dates, place))
         reached = self.files.known()
         is_complete = reached is not None and (not self.may_learn or reached.place == totals.upto)
         return unknown if is_complete else None
 
 
+def known_at(dates: ClosedDates, place: int) -> Known:
+    """What is known once the files of a summary and of all before it are."""
+    return Known(place, _fingerprint(dates.read(place)))
+
+
 def _is_of(dates: ClosedDates, totals: ClosedTotals, known: Known) -> bool:
     """Whether what is remembered is of this log."""
-    return known.place <= totals.upto and _fingerprint(dates.read(known.place)) == known.fingerprint
+    return known.place <= totals.upto and known_at(dates, known.place) == known
 
 
 def _fingerprint(summary: ClosedDate) -> str:

@@ -1,7 +1,7 @@
 """Counts the dead letters that are kept, and finds those that may still wait for a person.
 
-Where dates are closed, the summaries have the dead letters of closed dates. So only those of other manifests are looked
-for: by one request for the folder of dead letters or, if it has more objects than that gives, by their names.
+Where dates are closed, the summaries have the dead letters of closed dates, and the marks of other manifests tell most
+commits. So only the rest is looked for: by name or, if that is much, by one request for the folder of dead letters.
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,9 @@ from compactor.ledger.unsummarised import Unsummarised
 
 PAGE_OBJECTS = 1_000
 """As many objects as S3 lists in one request."""
+
+ASKED_FOR = 20
+"""Up to so many dead letters are asked for by name at once."""
 
 _REASON_SUFFIX = ".reason.json"
 
@@ -43,9 +46,10 @@ def kept_letters(state: State, found: Unsummarised | None) -> KeptLetters:
     if found is None:
         reasons = [info for info in listed if info.uri.endswith(_REASON_SUFFIX)]
         return KeptLetters(len(reasons), reasons)
-    closed, others = {each.manifest_id for each in found.totals.letters}, {key.id for key in found.keys}
-    page = list(islice(listed, PAGE_OBJECTS))
-    if len(page) < PAGE_OBJECTS:
+    closed = {each.manifest_id for each in found.totals.letters}
+    others = {key.id for key in found.keys if key not in found.commits}
+    page = list(islice(listed, PAGE_OBJECTS)) if len(closed | others) > ASKED_FOR else None
+    if page is not None and len(page) < PAGE_OBJECTS:
         reasons = [info for info in page if info.uri.endswith(_REASON_SUFFIX)]
         return KeptLetters(len(reasons), [info for info in reasons if letter_id(info) in closed | others])
     places = sorted(map(state.layout.failure_reason, closed | others))
