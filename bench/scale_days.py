@@ -44,7 +44,7 @@ _WORK = Path(__file__).resolve().parent.parent / ".bench"
 @click.option("--only", help="Measure only these commands, separated by semicolons.")
 @click.option("--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Keep all files here.")
 def days(*, counts: str, rounds: int, only: str | None, work: Path) -> None:
-    """Measure each command with few and with many closed dates: calls of the store, seconds, memory."""
+    """Measure each command with few and with many closed dates: calls of the store, CPU seconds, memory."""
     from bench.scale_days_probe import COMMANDS  # noqa: PLC0415 - it imports this module
 
     numbers = sorted(map(int, counts.split(",")))
@@ -134,7 +134,7 @@ def table_lines(command: str, states: Mapping[int, Mapping[str, float]]) -> list
     few, lines = states[min(states)], []
     for number, each in states.items():
         ratios = {key: each[key] / few[key] for key in few}
-        texts = [f"{each['calls']:,.0f} calls", f"{each['seconds']:.2f} s", f"{each['bytes'] / 2**20:,.0f} MiB"]
+        texts = [f"{each['calls']:,.0f} calls", f"{each['seconds']:.2f} CPU s", f"{each['bytes'] / 2**20:,.0f} MiB"]
         said = ", ".join(f"{text} ({ratio:.2f}x)" for text, ratio in zip(texts, ratios.values(), strict=True))
         steep = [key for key, ratio in ratios.items() if ratio > FLAT]
         lines.append(f"{command}: {number} dates: {said}{'  NOT FLAT: ' + ', '.join(steep) if steep else ''}")

@@ -1,6 +1,8 @@
 """A store that has the records of many finished manifests, which it makes up as they are asked for, and counts calls."""
 
 import json
+import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -19,6 +21,7 @@ LETTER_EVERY = 500
 PAGE = 1_000
 """The objects that one call lists."""
 
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _SIZE_BYTES = 100
 _MOMENT = datetime(2025, 12, 1, tzinfo=UTC)
 
@@ -129,10 +132,17 @@ class HistoryStore:
         for root in self._roots:
             if not (root.startswith(prefix) or prefix.startswith(root)):
                 continue
-            for date in self._dates:
+            for date in self._near(prefix.removeprefix(root), after.removeprefix(root)):
                 yield from (
                     _info(uri) for uri in self._of_date(root, date, prefix, after) if uri.startswith(prefix)
                 )
+
+    def _near(self, prefix: str, after: str) -> Sequence[str]:
+        """The dates that a listing may be about, by the names behind a root."""
+        named, last = _DATE.search(prefix), _DATE.search(after)
+        if named is not None:
+            return [named[0]] if named[0] in self._known else []
+        return self._dates if last is None else self._dates[bisect_left(self._dates, last[0]) :]
 
     def _of_date(self, root: str, date: str, prefix: str, after: str) -> Iterator[str]:
         """The objects of a date below one folder, in order, from near those that are asked for on."""

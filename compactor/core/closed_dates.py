@@ -191,11 +191,13 @@ class Member(NamedTuple):
     Attributes:
         generation: Of the outcome that was summarised.
         kept_rejects: Its rejected lines whose bytes are in the rejects.
+        counted_rejects: Its rejected lines that are only counted.
     """
 
     id: str
     generation: int
     kept_rejects: int
+    counted_rejects: int = 0
 
 
 def totals_with(totals: ClosedTotals, later: Sequence[tuple[int, ClosedDate]]) -> ClosedTotals:

@@ -23,6 +23,7 @@ DIGEST_BYTES = 8
 
 VERSIONS_AT_ONCE = 1 << 20
 _NUMBER_BYTES = 4
+_LEAST = 3  # fields of a member; earlier releases did not tell the rejects that are only counted
 _HEAD_BYTES = 64 * 1024
 
 
@@ -120,7 +121,7 @@ class ClosedDates:
         summary, start = self._headed(place)
         data = self.store.read_range(self.layout.summary(place), start, summary.member_bytes)
         fields = [line.split(" ") for line in data.decode().splitlines()]
-        found = [Member(each[0], int(each[1]), int(each[2])) for each in fields if len(each) >= len(Member._fields)]
+        found = [Member(each[0], *map(int, each[1 : len(Member._fields)])) for each in fields if len(each) >= _LEAST]
         if len(found) != summary.members:
             raise RecordUnreadable(f"{self.layout.summary(place)}: {len(found)} members; expected {summary.members}")
         return found
@@ -148,7 +149,7 @@ class ClosedDates:
             members: By their numbers, from 0.
             versions: Sorted by digest.
         """
-        lines = "".join(f"{each.id} {each.generation} {each.kept_rejects}\n" for each in members).encode()
+        lines = "".join(f"{' '.join(map(str, each))}\n" for each in members).encode()
         head = summary.model_copy(
             update={"members": len(members), "member_bytes": len(lines), "versions": len(versions)}
         )

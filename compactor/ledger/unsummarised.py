@@ -128,13 +128,15 @@ def summarised_since(state: State, totals: ClosedTotals, moment: datetime) -> It
             yield from (ManifestKey(date, each) for each in summarised_generations(dates, totals, date))
 
 
-def members_with_rejects(state: State, totals: ClosedTotals) -> Iterator[ManifestKey]:
-    """The members of summaries that have rejected lines in the rejects, redriven or not."""
+def members_with_rejects(state: State, totals: ClosedTotals, *, counted: bool = False) -> Iterator[ManifestKey]:
+    """The members of summaries that have rejected lines in the rejects, redriven or not; or also such as are counted."""
     dates = ClosedDates(state.store, state.layout)
     spans = totals.dates.items()
     places = [(date, each) for date, span in spans for each in span.places if each not in span.without_rejects]
     for date, members in map_ordered(lambda each: (each[0], dates.members(each[1])), places):
-        yield from (ManifestKey(date, member.id) for member in members if member.kept_rejects)
+        for member in members:
+            if member.kept_rejects or (counted and member.counted_rejects):
+                yield ManifestKey(date, member.id)
 
 
 def _opened(state: State) -> list[Found]:

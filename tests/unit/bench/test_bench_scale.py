@@ -149,5 +149,5 @@ def test_a_command_that_is_not_flat_is_named() -> None:
     """With the ratios to the fewest dates."""
     flat, steep = ({"calls": calls, "seconds": 1.0, "bytes": 2.0**20} for calls in (100.0, 121.0))
     lines = table_lines("verify", {1: flat, 400: steep})
-    assert lines[0] == "verify: 1 dates: 100 calls (1.00x), 1.00 s (1.00x), 1 MiB (1.00x)"
+    assert lines[0] == "verify: 1 dates: 100 calls (1.00x), 1.00 CPU s (1.00x), 1 MiB (1.00x)"
     assert lines[1].endswith("(1.00x)  NOT FLAT: calls")
