@@ -1,8 +1,8 @@
 """The command that measures what closed dates cost: `python -m bench.scale days`.
 
-Each state has closed dates of 2,500 manifests, and behind them one open date with records: 400 closed dates are a million
-manifests. Their summaries are on the disk. Their records, archive and output are made up as a command asks for them, so
-that a command which lists or reads them is seen.
+Each state has closed dates of 2,500 manifests, and behind them one open date with records: 400 closed dates are a
+million manifests. Their summaries are on the disk. Their records, archive and output are made up as a command asks for
+them, so that a command which lists or reads them is seen.
 """
 
 import json

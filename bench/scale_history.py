@@ -1,4 +1,4 @@
-"""A store that has the records of many finished manifests, which it makes up as they are asked for, and counts calls."""
+"""A store with the records of many finished manifests, which it makes up as they are asked for. It counts calls."""
 
 import json
 import re
@@ -58,10 +58,8 @@ class HistoryStore:
             layout.failure_reason(ANY.id): letter,
             layout.output_file(ANY, 0): b"x",
         }
-        self._roots = sorted(
-            (layout.ledger_folder, layout.accepted_folder, layout.archive_folder, layout.failed_folder)
-            + (folder(layout.output),)
-        )
+        records = (layout.ledger_folder, layout.accepted_folder, layout.archive_folder, layout.failed_folder)
+        self._roots = sorted((*records, folder(layout.output)))
 
     def stat(self, uri: str) -> ObjectInfo | None:
         self.calls["stat"] += 1
@@ -75,7 +73,9 @@ class HistoryStore:
     def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
         self.calls["read_range"] += 1
         made = self._made(uri)
-        return made[start : start + length] if made is not None else self._store.read_range(uri, start, length)
+        return (
+            made[start : start + length] if made is not None else self._store.read_range(uri, start, length, etag=etag)
+        )
 
     def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
         made = self._listed(prefix, start_after or "")
@@ -133,9 +133,7 @@ class HistoryStore:
             if not (root.startswith(prefix) or prefix.startswith(root)):
                 continue
             for date in self._near(prefix.removeprefix(root), after.removeprefix(root)):
-                yield from (
-                    _info(uri) for uri in self._of_date(root, date, prefix, after) if uri.startswith(prefix)
-                )
+                yield from (_info(uri) for uri in self._of_date(root, date, prefix, after) if uri.startswith(prefix))
 
     def _near(self, prefix: str, after: str) -> Sequence[str]:
         """The dates that a listing may be about, by the names behind a root."""

@@ -16,7 +16,7 @@ from compactor.core.records import Document, FileStatus
 T = TypeVar("T")
 
 COMMIT_MARK = b"{}"
-"""The mark of a manifest that is a commit. Any other mark is longer, so a listing tells what cannot be a dead letter."""
+"""The mark of a commit. Any other mark is longer, so a listing tells which manifests cannot be dead letters."""
 
 _COUNTS = (
     *("manifests", "dead_letters", "files", "lines", "rows", "rejected_lines", "unkept_rejects", "blank_lines"),

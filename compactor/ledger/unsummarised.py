@@ -129,7 +129,7 @@ def summarised_since(state: State, totals: ClosedTotals, moment: datetime) -> It
 
 
 def members_with_rejects(state: State, totals: ClosedTotals, *, counted: bool = False) -> Iterator[ManifestKey]:
-    """The members of summaries that have rejected lines in the rejects, redriven or not; or also such as are counted."""
+    """The members of summaries with rejected lines, redriven or not: kept ones, or also such as are only counted."""
     dates = ClosedDates(state.store, state.layout)
     spans = totals.dates.items()
     places = [(date, each) for date, span in spans for each in span.places if each not in span.without_rejects]

@@ -62,13 +62,13 @@ class NothingSummarised:
     def forget(self) -> None:
         """Nothing to do."""
 
-    def add(self, namings: Sequence[Naming]) -> bool:
+    def add(self, namings: Sequence[Naming]) -> bool:  # noqa: ARG002 - of the port
         return False
 
     def reach(self, known: Known) -> None:
         """Nothing to do."""
 
-    def naming(self, uris: Iterable[str], versions: Iterable[str]) -> set[ManifestKey] | None:
+    def naming(self, uris: Iterable[str], versions: Iterable[str]) -> set[ManifestKey] | None:  # noqa: ARG002 - of the port
         return None
 
     def shorter(self, size_bytes: int) -> Iterator[Shorter]:

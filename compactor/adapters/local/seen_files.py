@@ -19,8 +19,10 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS digests (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT, digest TEXT) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS passed (uri TEXT, etag TEXT, PRIMARY KEY (uri, etag)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS manifests (number INTEGER PRIMARY KEY, date TEXT, id TEXT, UNIQUE (date, id))",
-    "CREATE TABLE IF NOT EXISTS named (uri TEXT, etag TEXT, manifest INTEGER, version INTEGER, size INTEGER,"
-    " left INTEGER, PRIMARY KEY (uri, etag, manifest)) WITHOUT ROWID",
+    """CREATE TABLE IF NOT EXISTS named (
+        uri TEXT, etag TEXT, manifest INTEGER, version INTEGER, size INTEGER, left INTEGER,
+        PRIMARY KEY (uri, etag, manifest)
+    ) WITHOUT ROWID""",
     "CREATE INDEX IF NOT EXISTS named_versions ON named (version)",
     "CREATE INDEX IF NOT EXISTS named_left ON named (left) WHERE left > 0",
     "CREATE TABLE IF NOT EXISTS reached (place INTEGER, fingerprint TEXT)",

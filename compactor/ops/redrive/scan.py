@@ -16,6 +16,7 @@ from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import NOTHING_QUARANTINED, Scope, files_left, left_of, nothing_because
 
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A manifest that can be redriven, or a part of it."""

@@ -30,10 +30,10 @@ SAMPLES = 3  # of each reason, from as many manifests if possible
 class ReportReader:
     """Reads the figures of a period. Writes nothing.
 
-    Costs one listing of the ledger and the schema versions, without closed dates that have nothing of the period; four reads for each manifest of the
-    period; and at most some hundred more for what is shown line by line, beside the commits since the first quarantined
-    file that is shown and was not redriven. Memory grows only by the ids of the manifests of the few dates that are
-    listed ahead.
+    Costs one listing of the ledger, without closed dates that have nothing of the period, and of the schema versions;
+    four reads for each manifest of the period; and at most some hundred more for what is shown line by line, beside the
+    commits since the first quarantined file that is shown and was not redriven. Memory grows only by the ids of the
+    manifests of the few dates that are listed ahead.
     """
 
     state: State

@@ -53,7 +53,6 @@ class ClosedLife(FolderLife):
         self.harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
         closed(self.harness)
 
-
     def _check(self, left_out) -> None:
         """Rows are those of another test: here plans are compared."""
 
@@ -87,7 +86,8 @@ def test_a_life_with_closed_dates(seed: int, life: ClosedLife) -> None:
     life.compact("rebuild", None)
     assert life.compared > 2
     reached = life.memory.known()
-    assert reached is not None and reached.place
+    assert reached is not None
+    assert reached.place
 
 
 def history(life: ClosedLife, first: int, last: int) -> None:
@@ -171,7 +171,8 @@ def test_what_is_remembered_of_another_log_is_forgotten(life: ClosedLife) -> Non
     history(life, 1, 2)
     life.compact("quarantine", None)
     reached = life.memory.known()
-    assert reached is not None and reached.place
+    assert reached is not None
+    assert reached.place
     life.memory.forget()
     for place in range(1, reached.place + 1):
         life.memory.reach(Known(place, "of another log"))
@@ -219,5 +220,3 @@ def test_a_name_that_is_no_text(life: ClosedLife) -> None:
     assert [each.id for each in life.memory.naming([], ["1-2"]) or ()] == ["m"]
     assert [each.key.id for each in life.memory.shorter(3)] == ["m"]
     assert list(life.memory.shorter(2)) == []
-
-
