@@ -15,6 +15,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from statistics import median
 
 import click
@@ -26,7 +27,6 @@ from bench.scale_table import FLAT
 from compactor.adapters.local.seen_files import seen_rows
 from compactor.adapters.local.summarised_names import LocalSummarisedFiles
 from compactor.core.closed_dates import ClosedDate, ClosingBegun, ManifestSums, Member
-from compactor.core.layout import digest
 from compactor.ledger.closed_dates import ClosedDates, Versions
 from compactor.manifests.file_search import Naming
 from compactor.manifests.history_search import known_at
@@ -92,7 +92,8 @@ def make_state(root: Path, number: int, *, manifests: int = MANIFESTS, open_mani
 
 def _close(dates: ClosedDates, place: int, date: str, closed_at: datetime, manifests: int) -> None:
     members = [Member(manifest_id(date, each), 1, 0) for each in range(manifests)]
-    prints = sorted(int(digest(f"{date}{each}".encode())[:16], 16) for each in range(manifests * _FILES))
+    random = Random(date)
+    prints = sorted(random.getrandbits(64) for _ in range(manifests * _FILES))
     versions = Versions(array("Q", prints), array("I", [each // _FILES for each in range(len(prints))]))
     letters = -(-manifests // LETTER_EVERY)
     summary = ClosedDate(

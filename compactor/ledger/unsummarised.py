@@ -129,9 +129,9 @@ def summarised_since(state: State, totals: ClosedTotals, moment: datetime) -> It
 
 
 def members_with_rejects(state: State, totals: ClosedTotals, *, counted: bool = False) -> Iterator[ManifestKey]:
-    """The members of summaries with rejected lines, redriven or not: kept ones, or also such as are only counted."""
+    """The members of summaries with rejected lines, redriven or not: kept ones, or also those only counted. By date."""
     dates = ClosedDates(state.store, state.layout)
-    spans = totals.dates.items()
+    spans = sorted(totals.dates.items())
     places = [(date, each) for date, span in spans for each in span.places if each not in span.without_rejects]
     for date, members in map_ordered(lambda each: (each[0], dates.members(each[1])), places):
         for member in members:

@@ -16,7 +16,7 @@ from compactor.core.versions import is_same_version, version_of
 from compactor.ledger.state import State
 from compactor.manifests.file_fates import Fates, fates
 from compactor.manifests.file_search import FileSearch, Naming
-from compactor.manifests.grown_files import gone_versions
+from compactor.manifests.grown_files import gone_versions, is_of
 from compactor.manifests.history_search import HistorySearch
 from compactor.manifests.seen_files import SeenFiles
 from compactor.manifests.summarised_files import NothingSummarised, SummarisedFiles
@@ -72,7 +72,7 @@ class SourceFates:
         )
         history = HistorySearch(search=search, files=self.summarised, may_learn=self.may_learn)
         found = history.everywhere(
-            files, size_bytes=longest, is_wanted=lambda version: self._is_not_there(version.uri, version.etag)
+            files, size_bytes=longest, is_wanted=lambda version: self._may_have_left(version.uri, version.etag)
         )
         asked = lambda each: each.uri in files or version_of(each.etag or "") in versions  # noqa: E731
         namings = [each for each, is_passed in self._with_passed(found) if asked(each) or not is_passed]
@@ -97,6 +97,10 @@ class SourceFates:
     def _is_not_there(self, uri: str, etag: str) -> bool:
         there = self.listed.get(uri)
         return there is None or not is_same_version(there.info.etag, etag)
+
+    def _may_have_left(self, uri: str, etag: str) -> bool:
+        """Whether a version was in one of the sources, and is not there by the listing."""
+        return self._is_not_there(uri, etag) and is_of(self.sources, uri)
 
     def _with_passed(self, namings: Iterable[Naming]) -> Iterator[tuple[Naming, bool]]:
         """Each naming, with whether its version was passed over."""

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from heapq import merge
+from itertools import chain, groupby
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -111,8 +112,10 @@ class RejectsReader:
         if found is None:
             return self.state.ledger.manifests(query.date)
         rejecting = members_with_rejects(self.state, found.totals, counted=True)
+        by_date = (sorted(keys, key=_in_ledger) for _, keys in groupby(rejecting, key=lambda key: key.date))
         sampled = (ManifestKey(each.date, each.manifest_id) for each in found.totals.quarantined)
-        return sorted({*rejecting, *sampled, *found.keys}, key=lambda key: f"{key.date}/{key.id}/")
+        others = sorted({*sampled, *found.keys}, key=_in_ledger)
+        return (key for key, _ in groupby(merge(chain.from_iterable(by_date), others, key=_in_ledger)))
 
     def _of(self, query: Query) -> Callable[[ManifestKey], RejectsOf | None]:
         def of(key: ManifestKey) -> RejectsOf | None:
@@ -167,6 +170,11 @@ class RejectsReader:
                 for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[number], columns=_COLUMNS):
                     columns = [batch.column(name).to_pylist() for name in _COLUMNS]
                     yield from map(Piece, *columns)
+
+
+def _in_ledger(key: ManifestKey) -> str:
+    """What the ledger lists its manifests by."""
+    return f"{key.date}/{key.id}/"
 
 
 def rejects_of(
