@@ -19,7 +19,7 @@ from compactor.manifests.file_search import FileSearch, Naming
 from compactor.manifests.grown_files import gone_versions, is_of
 from compactor.manifests.history_search import HistorySearch
 from compactor.manifests.seen_files import SeenFiles
-from compactor.manifests.summarised_files import NothingSummarised, SummarisedFiles
+from compactor.manifests.summarised_files import NothingSummarised, Shorter, SummarisedFiles
 
 _NAMINGS_AT_ONCE = 10_000
 
@@ -71,11 +71,12 @@ class SourceFates:
             state=self.state, allowed_prefixes=self.allowed_prefixes, versions=versions, also=may_be_gone
         )
         history = HistorySearch(search=search, files=self.summarised, may_learn=self.may_learn)
-        found = history.everywhere(
-            files, size_bytes=longest, is_wanted=lambda version: self._may_have_left(version.uri, version.etag)
-        )
-        asked = lambda each: each.uri in files or version_of(each.etag or "") in versions  # noqa: E731
-        namings = [each for each, is_passed in self._with_passed(found) if asked(each) or not is_passed]
+        found = history.everywhere(files, size_bytes=longest, is_wanted=self._may_have_left)
+        namings = [
+            each
+            for each, is_passed in self._with_passed(found)
+            if not is_passed or each.uri in files or version_of(each.etag or "") in versions
+        ]
         gone = [each for each, is_passed in self._with_passed(filter(may_be_gone, namings)) if not is_passed]
         return fates(
             by_uri,
@@ -98,9 +99,9 @@ class SourceFates:
         there = self.listed.get(uri)
         return there is None or not is_same_version(there.info.etag, etag)
 
-    def _may_have_left(self, uri: str, etag: str) -> bool:
+    def _may_have_left(self, version: Shorter) -> bool:
         """Whether a version was in one of the sources, and is not there by the listing."""
-        return self._is_not_there(uri, etag) and is_of(self.sources, uri)
+        return self._is_not_there(version.uri, version.etag) and is_of(self.sources, version.uri)
 
     def _with_passed(self, namings: Iterable[Naming]) -> Iterator[tuple[Naming, bool]]:
         """Each naming, with whether its version was passed over."""

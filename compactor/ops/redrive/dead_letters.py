@@ -4,6 +4,7 @@ Where dates are closed, the summaries have the dead letters of closed dates, and
 commits. So only the rest is looked for: by name or, if that is much, by one request for the folder of dead letters.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -42,17 +43,21 @@ def letter_id(reason: ObjectInfo) -> str:
 
 def kept_letters(state: State, found: Unsummarised | None) -> KeptLetters:
     """The dead letters that are kept, given what is in no summary; without that, the whole folder is listed."""
-    listed = state.store.list(state.layout.failed_folder)
     if found is None:
-        reasons = [info for info in listed if info.uri.endswith(_REASON_SUFFIX)]
+        reasons = _reasons(state.store.list(state.layout.failed_folder))
         return KeptLetters(len(reasons), reasons)
     closed = {each.manifest_id for each in found.totals.letters}
     others = {key.id for key in found.keys if key not in found.commits}
-    page = list(islice(listed, PAGE_OBJECTS)) if len(closed | others) > ASKED_FOR else None
-    if page is not None and len(page) < PAGE_OBJECTS:
-        reasons = [info for info in page if info.uri.endswith(_REASON_SUFFIX)]
-        return KeptLetters(len(reasons), [info for info in reasons if letter_id(info) in closed | others])
+    if len(closed | others) > ASKED_FOR:
+        page = list(islice(state.store.list(state.layout.failed_folder), PAGE_OBJECTS))
+        if len(page) < PAGE_OBJECTS:
+            reasons = _reasons(page)
+            return KeptLetters(len(reasons), [info for info in reasons if letter_id(info) in closed | others])
     places = sorted(map(state.layout.failure_reason, closed | others))
     waiting = [info for info in map_ordered(state.store.stat, places) if info is not None]
     later = sum(letter_id(info) not in closed for info in waiting)
     return KeptLetters(found.totals.sums.dead_letters + later, waiting)
+
+
+def _reasons(listed: Iterable[ObjectInfo]) -> list[ObjectInfo]:
+    return [info for info in listed if info.uri.endswith(_REASON_SUFFIX)]
