@@ -1,26 +1,36 @@
 """One command of the benchmark of closed dates, in a process of its own.
 
-python -m bench.scale_days_probe ROOT COMMAND
+python -m bench.scale_days_probe ROOT DAYS COMMAND
 
-It prints its calls of the store, its seconds and the peak memory of the process, as one JSON object.
+It prints its calls of the store, its seconds on the processor and the peak memory of the process, as one JSON object.
 """
 
 import json
 import resource
 import sys
 import time
+import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
+from bench.scale_days import MANIFESTS, closed_days
+from bench.scale_history import HistoryStore
+from bench.scale_ledger import FIRST_DAY
 from bench.scale_probe import settings_at
 from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.local.seen_files import LocalSeenFiles
+from compactor.adapters.local.summarised_names import LocalSummarisedFiles
+from compactor.adapters.source_listing import SourceListing
+from compactor.core.source_places import SourcePlace
+from compactor.manifests.source_planning import SourcePlanner
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import ReportReader
 from compactor.wiring.app import App
+
+_LINES = b'{"id": "1", "amount": 1.10}\n{"id": "2"}\n'
 
 
 def _report(app: App) -> object:
@@ -36,28 +46,65 @@ def _start(app: App) -> object:
     return app.service_on(PlainEngine(app.store), source).run(once=True)
 
 
+def _compact(app: App) -> None:
+    """Plan, work and verify, as `compactor compact` does."""
+    [raw] = app.settings.input.allowed_prefixes
+    seen = app.layout.seen_file
+    planner = SourcePlanner(
+        planner=app.planner,
+        listing=SourceListing(app.store, [raw]),
+        sources=[SourcePlace(raw)],
+        seen=LocalSeenFiles(app.store, seen),
+        summarised=LocalSummarisedFiles(seen),
+    )
+    planner.plan()
+    _start(app)
+    app.verifier().verify_all()
+
+
+def _compact_new(app: App) -> None:
+    [raw] = app.settings.input.allowed_prefixes
+    (Path(raw) / f"{FIRST_DAY}-{uuid.uuid4().hex}.ndjson").write_bytes(_LINES)
+    _compact(app)
+
+
 COMMANDS: dict[str, Callable[[App], object]] = {
     "verify": lambda app: app.verifier().verify_all(),
     "status": lambda app: app.status_reader.read(),
     "report": _report,
-    "redrive": lambda app: find_redrivable(app.state, Scope("files")),
+    "redrive manifests": lambda app: find_redrivable(app.state, Scope("manifests")),
+    "redrive files": lambda app: find_redrivable(app.state, Scope("files")),
+    "redrive rejects": lambda app: find_redrivable(app.state, Scope("rejects")),
     "close": lambda app: app.closer().close(),
     "start": _start,
+    "compact, nothing new": _compact,
+    "compact, one new file": _compact_new,
 }
+
+
+def measured(root: Path, days: int, command: Callable[[App], object], *, manifests: int, page: int) -> HistoryStore:
+    """Run one command; returns the store, which has counted its calls."""
+    settings = settings_at(root)
+    store = HistoryStore(App(settings).store, settings.layout(), closed_days(days), manifests, page=page)
+    command(App(settings, store=store))
+    return store
 
 
 def main() -> None:
     """Run one command, and print what it took."""
-    from tests.support.fakes import FaultyStore  # noqa: PLC0415 - it comes with the repository only
+    began = time.process_time()  # other work on the machine does not count
+    store = measured(Path(sys.argv[1]), int(sys.argv[2]), COMMANDS[sys.argv[3]], manifests=MANIFESTS, page=1_000)
+    seconds = time.process_time() - began
+    print(json.dumps({"calls": store.calls.total(), "seconds": seconds, "bytes": _peak_bytes()}))
 
-    settings = settings_at(Path(sys.argv[1]))
-    store: Any = FaultyStore(App(settings).store)
-    began = time.perf_counter()
-    COMMANDS[sys.argv[2]](App(settings, store=store))
-    seconds = time.perf_counter() - began
-    calls = sum(number for method, number in store.calls.items() if method != "any")
-    peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"calls": calls, "seconds": seconds, "bytes": peak_bytes}))
+
+def _peak_bytes() -> int:
+    """The peak memory of this process. What `getrusage` says may be that of the process that started it."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    [peak] = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
+    return int(peak.split()[1]) * 1024
 
 
 if __name__ == "__main__":

@@ -25,7 +25,9 @@ from compactor.schema.schema import Column, SchemaVersion
 FIRST_DAY = date(2025, 11, 1)
 DAYS = 30
 RUN_ID = "earlier"
-_ANY = ManifestKey("0001-01-01", "the-manifest-id")
+ANY = ManifestKey("0001-01-01", "the-manifest-id")
+"""Stands for any manifest, in records of which copies are made."""
+
 _MOMENT = datetime(2025, 12, 1, tzinfo=UTC)
 _FILES = 8  # per manifest; a real one has about 286, which does not depend on the number of manifests
 
@@ -42,17 +44,17 @@ def write_finished(layout: Layout, manifests: int, raw: str, *, days: int = DAYS
         raw: Folder of the input that they name; its files need not exist.
         days: How many dates they are of.
     """
-    _write(layout.schema(1), _bytes(_schema()))
-    pattern = [(uri, _bytes(document)) for uri, document in _finished(layout, _ANY, raw)]
-    manifest = dict(pattern)[layout.archived_manifest(_ANY)]
+    _write(layout.schema(1), text_of(_schema()))
+    pattern = [(uri, text_of(document)) for uri, document in finished(layout, ANY, raw)]
+    manifest = dict(pattern)[layout.archived_manifest(ANY)]
     for number in range(manifests):
         date = (FIRST_DAY + timedelta(days=number * days // manifests)).isoformat()
-        names = {_ANY.id: f"{date}-{number:08d}", _ANY.date: date}
-        names[digest(manifest)] = digest(_renamed(manifest, names))
+        names = {ANY.id: f"{date}-{number:08d}", ANY.date: date}
+        names[digest(manifest)] = digest(renamed(manifest, names))
         for uri, data in pattern:
-            _write(_renamed(uri.encode(), names).decode(), _renamed(data, names))
+            _write(renamed(uri.encode(), names).decode(), renamed(data, names))
     for slot in range(RECENT_SLOTS):
-        _write(layout.recent(slot), _bytes(_recent(slot)))
+        _write(layout.recent(slot), text_of(_recent(slot)))
 
 
 def write_decided(layout: Layout, manifest_id: str, raw: str, staged: bytes) -> None:
@@ -65,14 +67,15 @@ def write_decided(layout: Layout, manifest_id: str, raw: str, staged: bytes) -> 
         staged: The bytes of its one staged file.
     """
     key = ManifestKey(FIRST_DAY.isoformat(), manifest_id)
-    for uri, data in _finished(layout, key, raw):
+    for uri, data in finished(layout, key, raw):
         if uri not in {layout.done(key), layout.archived_manifest(key)}:
-            _write(uri, _bytes(data))
-    _write(layout.open_marker(manifest_id), _bytes(OpenMarker(manifest_id=key.id, date=key.date)))
+            _write(uri, text_of(data))
+    _write(layout.open_marker(manifest_id), text_of(OpenMarker(manifest_id=key.id, date=key.date)))
     _write(f"{layout.staging(manifest_id, 1)}0.parquet", staged)
 
 
-def _finished(layout: Layout, key: ManifestKey, raw: str) -> Iterator[tuple[str, Document | bytes]]:
+def finished(layout: Layout, key: ManifestKey, raw: str) -> Iterator[tuple[str, Document | bytes]]:
+    """Each record of a finished manifest, with its place."""
     uris = [f"{raw}/{key.date}-{key.id}-{part}.ndjson" for part in range(_FILES)]
     files = tuple(ManifestFile(uri=uri, size_bytes=3_670_016, etag="e") for uri in uris)
     manifest = Manifest(manifest_id=key.id, date=key.date, created_at=_MOMENT, files=files)
@@ -141,11 +144,13 @@ def _schema() -> SchemaVersion:
     return SchemaVersion(version=1, created_at=_MOMENT, manifest_id="", columns=columns)
 
 
-def _bytes(document: Document | SchemaVersion | bytes) -> bytes:
+def text_of(document: Document | SchemaVersion | bytes) -> bytes:
+    """A record as it is stored."""
     return document if isinstance(document, bytes) else document.model_dump_json().encode()
 
 
-def _renamed(data: bytes, names: Mapping[str, str]) -> bytes:
+def renamed(data: bytes, names: Mapping[str, str]) -> bytes:
+    """A text with other names in it."""
     for old, new in names.items():
         data = data.replace(old.encode(), new.encode())
     return data

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compactor.adapters.local.seen_files import LocalSeenFiles
+from compactor.adapters.local.summarised_names import LocalSummarisedFiles
 from compactor.adapters.local.threads import usable_threads
 from compactor.adapters.source_listing import SourceListing
 from compactor.api.closing import Closing
@@ -26,6 +27,7 @@ from compactor.manifests.changed_files import changed_files
 from compactor.manifests.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
 from compactor.manifests.planning import Plan
 from compactor.manifests.source_planning import OnReplaced, SourcePlanner, left_out
+from compactor.manifests.summarised_files import NothingSummarised
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import Settings
 from compactor.telemetry.logs import run_in_log
@@ -90,6 +92,7 @@ class FolderRun:
             listing=SourceListing(app.store, confined),
             sources=self.folder.paths.sources,
             seen=LocalSeenFiles(app.store, "" if is_s3(state) else app.layout.seen_file),
+            summarised=NothingSummarised() if is_s3(state) else LocalSummarisedFiles(app.layout.seen_file),
             on_replaced=self.on_replaced,
             with_hidden=self.with_hidden,
         )

@@ -15,6 +15,9 @@ from compactor.core.records import Document, FileStatus
 
 T = TypeVar("T")
 
+COMMIT_MARK = b"{}"
+"""The mark of a commit. Any other mark is longer, so a listing tells which manifests cannot be dead letters."""
+
 _COUNTS = (
     *("manifests", "dead_letters", "files", "lines", "rows", "rejected_lines", "unkept_rejects", "blank_lines"),
     *("rescued_values", "output_files", "output_bytes"),
@@ -143,11 +146,16 @@ class ClosedDate(Document):
 
 
 class DateSpan(Document):
-    """The summaries of one closed date, by their places in the log, and the times of the records behind them."""
+    """The summaries of one closed date, by their places in the log, and the times of the records behind them.
+
+    Attributes:
+        without_rejects: Places whose members have no rejected lines, or had all of them redriven.
+    """
 
     places: list[int]
     begins_at: AwareDatetime
     until: AwareDatetime
+    without_rejects: list[int] = Field(default_factory=list)
 
 
 class ClosedTotals(Document):
@@ -183,11 +191,13 @@ class Member(NamedTuple):
     Attributes:
         generation: Of the outcome that was summarised.
         kept_rejects: Its rejected lines whose bytes are in the rejects.
+        counted_rejects: Its rejected lines that are only counted.
     """
 
     id: str
     generation: int
     kept_rejects: int
+    counted_rejects: int = 0
 
 
 def totals_with(totals: ClosedTotals, later: Sequence[tuple[int, ClosedDate]]) -> ClosedTotals:
@@ -219,11 +229,14 @@ def totals_with(totals: ClosedTotals, later: Sequence[tuple[int, ClosedDate]]) -
 
 def _span(known: DateSpan | None, place: int, summary: ClosedDate) -> DateSpan:
     if known is None:
-        return DateSpan(places=[place], begins_at=summary.begins_at, until=summary.until)
+        # In an addition the sums of what it takes back may hide rejects.
+        without = [place] if not (summary.sums.rejected_lines or summary.sums.rejects_by_reason) else []
+        return DateSpan(places=[place], begins_at=summary.begins_at, until=summary.until, without_rejects=without)
     return DateSpan(
         places=[*known.places, place],
         begins_at=min(known.begins_at, summary.begins_at),
         until=max(known.until, summary.until),
+        without_rejects=known.without_rejects,
     )
 
 

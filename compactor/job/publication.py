@@ -118,7 +118,7 @@ class Publisher:
         The mark comes first: a manifest that is neither open nor in the watched prefix is found by it alone.
         """
         manifest_id = outcome.manifest_id
-        self.state.ledger.mark_unsummarised(outcome.key, outcome.generation)
+        self.state.ledger.mark_unsummarised(outcome)
         self.delete_staging(manifest_id, upto=outcome.generation)
         self.on_crash_point(CrashPoint.UNSTAGED, manifest_id)
         if isinstance(outcome, Commit):

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from compactor.core.closed_dates import ClosedDate, ClosedTotals, ClosingBegun, Member, totals_with
+from compactor.core.closed_dates import COMMIT_MARK, ClosedDate, ClosedTotals, ClosingBegun, Member, totals_with
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
@@ -23,6 +23,7 @@ DIGEST_BYTES = 8
 
 VERSIONS_AT_ONCE = 1 << 20
 _NUMBER_BYTES = 4
+_LEAST = 3  # fields of a member; earlier releases did not tell the rejects that are only counted
 _HEAD_BYTES = 64 * 1024
 
 
@@ -33,6 +34,11 @@ class Mark:
     key: ManifestKey
     generation: int
     info: ObjectInfo
+
+    @property
+    def is_of_commit(self) -> bool:
+        """Whether it says that the manifest is no dead letter. Marks of earlier releases do not tell."""
+        return bool(self.key.id) and self.info.size_bytes == len(COMMIT_MARK)
 
 
 @dataclass(slots=True)
@@ -115,7 +121,7 @@ class ClosedDates:
         summary, start = self._headed(place)
         data = self.store.read_range(self.layout.summary(place), start, summary.member_bytes)
         fields = [line.split(" ") for line in data.decode().splitlines()]
-        found = [Member(each[0], int(each[1]), int(each[2])) for each in fields if len(each) >= len(Member._fields)]
+        found = [Member(each[0], *map(int, each[1 : len(Member._fields)])) for each in fields if len(each) >= _LEAST]
         if len(found) != summary.members:
             raise RecordUnreadable(f"{self.layout.summary(place)}: {len(found)} members; expected {summary.members}")
         return found
@@ -143,7 +149,7 @@ class ClosedDates:
             members: By their numbers, from 0.
             versions: Sorted by digest.
         """
-        lines = "".join(f"{each.id} {each.generation} {each.kept_rejects}\n" for each in members).encode()
+        lines = "".join(f"{' '.join(map(str, each))}\n" for each in members).encode()
         head = summary.model_copy(
             update={"members": len(members), "member_bytes": len(lines), "versions": len(versions)}
         )

@@ -11,6 +11,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from compactor.core.attempts import Attempts, AttemptState, held_against, last_error
+from compactor.core.closed_dates import COMMIT_MARK
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import Layout, base_name, done_name, is_date, outcome_generation
 from compactor.core.manifest_key import ManifestKey
@@ -171,10 +172,12 @@ class Ledger:
         """Remove a manifest from the index of open ones. A rebuild of a later generation stays in it."""
         self._store.delete([self._layout.open_marker(manifest_id, each + 1) for each in range(generation)])
 
-    def mark_unsummarised(self, key: ManifestKey, generation: int = 1) -> None:
+    def mark_unsummarised(self, outcome: Commit | DeadLetter) -> None:
         """Mark a manifest that is done, so that the next summary of its date takes it in. Call it before `close`."""
-        marker = OpenMarker(manifest_id=key.id, date=key.date)
-        self._store.create(self._layout.unsummarised(key, generation), _json(marker))
+        key = outcome.key
+        is_commit = isinstance(outcome, Commit)
+        mark = COMMIT_MARK if is_commit else _json(OpenMarker(manifest_id=key.id, date=key.date))
+        self._store.create(self._layout.unsummarised(key, outcome.generation), mark)
 
     def open_ids(self) -> Iterator[str]:
         """The ids of all open manifests: begun and not done, each once."""

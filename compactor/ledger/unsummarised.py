@@ -5,7 +5,7 @@ read in this order, and none is missed while it moves on.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 
@@ -33,12 +33,14 @@ class Unsummarised:
         keys: Manifests that are in no summary, or that were rebuilt since; in the order of the ledger.
         superseded: Of these, what is in the summaries, with the generation that was summarised: take it back.
         marked_dates: Dates that have a mark of their own or of a manifest.
+        commits: Those of the manifests of which the listing tells that they are no dead letters.
     """
 
     totals: ClosedTotals
     keys: list[ManifestKey]
     superseded: list[Found]
     marked_dates: frozenset[str]
+    commits: frozenset[ManifestKey] = frozenset()
 
     @property
     def open_dates(self) -> list[str]:
@@ -46,8 +48,12 @@ class Unsummarised:
         return [date for date in dict.fromkeys(key.date for key in self.keys) if date not in self.totals.dates]
 
 
-def read_unsummarised(state: State) -> Unsummarised | None:
+def read_unsummarised(state: State, *, begun_only: bool = False) -> Unsummarised | None:
     """What is in no summary; None if dates are not closed here, so that all records have to be read.
+
+    Args:
+        state: Has the records.
+        begun_only: Leave out manifests that are accepted and were not begun: they wait in the watched prefix.
 
     Raises:
         RecordUnreadable: A summary or the record of an open manifest is damaged, or of a newer format.
@@ -55,12 +61,13 @@ def read_unsummarised(state: State) -> Unsummarised | None:
     dates = ClosedDates(state.store, state.layout)
     if not dates.has_begun():
         return None
-    found = [*_opened(state), *_waiting(state)]
+    found = _opened(state) + ([] if begun_only else _waiting(state))
     marks = list(dates.marks())
     found += [(mark.key, mark.generation) for mark in marks if mark.key.id]
     for date in dict.fromkeys(mark.key.date for mark in marks if not mark.key.id):
         found += recorded(state, date)
-    return _unsummarised(dates, dates.totals(), found, frozenset(mark.key.date for mark in marks))
+    whole = _unsummarised(dates, dates.totals(), found, frozenset(mark.key.date for mark in marks))
+    return replace(whole, commits=frozenset(mark.key for mark in marks if mark.is_of_commit))
 
 
 def dates_of_records(state: State, since: datetime, until: datetime) -> Iterable[str]:
@@ -73,10 +80,10 @@ def dates_of_records(state: State, since: datetime, until: datetime) -> Iterable
     return sorted(near | found.marked_dates | {key.date for key in found.keys})
 
 
-def unsummarised_if_readable(state: State) -> Unsummarised | None:
+def unsummarised_if_readable(state: State, *, begun_only: bool = False) -> Unsummarised | None:
     """What is in no summary; None if all records have to be read, because a summary cannot be, or there are none."""
     try:
-        return read_unsummarised(state)
+        return read_unsummarised(state, begun_only=begun_only)
     except RecordUnreadable:  # `verify` names it
         return None
 
@@ -121,12 +128,15 @@ def summarised_since(state: State, totals: ClosedTotals, moment: datetime) -> It
             yield from (ManifestKey(date, each) for each in summarised_generations(dates, totals, date))
 
 
-def members_with_rejects(state: State, totals: ClosedTotals) -> Iterator[ManifestKey]:
-    """The members of summaries that have rejected lines in the rejects, redriven or not."""
+def members_with_rejects(state: State, totals: ClosedTotals, *, counted: bool = False) -> Iterator[ManifestKey]:
+    """The members of summaries with rejected lines, redriven or not: kept ones, or also those only counted. By date."""
     dates = ClosedDates(state.store, state.layout)
-    places = [(date, place) for date, span in totals.dates.items() for place in span.places]
+    spans = sorted(totals.dates.items())
+    places = [(date, each) for date, span in spans for each in span.places if each not in span.without_rejects]
     for date, members in map_ordered(lambda each: (each[0], dates.members(each[1])), places):
-        yield from (ManifestKey(date, member.id) for member in members if member.kept_rejects)
+        for member in members:
+            if member.kept_rejects or (counted and member.counted_rejects):
+                yield ManifestKey(date, member.id)
 
 
 def _opened(state: State) -> list[Found]:

@@ -95,11 +95,14 @@ class FileSearch:
         ):
             yield from found
 
-    def everywhere(self, uris: Container[str]) -> Iterator[Naming]:
-        """Yield all manifests that name one of the files or versions, those that wait included."""
-        # Prefix first: a manifest that a job accepts meanwhile moves from the prefix to the records.
-        yield from self.waiting(uris)
+    def on_record(self, uris: Container[str]) -> Iterator[Naming]:
+        """Yield all manifests on record that name one of the files or versions."""
         yield from self.on_dates(dict.fromkeys(self.state.ledger.dates(), uris))
+
+    def of_manifests(self, keys: Iterable[ManifestKey], uris: Container[str]) -> Iterator[Naming]:
+        """Yield those of some manifests that name one of the files or versions."""
+        for found in map_ordered(partial(self._on_record, uris=uris), keys, threads=self.threads):
+            yield from found
 
     def waiting(self, uris: Container[str]) -> Iterator[Naming]:
         """Yield the manifests of the watched prefix that name one of the files; `uris` are canonical."""

@@ -20,6 +20,11 @@ class BeginningsOf(Protocol):
         """For each file, the digests of its first bytes, by their number; without those that cannot be read."""
 
 
+def is_of(sources: Sequence[SourcePlace], uri: str) -> bool:
+    """Return whether a file is in one of the sources."""
+    return any(is_within(uri, source.folder) and source.takes(uri) for source in sources)
+
+
 def gone_versions(namings: Iterable[Naming], sources: Sequence[SourcePlace], version_at: VersionAt) -> list[Naming]:
     """The versions with rows that are at their places no more.
 
@@ -32,7 +37,7 @@ def gone_versions(namings: Iterable[Naming], sources: Sequence[SourcePlace], ver
         each
         for each in namings
         if each.state == "compacted"
-        and any(is_within(each.uri, source.folder) and source.takes(each.uri) for source in sources)
+        and is_of(sources, each.uri)
         and not is_same_version(version_at(each.uri) or "", each.etag or "")
     ]
 

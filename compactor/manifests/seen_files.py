@@ -1,6 +1,6 @@
 """What plans of sources ask of the memory of files of a local disk."""
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from compactor.core.ports import ObjectInfo
@@ -34,8 +34,8 @@ class SeenFiles(Protocol):
             AccessError: As `digest`.
         """
 
-    def passed(self) -> Container[Version]:
-        """The versions that `pass_over` was called with since they were there last."""
+    def passed(self, versions: Iterable[Version]) -> set[Version]:
+        """Those of some versions that `pass_over` was called with since they were there last."""
 
     def pass_over(self, versions: Iterable[Version]) -> None:
         """Remember versions that are gone, and that no file begins with which is there now."""

@@ -1,8 +1,9 @@
 """Reads what manifests have of the files of sources, and of files that are gone, and decides what became of each."""
 
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 
 from compactor.core.errors import AccessError, TryAgainError
 from compactor.core.layout import canonical
@@ -15,8 +16,12 @@ from compactor.core.versions import is_same_version, version_of
 from compactor.ledger.state import State
 from compactor.manifests.file_fates import Fates, fates
 from compactor.manifests.file_search import FileSearch, Naming
-from compactor.manifests.grown_files import gone_versions
-from compactor.manifests.seen_files import SeenFiles, Version
+from compactor.manifests.grown_files import gone_versions, is_of
+from compactor.manifests.history_search import HistorySearch
+from compactor.manifests.seen_files import SeenFiles
+from compactor.manifests.summarised_files import NothingSummarised, Shorter, SummarisedFiles
+
+_NAMINGS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,8 @@ class SourceFates:
         sources: What was listed.
         seen: Remembers files of a local disk.
         listed: All files that may be planned, by canonical URI.
+        summarised: Remembers the files of closed dates.
+        may_learn: Whether it may be told more.
         unread: Files whose beginnings were asked for and could not be read.
     """
 
@@ -46,6 +53,8 @@ class SourceFates:
     sources: Sequence[SourcePlace]
     seen: SeenFiles
     listed: Mapping[str, Listed]
+    summarised: SummarisedFiles = field(default_factory=NothingSummarised)
+    may_learn: bool = True
     unread: list[str] = field(default_factory=list, init=False)
 
     def of(self, files: Mapping[str, Listed], suspects: frozenset[str]) -> Fates:
@@ -57,11 +66,18 @@ class SourceFates:
         versions |= {version_of(etag) for etag in earlier.values()}
         by_uri = {uri: each.file for uri, each in files.items()}
         longest = max(file.size_bytes or 0 for file in by_uri.values())
-        may_be_gone = partial(self._may_be_gone, longest, self.seen.passed())
+        may_be_gone = partial(self._may_be_gone, longest)
         search = FileSearch(
             state=self.state, allowed_prefixes=self.allowed_prefixes, versions=versions, also=may_be_gone
         )
-        namings = list(search.everywhere(files))
+        history = HistorySearch(search=search, files=self.summarised, may_learn=self.may_learn)
+        found = history.everywhere(files, size_bytes=longest, is_wanted=self._may_have_left)
+        namings = [
+            each
+            for each, is_passed in self._with_passed(found)
+            if not is_passed or each.uri in files or version_of(each.etag or "") in versions
+        ]
+        gone = [each for each, is_passed in self._with_passed(filter(may_be_gone, namings)) if not is_passed]
         return fates(
             by_uri,
             namings,
@@ -69,17 +85,30 @@ class SourceFates:
             version_at=self._version_at,
             suspects=suspects,
             earlier=earlier,
-            gone=gone_versions(filter(may_be_gone, namings), self.sources, self._version_at),
+            gone=gone_versions(gone, self.sources, self._version_at),
             beginnings_of=self._beginnings_of,
         )
 
-    def _may_be_gone(self, longest: int, passed: Container[Version], version: FileReport | Naming) -> bool:
-        """Whether a file may begin with a version, which is not there by the listing, and was not passed over."""
+    def _may_be_gone(self, longest: int, version: FileReport | Naming) -> bool:
+        """Whether a file may begin with a version, which is not there by the listing."""
         if not version.digest or not 0 < version.size_bytes < longest:
             return False
-        uri, etag = canonical(version.uri), version.etag or ""
+        return self._is_not_there(canonical(version.uri), version.etag or "")
+
+    def _is_not_there(self, uri: str, etag: str) -> bool:
         there = self.listed.get(uri)
-        return (there is None or not is_same_version(there.info.etag, etag)) and (uri, etag) not in passed
+        return there is None or not is_same_version(there.info.etag, etag)
+
+    def _may_have_left(self, version: Shorter) -> bool:
+        """Whether a version was in one of the sources, and is not there by the listing."""
+        return self._is_not_there(version.uri, version.etag) and is_of(self.sources, version.uri)
+
+    def _with_passed(self, namings: Iterable[Naming]) -> Iterator[tuple[Naming, bool]]:
+        """Each naming, with whether its version was passed over."""
+        left = iter(namings)
+        while some := list(islice(left, _NAMINGS_AT_ONCE)):
+            passed = self.seen.passed((each.uri, each.etag or "") for each in some)
+            yield from ((each, (each.uri, each.etag or "") in passed) for each in some)
 
     def _digest_of(self, file: ManifestFile) -> str:
         try:

@@ -1,7 +1,7 @@
 """Plans the files of sources: each version once, whatever happened to the files between two calls."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from compactor.core.layout import canonical, is_s3
@@ -13,6 +13,7 @@ from compactor.manifests.planning import LeftOut, Plan, Planner, is_settled, lis
 from compactor.manifests.seen_files import SeenFiles
 from compactor.manifests.source_fates import Listed, SourceFates
 from compactor.manifests.source_files import Listing, source_files
+from compactor.manifests.summarised_files import NothingSummarised, SummarisedFiles
 
 if TYPE_CHECKING:
     from compactor.core.manifest import ManifestFile
@@ -27,6 +28,7 @@ class SourcePlanner:
 
     Attributes:
         listing: Lists one of them.
+        summarised: Remembers the files of closed dates.
         with_hidden: Whether to take hidden files.
     """
 
@@ -34,6 +36,7 @@ class SourcePlanner:
     listing: Listing
     sources: Sequence[SourcePlace]
     seen: SeenFiles
+    summarised: SummarisedFiles = field(default_factory=NothingSummarised)
     on_replaced: OnReplaced = "quarantine"
     with_hidden: bool = False
 
@@ -51,7 +54,7 @@ class SourcePlanner:
         claims = {uri: claimed[key][0] for uri, each in listed.items() if (key := claim_key(each.file)) in claimed}
         suspects = self.seen.rewritten([listed[uri].info for uri, state in claims.items() if state == "taken"])
         open_ones = {uri: each for uri, each in listed.items() if claims.get(uri, "free") == "free" or uri in suspects}
-        fates = self._fates_in(listed)
+        fates = self._fates_in(listed, may_learn=not dry_run)
         found = fates.of(open_ones, frozenset(suspects))
         plan.planned_before += len(found.known - suspects) + len(found.touched) + len(found.renamed)
         plan.planned_before -= len(suspects & found.replaced.keys())
@@ -69,13 +72,15 @@ class SourcePlanner:
                 self.seen.pass_over([(each.uri, each.etag or "") for each in found.passed])
         return plan
 
-    def _fates_in(self, listed: Mapping[str, Listed]) -> SourceFates:
+    def _fates_in(self, listed: Mapping[str, Listed], *, may_learn: bool) -> SourceFates:
         return SourceFates(
             state=self.planner.state,
             allowed_prefixes=self.planner.allowed_prefixes,
             sources=self.sources,
             seen=self.seen,
             listed=listed,
+            summarised=self.summarised,
+            may_learn=may_learn,
         )
 
     def _listed(self, plan: Plan, settle_seconds: float) -> dict[str, Listed]:

@@ -8,7 +8,7 @@ CLOSING = (
     Guard(
         "a manifest that is done is marked, so that the next summary takes it in",
         "job/publication.py",
-        "        self.state.ledger.mark_unsummarised(outcome.key, outcome.generation)\n",
+        "        self.state.ledger.mark_unsummarised(outcome)\n",
         "",
         (_CLOSING + "::test_what_comes_late_makes_an_addition",),
     ),

@@ -16,6 +16,7 @@ from compactor.core.ports import ObjectStore
 from compactor.ops.closing.report import ClosingReport
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Kind, Scope
+from compactor.ops.rejects.query import Query
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import ReportReader
@@ -81,6 +82,21 @@ def redrivable(harness: Harness, kind: Kind) -> list[tuple[str, int]]:
     scan = find_redrivable(harness.app().state, Scope(kind))
     # One without things is only there for an earlier redrive that was not written.
     return sorted((source.key.id, source.things) for source in scan.sources if source.things)
+
+
+def letters(harness: Harness) -> tuple[int, int, int, dict[str, int]]:
+    """What `status` says of dead letters."""
+    found = harness.app().status_reader.read().dead_letters
+    return found.manifests, found.looked_at, found.open, dict(found.by_reason)
+
+
+def rejected(harness: Harness) -> list[tuple[str, dict[str, int], int, int]]:
+    """What `rejects` says, and how many lines it shows."""
+    faults: list[str] = []
+    reader, query = harness.app().rejects_reader(faults.append), Query()
+    found = [(each, len(list(reader.lines(each, query)))) for each in reader.manifests(query)]
+    assert not faults, faults
+    return [(each.commit.manifest_id, dict(each.counts), each.unkept, lines) for each, lines in found]
 
 
 class History:

@@ -42,13 +42,14 @@ class Draft:
 
     def add(self, key: ManifestKey, outcome: Commit | DeadLetter) -> None:
         """Add a manifest that is done and verified."""
-        number, kept = len(self.members), 0
+        number, kept, counted = len(self.members), 0, 0
         if isinstance(outcome, Commit):
             digests = [found for file in outcome.files if (found := version_digest(file))]
             self.versions.digests.extend(int.from_bytes(each[:DIGEST_BYTES], "big") for each in digests)
             self.versions.members.extend(array("I", [number]) * len(digests))
-            kept = sum(sum(file.rejects.values()) - sum(file.unkept_rejects.values()) for file in outcome.files)
-        self.members.append(Member(key.id, outcome.generation, kept))
+            counted = sum(sum(file.unkept_rejects.values()) for file in outcome.files)
+            kept = sum(sum(file.rejects.values()) for file in outcome.files) - counted
+        self.members.append(Member(key.id, outcome.generation, kept, counted))
 
     def complete(self, report: VerifyReport, superseded: ManifestSums) -> None:
         """Take over what the verification of the members has found.

@@ -5,18 +5,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from compactor.core.errors import ObjectNotFound, StuckError
-from compactor.core.layout import base_name
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter, Redrive
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
+from compactor.ops.redrive.dead_letters import kept_letters, letter_id
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled_among_all
 from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import NOTHING_QUARANTINED, Scope, files_left, left_of, nothing_because
-
-_REASON_SUFFIX = ".reason.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +76,7 @@ def _named(state: State, scope: Scope) -> Iterator[tuple[str | None, str]]:
         return
     found = unsummarised_if_readable(state) if scope.date is None else None
     if scope.kind == "manifests":
-        left = None if found is None else {each.manifest_id for each in found.totals.letters}
-        fresh = set() if found is None else {key.id for key in found.keys}
-        for info in state.store.list(state.layout.failed_folder):
-            manifest_id = base_name(info.uri).removesuffix(_REASON_SUFFIX)
-            if info.uri.endswith(_REASON_SUFFIX) and (left is None or manifest_id in left or manifest_id in fresh):
-                yield None, manifest_id
+        yield from ((None, letter_id(info)) for info in kept_letters(state, found).waiting)
     else:
         yield from state.ledger.manifests(scope.date) if found is None else _with_things(state, scope, found)
 

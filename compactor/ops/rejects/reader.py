@@ -1,9 +1,10 @@
 """Reads rejected lines, manifest by manifest, in memory that does not grow with their number."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from heapq import merge
+from itertools import chain, groupby
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from compactor.core.totals import without_zeros
 from compactor.engines.parquet_files import open_parquet
 from compactor.ledger.ledger import is_done
 from compactor.ledger.state import State
+from compactor.ledger.unsummarised import members_with_rejects, unsummarised_if_readable
 from compactor.ops.redrive.later_rows import KnownRows
 from compactor.ops.redrive.line_numbers import LineNumbers, numbers_of
 from compactor.ops.redrive.quarantined_file import quarantined_files, settled
@@ -102,7 +104,18 @@ class RejectsReader:
 
     def manifests(self, query: Query) -> Iterator[RejectsOf]:
         """Yield the manifests that have rejects, by date and id."""
-        return (found for found in map_ordered(self._of(query), self.state.ledger.manifests(query.date)) if found)
+        return (found for found in map_ordered(self._of(query), self._keys(query)) if found)
+
+    def _keys(self, query: Query) -> Iterable[ManifestKey]:
+        """The manifests that may have rejects; those of closed dates by the summaries."""
+        found = unsummarised_if_readable(self.state) if query.date is None else None
+        if found is None:
+            return self.state.ledger.manifests(query.date)
+        rejecting = members_with_rejects(self.state, found.totals, counted=True)
+        by_date = (sorted(keys, key=_in_ledger) for _, keys in groupby(rejecting, key=lambda key: key.date))
+        sampled = (ManifestKey(each.date, each.manifest_id) for each in found.totals.quarantined)
+        others = sorted({*sampled, *found.keys}, key=_in_ledger)
+        return (key for key, _ in groupby(merge(chain.from_iterable(by_date), others, key=_in_ledger)))
 
     def _of(self, query: Query) -> Callable[[ManifestKey], RejectsOf | None]:
         def of(key: ManifestKey) -> RejectsOf | None:
@@ -157,6 +170,11 @@ class RejectsReader:
                 for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[number], columns=_COLUMNS):
                     columns = [batch.column(name).to_pylist() for name in _COLUMNS]
                     yield from map(Piece, *columns)
+
+
+def _in_ledger(key: ManifestKey) -> str:
+    """What the ledger lists its manifests by."""
+    return f"{key.date}/{key.id}/"
 
 
 def rejects_of(

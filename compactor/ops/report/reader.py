@@ -9,6 +9,8 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import DeadLetter, Done
 from compactor.ledger.state import State
+from compactor.ledger.unsummarised import unsummarised_if_readable
+from compactor.ops.redrive.dead_letters import kept_letters
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.report import figures
 from compactor.ops.report.facts import CommitFacts, DeadLetterFacts, commit_facts, moment_of
@@ -28,10 +30,10 @@ SAMPLES = 3  # of each reason, from as many manifests if possible
 class ReportReader:
     """Reads the figures of a period. Writes nothing.
 
-    Costs one listing of the ledger, the dead letters and the schema versions; four reads for each manifest of the
-    period; and at most some hundred more for what is shown line by line, beside the commits since the first quarantined
-    file that is shown and was not redriven. Memory grows only by the ids of the manifests of the few dates that are
-    listed ahead.
+    Costs one listing of the ledger, without closed dates that have nothing of the period, and of the schema versions;
+    four reads for each manifest of the period; and at most some hundred more for what is shown line by line, beside the
+    commits since the first quarantined file that is shown and was not redriven. Memory grows only by the ids of the
+    manifests of the few dates that are listed ahead.
     """
 
     state: State
@@ -56,8 +58,7 @@ class ReportReader:
             # Nothing is said of any version: all later ones build on the damaged one.
             schema = figures.Schema(0, 0, ())
             tallies.add_unreadable(str(exc))
-        failed = self.state.store.list(self.state.layout.failed_folder)
-        kept = sum(info.uri.endswith(".reason.json") for info in failed)
+        kept = kept_letters(self.state, unsummarised_if_readable(self.state, begun_only=True)).manifests
         letters = checked_letters(tallies.dead_letters, self.redrive_log)
         files = checked_files(self.state, tallies.for_operator)
         return figures.Figures(

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compactor.core.errors import ObjectNotFound, StuckError
-from compactor.core.layout import base_name
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter, RecentCommit, read_record
 from compactor.ledger.state import State
+from compactor.ledger.unsummarised import unsummarised_if_readable
+from compactor.ops.redrive.dead_letters import kept_letters, letter_id
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled
 from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from compactor.ops.status.cache import StatusCache
@@ -20,7 +21,6 @@ LETTERS_READ = 50  # how many dead letters, the latest, are read
 COMMITS_READ = 16  # how many commits, the latest that quarantined files, are read
 
 _NAMED = 5
-_REASON_SUFFIX = ".reason.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,20 +33,19 @@ class FailureReader:
 
     def dead_letters(self) -> tuple[DeadLetters, list[str]]:
         """The dead letters, and the URIs of those that were read."""
-        infos = [
-            info for info in self.state.store.list(self.state.layout.failed_folder) if info.uri.endswith(_REASON_SUFFIX)
-        ]
-        latest = sorted(infos, key=lambda info: info.modified_at, reverse=True)[:LETTERS_READ]
+        kept = kept_letters(self.state, unsummarised_if_readable(self.state, begun_only=True))
+        latest = sorted(kept.waiting, key=lambda info: info.modified_at, reverse=True)[:LETTERS_READ]
         letters = [letter for letter in map_ordered(self._open_letter, latest) if letter is not None]
         reasons = dict(Counter(letter.reason for letter in letters))
-        found = DeadLetters(len(infos), len(latest), len(letters), reasons, tuple(letters[:_NAMED]))
+        looked_at = kept.manifests - (len(kept.waiting) - len(latest))
+        found = DeadLetters(kept.manifests, looked_at, len(letters), reasons, tuple(letters[:_NAMED]))
         return found, [info.uri for info in latest]
 
     def _open_letter(self, info: ObjectInfo) -> DeadLetter | None:
         uri = info.uri
         if uri in self.cache.redriven:
             return None
-        manifest_id = base_name(uri).removesuffix(_REASON_SUFFIX)
+        manifest_id = letter_id(info)
         try:
             letter = self._letter(info, manifest_id)
             entries = self.redrive_log.entries_about(manifest_id)

@@ -67,7 +67,7 @@ class DeadLetters:
     """Manifests that are dead letters."""
 
     manifests: int  # all dead letters, redriven or not
-    looked_at: int  # how many of them, the latest, were read; the next three are about these
+    looked_at: int  # those that were read, the latest, or settled in closed dates; the next three are about these
     open: int  # dead letters that were not redriven
     by_reason: Mapping[str, int]  # the open ones by reason
     latest: tuple[DeadLetter, ...] = ()  # some of the open ones, the latest first

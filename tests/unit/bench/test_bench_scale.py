@@ -1,14 +1,15 @@
 """The scale benchmark: it writes the records that a job leaves, and its table names costs that are not flat."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from bench import scale_days
 from bench.scale import LEDGER_MEASURES, main
-from bench.scale_days_probe import COMMANDS
+from bench.scale_days import closed_days, make_state, table_lines
+from bench.scale_days_probe import COMMANDS, measured
 from bench.scale_ledger import FIRST_DAY, write_decided, write_finished
 from bench.scale_probe import settings_at
 from bench.scale_table import Measure, make_rows, plain, verdicts
@@ -90,16 +91,63 @@ def test_what_is_not_flat_is_said(cost: float, flat: bool):
     )
 
 
-def test_a_state_of_closed_dates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has the dates and sums that it should have; each command works on it; a command that is not flat is named."""
-    monkeypatch.setattr(scale_days, "MANIFESTS", 3)
-    monkeypatch.setattr(scale_days, "_OPEN_MANIFESTS", 2)
-    scale_days._make(tmp_path, 4)
-    app = App(settings_at(tmp_path))
-    report = app.verifier().verify_all()
-    assert (report.closed_dates, report.manifests) == (4, 4 * 3 + 2)
-    for command in COMMANDS.values():
-        command(App(settings_at(tmp_path)))
-    flat, steep = ({"calls": calls, "seconds": 1.0, "bytes": 1.0} for calls in (100.0, 121.0))
-    [line] = scale_days._table({"verify": {1: flat, 30: flat, 400: steep}})
-    assert line.endswith("NOT FLAT: calls")
+DAYS = (1, 5, 20)
+DAY_MANIFESTS = 20
+
+
+@pytest.fixture(scope="module")
+def states(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """States of so many closed dates."""
+    roots = {number: tmp_path_factory.mktemp("days") / str(number) for number in DAYS}
+    for number, root in roots.items():
+        make_state(root, number, manifests=DAY_MANIFESTS, open_manifests=2)
+    return roots
+
+
+def calls(states: dict[int, Path], command: Callable[[App], object]) -> list[int]:
+    """The calls of a command with few and with many closed dates; a list call gives 10 objects."""
+    return [
+        measured(root, number, command, manifests=DAY_MANIFESTS, page=10).calls.total()
+        for number, root in states.items()
+    ]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_call_more_with_more_closed_dates(command: str, states: dict[int, Path]) -> None:
+    """Each command makes as many calls with 20 closed dates as with one, within 20 %."""
+    found = calls(states, COMMANDS[command])
+    assert max(found) <= 1.2 * min(found), found
+
+
+def test_what_lists_or_reads_a_date_is_seen(states: dict[int, Path]) -> None:
+    """So the test above can tell: the made-up records of closed dates are listed and read as others are."""
+    few, _, many = calls(states, lambda app: list(app.ledger.manifests()))
+    assert many - few == 19 * DAY_MANIFESTS * 3 // 10
+    few, _, many = calls(states, lambda app: [app.ledger.outcome(key) for key in app.ledger.manifests()])
+    assert many - few >= 19 * DAY_MANIFESTS
+
+
+def test_a_state_of_closed_dates(tmp_path: Path) -> None:
+    """It has the dates and sums that it should have, and records like those that a job leaves."""
+    seen = []
+    make_state(tmp_path, 5, manifests=DAY_MANIFESTS, open_manifests=2)
+
+    def look(app: App) -> None:
+        seen.append(app.verifier().verify_all())
+        for key in app.ledger.manifests(closed_days(5)[2]):
+            state, accepted = app.ledger.state(key), app.ledger.accepted(key.id)
+            assert (state.is_done, state.outcome.key, accepted.key) == (True, key, key)
+            assert app.store.stat(app.layout.archived_manifest(key)) is not None
+        assert len(list(app.store.list(app.layout.failed_folder))) == 5 * 2
+
+    measured(tmp_path, 5, look, manifests=DAY_MANIFESTS, page=1000)
+    [report] = seen
+    assert (report.closed_dates, report.manifests + report.dead_letters) == (5, 5 * DAY_MANIFESTS + 2)
+
+
+def test_a_command_that_is_not_flat_is_named() -> None:
+    """With the ratios to the fewest dates."""
+    flat, steep = ({"calls": calls, "seconds": 1.0, "bytes": 2.0**20} for calls in (100.0, 121.0))
+    lines = table_lines("verify", {1: flat, 400: steep})
+    assert lines[0] == "verify: 1 dates: 100 calls (1.00x), 1.00 CPU s (1.00x), 1 MiB (1.00x)"
+    assert lines[1].endswith("(1.00x)  NOT FLAT: calls")

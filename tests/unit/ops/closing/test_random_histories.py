@@ -2,8 +2,9 @@
 
 import pytest
 
+from compactor.ops.redrive import dead_letters
 from compactor.ops.redrive.selection import Kind
-from tests.support.histories import History, answer, redrivable, reported, unclosed, verified
+from tests.support.histories import History, answer, letters, redrivable, rejected, reported, unclosed, verified
 
 STEPS = 30
 
@@ -12,18 +13,25 @@ KINDS: tuple[Kind, ...] = ("manifests", "files", "rejects")
 
 
 def check(history: History) -> None:
-    """By the summaries, `verify`, `report` and the undated `redrive` say what they say by all records."""
+    """By the summaries, `verify`, `report`, `status`, `rejects` and the undated `redrive` say what all records say."""
     harness = history.harness
     found = answer(verified(harness)), reported(harness), {kind: redrivable(harness, kind) for kind in KINDS}
+    rest = letters(harness), rejected(harness)
     with unclosed(harness):
         assert answer(verified(harness)) == found[0]
         assert reported(harness) == found[1]
         assert {kind: redrivable(harness, kind) for kind in KINDS} == found[2]
+        assert letters(harness) == rest[0]
+        assert rejected(harness) == rest[1]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_summaries_change_no_answer(seed: int) -> None:
-    """After each of many random things, also deaths and races of closings."""
+@pytest.mark.parametrize(("seed", "asked_for", "page_objects"), [(0, 20, 1000), (1, 0, 1000), (2, 0, 1)])
+def test_summaries_change_no_answer(
+    seed: int, asked_for: int, page_objects: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each of many random things, also deaths and races of closings, however dead letters are found."""
+    monkeypatch.setattr(dead_letters, "ASKED_FOR", asked_for)
+    monkeypatch.setattr(dead_letters, "PAGE_OBJECTS", page_objects)
     history = History(seed, check)
     history.run(STEPS)
     history.finish()
