@@ -139,7 +139,7 @@ def test_nothing_new_is_no_version() -> None:
 
 
 def test_a_retired_key_gets_no_column_again() -> None:
-    """Whoever offers it; another key takes the place."""
+    """Another key takes the place, whichever caller offers the retired one."""
     retired = RetiredColumn(key="junk", name="junk", retired_in=2)
     schema = EMPTY_SCHEMA.model_copy(update={"version": 2, "retired": (retired,)})
     found = extend(schema, {"junk": "u", "new": "u"}, names="safe", max_columns=9, manifest_id="m", now=NOW)
