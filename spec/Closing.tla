@@ -336,7 +336,9 @@ Next ==
     \/ \E m \in Manifests, g \in Generations : Open(m, g) \/ Mark(m, g) \/ Close(m, g)
     \/ \E c \in Closers : Progress(c) \/ Stop(c)
     \/ \E mark \in sent : Land(mark)
-    \/ \E r \in Readers : Start(r) \/ ReadOpen(r) \/ ReadMarkers(r) \/ ReadWaiting(r) \/ ReadMarks(r) \/ ReadSummaries(r) \/ ReadOutcomes(r)
+    \/ \E r \in Readers :
+        \/ Start(r) \/ ReadOpen(r) \/ ReadMarkers(r) \/ ReadWaiting(r)
+        \/ ReadMarks(r) \/ ReadSummaries(r) \/ ReadOutcomes(r)
 
 Spec == Init /\ [][Next]_vars
 

@@ -19,12 +19,14 @@ SAFETY: dict[str, tuple[str, ...]] = {
         "TypesHold", "AnEffectOnce", "NoneIsSummarisedAgain", "ReadersCountOnce", "NothingClosedUnverified",
         "EachIsCompared", "NothingForgotten",
     ),
+    "Shards": ("TypesHold", "AnEffectOnce", "OneTakes"),
 }  # fmt: skip
 STAYS = {
     "Commit": ("OutcomesStay",),
     "Rebuild": ("OutcomesStay",),
     "Redrive": ("RecordsStay",),
     "Closing": ("SummariesStay",),
+    "Shards": ("OutcomesStay",),
 }
 LIVENESS = {
     "Claims": "EachFileArrives",
@@ -33,6 +35,7 @@ LIVENESS = {
     "Rebuild": "ItEnds",
     "Redrive": "EachArrives",
     "Closing": "EachIsClosed",
+    "Shards": "EachIsDone",
 }
 
 
@@ -149,6 +152,11 @@ def _closing(
     return Configuration(module="Closing", name=name, values=values, alike=alike, **how)
 
 
+def _shards(story: str, *, ascending: bool = True, wrong: int = 0, **how: bool) -> Configuration:
+    values = {"Story": f'"{story}"', "Ascending": str(ascending).upper(), "MaxWrong": str(wrong)}
+    return Configuration(module="Shards", name=story, values=values, **how)
+
+
 SMALL = (
     _claims("a builder and a planner", "{f1}", "{b1}", "{p1}", 3, 1),
     _sealing("two sealers", "{1}", 3, 1),
@@ -156,6 +164,7 @@ SMALL = (
     _rebuild("beside a late driver", "{r1}", 2, 0),
     _redrive("of files", "files", "{t1}", 2, 1),
     _closing("beside a rebuild and a reader", "{m1}", 2, "{c1}", unmarked="{m1}"),
+    _shards("one goes"),
 )
 """Part of `make test`, so they have to be cheap: starting Java is most of it."""
 
@@ -178,6 +187,7 @@ MEDIUM = (
         readers="{}",
     ),
     _closing("the end of each manifest", "{m1}", 1, "{c1}", readers="{}", is_live=True),
+    _shards("one goes", is_live=True),
 )
 """Beside the small ones, part of `make spec`."""
 
@@ -222,6 +232,7 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
         _closing("two closers", "{m1}", 1, "{c1, c2}", readers="{}"),
         _closing("two dates", "{m1, m2}", 1, "{c1, c2}", second="{m2}", unmarked="{m1, m2}", readers="{}"),
     ),
+    "Shards": (_shards("one goes", is_live=True), _shards("one becomes two"), _shards("one is replaced")),
 }
 
 
