@@ -67,7 +67,7 @@ def _added(one: Mapping[str, int], other: Mapping[str, int], sign: int) -> dict[
 
 
 class OpenLetter(Document):
-    """A dead letter that was not redriven when its date was closed."""
+    """A dead letter that had no accepted redrive when its date was closed."""
 
     manifest_id: str
     date: str
@@ -76,7 +76,7 @@ class OpenLetter(Document):
 
 
 class OpenFile(Document):
-    """A quarantined file that nothing had settled when its date was closed.
+    """A quarantined file that nothing had settled for good when its date was closed.
 
     Attributes:
         started_at: When the attempt began that quarantined it.
@@ -119,7 +119,7 @@ class ClosedDate(Document):
         begins_at: The store's time of the earliest record of its members.
         until: The store's time of their latest record.
         sums: The sums over the members; less what they had in earlier summaries of the date.
-        letters: Dead letters among them that were not redriven.
+        letters: Dead letters among them that have no accepted redrive.
         quarantined: Quarantined files of theirs that were not settled.
         redriven: Dead letters of any closed date that were redriven since, by id.
         settled: Quarantined files of any closed date that were settled since.

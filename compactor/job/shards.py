@@ -32,7 +32,7 @@ class Share(Protocol):
         """Return whether other runs know of this one, so that it may begin."""
 
     def has_changed(self) -> bool:
-        """Return whether other manifests are taken than when this was last asked. One thread asks."""
+        """Return whether other manifests were taken at any time since this was last asked. One thread asks."""
 
     def is_living(self, run_id: str) -> bool:
         """Return whether another run is alive, by its last heartbeat."""
@@ -88,7 +88,7 @@ class ShardShare:
     monotonic: Callable[[], float] = time.monotonic
     is_whole: bool = field(default=False, init=False)
     _view: _View = field(default_factory=_View, init=False)
-    _told: _View = field(default_factory=_View, init=False)
+    _has_changed: bool = field(default=False, init=False)
     _read_at: float | None = field(default=None, init=False)
     _began_at: float | None = field(default=None, init=False)
     _member_since: float | None = field(default=None, init=False)
@@ -108,9 +108,10 @@ class ShardShare:
         return self._current().is_taking
 
     def has_changed(self) -> bool:
-        """Return whether other manifests are taken now; see `is_mine`."""
-        view = self._current()
-        has_changed, self._told = view != self._told, view
+        """Return whether other manifests were taken meanwhile, also if it is as before again; see `is_mine`."""
+        self._current()
+        with self._lock:
+            has_changed, self._has_changed = self._has_changed, False
         return has_changed
 
     def is_living(self, run_id: str) -> bool:
@@ -145,5 +146,6 @@ class ShardShare:
         view = _View(frozenset(members.keys() | awaited), has_joined and not works_alone(living))
         if view != self._view:
             number, of = self.shard.number, self.shard.of
+            self._has_changed = True
             log_event("shards.changed", shard=number, of=of, shards=sorted(view.numbers), taking=view.is_taking)
         self._view = view

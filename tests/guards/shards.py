@@ -34,6 +34,13 @@ SHARDS = (
         (_SHARDS + "::test_what_is_taken_over_is_begun_at_once",),
     ),
     Guard(
+        "a change of the shares that was taken back counts, too",
+        "job/shards.py",
+        "            self._has_changed = True\n",
+        "            self._has_changed = not self._has_changed\n",
+        (_SHARDS + "::test_a_change_that_was_taken_back_counts",),
+    ),
+    Guard(
         "a job begins nothing before all others have seen it",
         "job/shards.py",
         "and now - self._member_since >= JOIN_SECONDS",

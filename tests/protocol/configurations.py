@@ -15,14 +15,27 @@ SAFETY: dict[str, tuple[str, ...]] = {
     ),
     "Rebuild": ("TypesHold", "AnEffectOnce", "NothingVisibleUnverified", "DoneIsWhole", "NothingIsLost"),
     "Redrive": ("TypesHold", "AnEffectOnce", "LinesAreKept", "NothingForgotten"),
+    "Closing": (
+        "TypesHold", "AnEffectOnce", "NoneIsSummarisedAgain", "ReadersCountOnce", "NothingClosedUnverified",
+        "EachIsCompared", "NothingForgotten",
+    ),
+    "Shards": ("TypesHold", "AnEffectOnce", "OneTakes"),
 }  # fmt: skip
-STAYS = {"Commit": ("OutcomesStay",), "Rebuild": ("OutcomesStay",), "Redrive": ("RecordsStay",)}
+STAYS = {
+    "Commit": ("OutcomesStay",),
+    "Rebuild": ("OutcomesStay",),
+    "Redrive": ("RecordsStay",),
+    "Closing": ("SummariesStay",),
+    "Shards": ("OutcomesStay",),
+}
 LIVENESS = {
     "Claims": "EachFileArrives",
     "Sealing": "EachPartArrives",
     "Commit": "ItEnds",
     "Rebuild": "ItEnds",
     "Redrive": "EachArrives",
+    "Closing": "EachIsClosed",
+    "Shards": "EachIsDone",
 }
 
 
@@ -118,12 +131,40 @@ def _redrive(name: str, kind: str, things: str, number: int, stops: int, **how: 
     return Configuration(module="Redrive", name=name, values=values, alike=alike, **how)
 
 
+def _closing(
+    name: str,
+    manifests: str,
+    generations: int,
+    closers: str,
+    *,
+    readers: str = "{r1}",
+    unmarked: str = "{}",
+    letters: str = "{}",
+    second: str = "{}",
+    **how: bool,
+) -> Configuration:
+    values = {
+        "Manifests": manifests, "Unmarked": unmarked, "Letters": letters, "Second": second,
+        "MaxGenerations": str(generations), "Closers": closers, "Readers": readers,
+        "MayStop": "FALSE" if how.get("is_live") else "TRUE",
+    }  # fmt: skip
+    alike = () if how.get("is_live") or "," not in closers else ("Closers",)
+    return Configuration(module="Closing", name=name, values=values, alike=alike, **how)
+
+
+def _shards(story: str, *, ascending: bool = True, wrong: int = 0, **how: bool) -> Configuration:
+    values = {"Story": f'"{story}"', "Ascending": str(ascending).upper(), "MaxWrong": str(wrong)}
+    return Configuration(module="Shards", name=story, values=values, **how)
+
+
 SMALL = (
     _claims("a builder and a planner", "{f1}", "{b1}", "{p1}", 3, 1),
     _sealing("two sealers", "{1}", 3, 1),
     _commit("one driver, and its end", "{d1}", 2, 2, is_live=True),
     _rebuild("beside a late driver", "{r1}", 2, 0),
     _redrive("of files", "files", "{t1}", 2, 1),
+    _closing("beside a rebuild and a reader", "{m1}", 2, "{c1}", unmarked="{m1}"),
+    _shards("one goes"),
 )
 """Part of `make test`, so they have to be cheap: starting Java is most of it."""
 
@@ -134,6 +175,19 @@ MEDIUM = (
     _rebuild("the end of a rebuild", "{r1}", 2, 0, is_live=True),
     _redrive("the end of each file", "files", "{t1}", 2, 1, is_live=True),
     _redrive("of lines", "lines", "{t1}", 2, 1),
+    _closing("beside a driver and a reader", "{m1}", 1, "{c1}"),
+    _closing(
+        "a redriven dead letter",
+        "{m1, m2}",
+        1,
+        "{c1}",
+        letters="{m1}",
+        second="{m2}",
+        unmarked="{m1, m2}",
+        readers="{}",
+    ),
+    _closing("the end of each manifest", "{m1}", 1, "{c1}", readers="{}", is_live=True),
+    _shards("one goes", is_live=True),
 )
 """Beside the small ones, part of `make spec`."""
 
@@ -145,6 +199,18 @@ LARGE = (
     _rebuild("two rebuilds beside a late driver", "{r1, r2}", 3, 0, is_short=False),
     _redrive("of two files", "files", "{t1, t2}", 3, 2, is_short=False),
     _redrive("of two lines", "lines", "{t1, t2}", 3, 2, is_short=False),
+    _closing("beside a driver, a rebuild and a reader", "{m1}", 2, "{c1}", is_short=False),
+    _closing("two closers and a reader", "{m1}", 1, "{c1, c2}", is_short=False),
+    _closing(
+        "two closers of two dates",
+        "{m1, m2}",
+        1,
+        "{c1, c2}",
+        second="{m2}",
+        unmarked="{m2}",
+        readers="{}",
+        is_short=False,
+    ),
 )
 """Explored by `make spec-full` only."""
 
@@ -157,6 +223,16 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
     "Commit": (_commit("one driver", "{d1}", 2, 1), _commit("two drivers", "{d1, d2}", 2, 1)),
     "Rebuild": (_rebuild("beside a late driver", "{r1}", 2, 1), _rebuild("two rebuilds", "{r1, r2}", 3, 0)),
     "Redrive": (_redrive("of files", "files", "{t1}", 2, 1), _redrive("of lines", "lines", "{t1}", 2, 1)),
+    "Closing": (
+        _closing("a rebuild", "{m1}", 2, "{c1}", unmarked="{m1}"),
+        _closing("one closer", "{m1}", 1, "{c1}"),
+        _closing(
+            "a dead letter", "{m1, m2}", 1, "{c1}", letters="{m1}", second="{m2}", unmarked="{m1, m2}", readers="{}"
+        ),
+        _closing("two closers", "{m1}", 1, "{c1, c2}", readers="{}"),
+        _closing("two dates", "{m1, m2}", 1, "{c1, c2}", second="{m2}", unmarked="{m1, m2}", readers="{}"),
+    ),
+    "Shards": (_shards("one goes", is_live=True), _shards("one becomes two"), _shards("one is replaced")),
 }
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.manifest_key import ManifestKey
+from tests.protocol import closing_traces
 from tests.protocol.claim_traces import VALUES, claim_traces
 from tests.protocol.configurations import ASSUMED, MEDIUM, SMALL, Configuration, all_guards, tried
-from tests.protocol.traces import Trace, damaged, seen, strays, strays_of
+from tests.protocol.traces import Trace, damaged, fingerprint, seen, strays, strays_of
 from tests.support.extras import TLC
 from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
@@ -53,6 +54,15 @@ def test_the_model_holds_and_is_that_of_the_code() -> None:
     claims = [*claim_traces()]
     wrong = [next(damaged(claims[0]))]
     found = strays_of("Claims", VALUES, [*claims, *wrong])
+    assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
+
+
+def test_closings_are_behaviours_of_the_model() -> None:
+    """Closings that die, lose an answer or meet another process; each sequence of states once."""
+    recorded = [*closing_traces.deaths(), *closing_traces.lost_answers(), *closing_traces.meetings()]
+    traces = [*{fingerprint(each): each for each in recorded}.values()]
+    wrong = [[*damaged(traces[0])][-1]]
+    found = strays_of("Closing", closing_traces.VALUES, [*traces, *wrong])
     assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
 
 

@@ -31,6 +31,11 @@ Seen == [delivered |-> delivered, accepted |-> accepted, open |-> open, number |
          staged |-> {a \in Attempts : staged[a] # {}}, outcome |-> outcome, first |-> visible[1] # Nothing,
          last |-> visible[2] # Nothing, done |-> done, original |-> original # "none"]
 """,
+    "Closing": r"""
+Seen == [delivered |-> delivered, whole |-> whole, open |-> open, decided |-> <<decided[11], decided[12]>>,
+         done |-> <<done[11], done[12]>>, marks |-> marks, dates |-> {mark[1] : mark \in dateMarks}, begun |-> begun,
+         log |-> [p \in 1..Len(log) |-> log[p].members], back |-> [p \in 1..Len(log) |-> Cardinality(log[p].back)]]
+""",
 }
 """What a state of a trace shows of the variables of a module."""
 
@@ -96,7 +101,34 @@ class Claimed:
     pending: bool
 
 
-State = Seen | Claimed
+Member = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """What the store shows of two manifests, 11 and 12, of two dates, 1 and 2; each end with its generation.
+
+    Attributes:
+        whole: Those whose files are all there.
+        decided: The generation of each that is decided.
+        dates: Those that have a mark of their own.
+        log: The members of each summary, by its place.
+        back: How many ends each summary takes back.
+    """
+
+    delivered: frozenset[int]
+    whole: frozenset[int]
+    open: frozenset[Member]
+    decided: tuple[int, ...]
+    done: tuple[int, ...]
+    marks: frozenset[Member]
+    dates: frozenset[int]
+    begun: bool
+    log: tuple[frozenset[Member], ...]
+    back: tuple[int, ...]
+
+
+State = Seen | Claimed | Summed
 
 
 @dataclass(slots=True)
@@ -241,7 +273,7 @@ def _value(value: object) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, frozenset):
-        return "{" + ", ".join(map(str, sorted(value))) + "}"
+        return "{" + ", ".join(map(_value, sorted(value))) + "}"
     if isinstance(value, tuple):
         return "<<" + ", ".join(map(_value, value)) + ">>"
     return f'"{value}"' if isinstance(value, str) else str(value)

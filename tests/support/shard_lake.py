@@ -98,6 +98,11 @@ class ShardLake:
         self.jobs.clear()
         return codes
 
+    def has_begun(self, shard: str) -> bool:
+        """Whether the job of a shard has sent a heartbeat, so that it ends in order when it is asked to."""
+        beats = (self.folder / "state" / "runs").glob("*.json")
+        return any(json.loads(path.read_bytes()).get("process_id") == self.jobs[shard].pid for path in beats)
+
     def done(self) -> set[str]:
         """The manifests that are done."""
         return {path.parent.name for path in (self.folder / "state" / "ledger").glob("*/*/done.json")}

@@ -194,7 +194,7 @@ class Closer:
         superseded = ManifestSums()
         for sums in map_ordered(lambda each: sums_of(self.state.ledger.outcome_of(*each)), found.superseded):
             superseded = added(superseded, sums)
-        draft.complete(verified, superseded)
+        draft.complete(self.state, verified, superseded)
         return True
 
     def _later_keys(self, files: Sequence[QuarantinedFile]) -> Iterator[ManifestKey]:
@@ -239,7 +239,7 @@ class Closer:
             sums=draft.sums,
             letters=draft.letters,
             quarantined=draft.quarantined,
-            redriven=redriven_letters(self.state, totals),
+            redriven=redriven_letters(self.state, [each.manifest_id for each in totals.letters]),
             settled=settled_files(self.state, totals, draft.keys),
             doubled=draft.doubled,
             members=0,

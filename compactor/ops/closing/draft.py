@@ -9,6 +9,8 @@ from compactor.core.closed_dates import DoubledVersion, ManifestSums, Member, Op
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.closed_dates import DIGEST_BYTES, Versions
+from compactor.ledger.state import State
+from compactor.ops.closing.settling import open_files, open_letters
 from compactor.ops.closing.version_index import in_order
 from compactor.ops.verify.doubled import version_digest
 from compactor.ops.verify.report import VerifyReport
@@ -51,10 +53,11 @@ class Draft:
             kept = sum(sum(file.rejects.values()) for file in outcome.files) - counted
         self.members.append(Member(key.id, outcome.generation, kept, counted))
 
-    def complete(self, report: VerifyReport, superseded: ManifestSums) -> None:
+    def complete(self, state: State, report: VerifyReport, superseded: ManifestSums) -> None:
         """Take over what the verification of the members has found.
 
         Args:
+            state: Has the records of redrives.
             report: Without discrepancies.
             superseded: What earlier summaries have of the members.
         """
@@ -62,8 +65,7 @@ class Draft:
         self.sums = added(report.sums, superseded, sign=-1)
         self.letters = [
             OpenLetter(manifest_id=each.manifest_id, date=self.date, reason=each.reason, message=each.message)
-            for each in report.dead_letter_manifests
-            if not each.redriven
+            for each in open_letters(state, report.dead_letter_manifests)
         ]
         self.quarantined = [
             OpenFile(
@@ -75,6 +77,5 @@ class Draft:
                 committed_at=each.committed_at,
                 started_at=each.started_at,
             )
-            for each in report.quarantined_files
-            if not each.is_settled
+            for each in open_files(state, report.quarantined_files)
         ]

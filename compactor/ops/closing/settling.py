@@ -1,6 +1,9 @@
-"""Finds what was settled since its date was closed, so that the log need not name it any longer."""
+"""Finds what is settled, so that the log need not name it, or need not name it any longer.
 
-from collections.abc import Sequence
+What was redriven is settled once the redrive is accepted: one that was interrupted is found again by what is named.
+"""
+
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from compactor.core.closed_dates import ClosedTotals, SettledFile
@@ -9,23 +12,35 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Redrive
 from compactor.ledger.state import State
-from compactor.ops.redrive.quarantined_file import settled
+from compactor.ops.redrive.quarantined_file import QuarantinedFile, settled
 from compactor.ops.redrive.redrive_log import RedriveLog
+from compactor.ops.verify.report import DeadLetterManifest
 from compactor.ops.verify.summaries import quarantined_file
 
 
-def redriven_letters(state: State, totals: ClosedTotals) -> list[str]:
+def redriven_letters(state: State, ids: Sequence[str]) -> list[str]:
     """Those dead letters whose redrive is accepted, by id."""
-    ids = [each.manifest_id for each in totals.letters]
-    found = zip(ids, map_ordered(partial(_accepted_redrives, state), ids), strict=True)
+    found = _redrives(state, ids).items()
     return [manifest_id for manifest_id, redrives in found if any(each.kind == "manifests" for each in redrives or ())]
+
+
+def open_letters(state: State, letters: Sequence[DeadLetterManifest]) -> list[DeadLetterManifest]:
+    """Those verified dead letters that have to be named."""
+    settled_ids = set(redriven_letters(state, [each.manifest_id for each in letters if each.redriven]))
+    return [each for each in letters if each.manifest_id not in settled_ids]
+
+
+def open_files(state: State, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:
+    """Those verified quarantined files that have to be named."""
+    left = [each for each in files if not each.settled_by]
+    redrives = _redrives(state, (each.manifest_id for each in left if each.redriven))
+    return [each for each in left if each.uri not in _taken(redrives.get(each.manifest_id) or ())]
 
 
 def settled_files(state: State, totals: ClosedTotals, keys: Sequence[ManifestKey]) -> list[SettledFile]:
     """Those quarantined files whose redrive is accepted, or of which one of these manifests has a later version."""
     files = [quarantined_file(each) for each in totals.quarantined]
-    ids = list(dict.fromkeys(each.manifest_id for each in files))
-    redrives = dict(zip(ids, map_ordered(partial(_accepted_redrives, state), ids), strict=True))
+    redrives = _redrives(state, (each.manifest_id for each in files))
     return [
         SettledFile(manifest_id=each.manifest_id, uri=each.uri)
         for each in settled(state, files, keys)
@@ -35,6 +50,11 @@ def settled_files(state: State, totals: ClosedTotals, keys: Sequence[ManifestKey
 
 def _taken(redrives: Sequence[Redrive]) -> set[str]:
     return {file.uri for each in redrives if each.kind == "files" for file in each.manifest.files}
+
+
+def _redrives(state: State, manifest_ids: Iterable[str]) -> dict[str, list[Redrive] | None]:
+    ids = list(dict.fromkeys(manifest_ids))
+    return dict(zip(ids, map_ordered(partial(_accepted_redrives, state), ids), strict=True))
 
 
 def _accepted_redrives(state: State, manifest_id: str) -> list[Redrive] | None:

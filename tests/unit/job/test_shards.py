@@ -145,6 +145,24 @@ def test_a_shard_that_is_gone_is_taken_over_within_a_minute(how: str) -> None:
     assert back == {name: ["again"] if runs == ["run-3-3"] else runs for name, runs in before.items()}
 
 
+def test_a_change_that_was_taken_back_counts() -> None:
+    """A shard came and went while a job was busy: what the stream showed it meanwhile was left to that one."""
+    side = Side()
+    first = side.start("1/2")
+    side.start("2/2")
+    side.pass_seconds(JOIN_SECONDS)
+    of_third = next(name for name in NAMES if taker(name, (1, 2)) == 1 and taker(name, (1, 2, 3)) == 3)
+    assert first.has_changed()
+    side.start("3/3")
+    side.pass_seconds(REFRESH_SECONDS)
+    assert not first.is_mine(f"{of_third}.json")
+    side.end("run-3-3")
+    del side.shares["run-3-3"]
+    side.pass_seconds(REFRESH_SECONDS)
+    assert first.is_mine(f"{of_third}.json")
+    assert first.has_changed()
+
+
 def test_a_job_that_wakes_takes_nothing_until_it_is_known_again() -> None:
     """Its share has other takers, as its own heartbeat tells it."""
     side = Side()
