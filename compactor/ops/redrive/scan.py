@@ -9,6 +9,7 @@ from compactor.core.layout import base_name
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter, Redrive
+from compactor.ledger.expired_log import ExpiredParts
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled_among_all
@@ -122,12 +123,20 @@ def _source(state: State, scope: Scope, date: str | None, manifest_id: str) -> S
         return nothing_because(scope, found)
     entries = log.entries(root)
     redrives = taken_from(manifest_id, entries)
-    things = left_of(scope, found, redrives).total()
-    if not things and all(each.fate != "unwritten" for each in entries):
+    things, is_written = left_of(scope, found, redrives).total(), all(each.fate != "unwritten" for each in entries)
+    if not things and is_written:
         return nothing_because(scope, found)
+    if scope.kind == "rejects" and is_written and (expired := _expired(state, found)):
+        return f"its rejects {expired}; expected rejects that no rule took"
     if not state.ledger.is_done(found.key, found.generation):
         return "it is decided but not done; expected the job to finish it first"
     return Source(found.key, root, things, _files(scope, found, redrives))
+
+
+def _expired(state: State, outcome: Commit | DeadLetter) -> str:
+    """When the rejects of a manifest expired, and under which rule; empty if they have to be there."""
+    expired = ExpiredParts(state).of("rejects", outcome.key, outcome.generation)
+    return "" if expired is None else expired.words
 
 
 def _files(scope: Scope, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]) -> tuple[QuarantinedFile, ...]:
