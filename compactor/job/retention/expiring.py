@@ -114,19 +114,19 @@ class Expirer:
         return {manifest_id: outcome for manifest_id, outcome in found if outcome is not None}
 
 
-def _rows(state: State, keys: list[ManifestKey], outcomes: Outcomes) -> Iterator[str]:
+def _rows(_state: State, keys: list[ManifestKey], outcomes: Outcomes) -> Iterator[str]:
     for key in keys:
         if isinstance(outcome := outcomes[key.id], Commit):
             yield from (file.final for file in outcome.outputs)
 
 
-def _rejects(state: State, keys: list[ManifestKey], outcomes: Outcomes) -> Iterator[str]:
+def _rejects(_state: State, keys: list[ManifestKey], outcomes: Outcomes) -> Iterator[str]:
     for key in keys:
         if isinstance(outcome := outcomes[key.id], Commit):
             yield from (file.final for file in outcome.rejects)
 
 
-def _archived(state: State, keys: list[ManifestKey], outcomes: Outcomes) -> Iterator[str]:
+def _archived(state: State, keys: list[ManifestKey], _outcomes: Outcomes) -> Iterator[str]:
     return (state.layout.archived_manifest(key) for key in keys)
 
 

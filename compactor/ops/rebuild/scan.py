@@ -101,8 +101,6 @@ class RebuildScanner:
         if isinstance(found, str):
             return NotRebuilt(manifest_id, found) if scope.manifest_ids else None
         commit, why = found
-        if scope.manifest_ids and (expired := self._expired(commit)) is not None:
-            return NotRebuilt(manifest_id, f"its rows {expired.words}; expected rows that no rule took")
         if why is None:
             return commit
         if accepted is None or accepted.manifest is None:
@@ -122,8 +120,9 @@ class RebuildScanner:
             if not why and commit.rebuild is None:
                 return "it is committed and not published yet; expected the job to finish it first"
             return commit, why
-        if self._expired(commit) is not None:
-            return commit, None
+        if (expired := self._expired(commit)) is not None:
+            why = f"its rows {expired.words}; expected rows that no rule took"
+            return why if scope.manifest_ids else (commit, None)
         why = self.damage.of_published(commit)
         if not why and scope.force:
             why = FORCED

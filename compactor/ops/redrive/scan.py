@@ -126,17 +126,14 @@ def _source(state: State, scope: Scope, date: str | None, manifest_id: str) -> S
     things, is_written = left_of(scope, found, redrives).total(), all(each.fate != "unwritten" for each in entries)
     if not things and is_written:
         return nothing_because(scope, found)
-    if scope.kind == "rejects" and is_written and (expired := _expired(state, found)):
-        return f"its rejects {expired}; expected rejects that no rule took"
-    if not state.ledger.is_done(found.key, found.generation):
-        return "it is decided but not done; expected the job to finish it first"
-    return Source(found.key, root, things, _files(scope, found, redrives))
-
-
-def _expired(state: State, outcome: Commit | DeadLetter) -> str:
-    """When the rejects of a manifest expired, and under which rule; empty if they have to be there."""
-    expired = ExpiredParts(state).of("rejects", outcome.key, outcome.generation)
-    return "" if expired is None else expired.words
+    if scope.kind == "rejects" and is_written:
+        expired = ExpiredParts(state).of("rejects", found.key, found.generation)
+    else:
+        expired = None
+    why = "" if expired is None else f"its rejects {expired.words}; expected rejects that no rule took"
+    if not why and not state.ledger.is_done(found.key, found.generation):
+        why = "it is decided but not done; expected the job to finish it first"
+    return why or Source(found.key, root, things, _files(scope, found, redrives))
 
 
 def _files(scope: Scope, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]) -> tuple[QuarantinedFile, ...]:

@@ -1,1 +1,1 @@
-"""Retires dates: removes the rows, the rejects and the archive of closed dates, and puts on record that they expired."""
+"""Retires dates: removes rows, rejects and archive of closed dates, and puts on record that they expired."""

@@ -90,16 +90,12 @@ class DeepVerifier:
         for file in commit.files:
             if file.status != FileStatus.COMPACTED:
                 continue
-            if not with_rejects and "parsers_disagree" in file.rejects:
-                is_whole, by_origin[file.origin_uri] = False, None
-                continue
-            read = self._input_sums(file, schema, limits, refused.get(file.origin_uri, frozenset()))
+            is_told = with_rejects or "parsers_disagree" not in file.rejects
+            known = refused.get(file.origin_uri, frozenset())
+            read = self._input_sums(file, schema, limits, known) if is_told else None
             counted = int(not (with_source and file.source_uri))
             if read is None:
-                if why := self.why_gone(commit, file):
-                    report.add_expired(commit.date, "redriven", why, 1)
-                else:
-                    report.inputs_gone += counted
+                self._add_gone(commit, file, report, counted if is_told else 0)
                 is_whole = False
                 by_origin[file.origin_uri] = None
                 continue
@@ -110,14 +106,20 @@ class DeepVerifier:
             if expected is not None:
                 expected[0].merge(rows)
                 expected[1].merge(rejects)
-        for uri, expected in by_origin.items():
-            if expected is not None:
-                if by_source:
-                    _compare(commit, report, uri, "rows", expected[0], written.get(uri, Sum()))
-                if with_rejects:
-                    _compare(commit, report, uri, "rejects", expected[1], rejected.get(uri, Sum()))
+        for uri, expected in ((uri, expected) for uri, expected in by_origin.items() if expected is not None):
+            if by_source:
+                _compare(commit, report, uri, "rows", expected[0], written.get(uri, Sum()))
+            if with_rejects:
+                _compare(commit, report, uri, "rejects", expected[1], rejected.get(uri, Sum()))
         if not by_source and is_whole:
             _compare(commit, report, "all inputs of the manifest", "rows", total, written.get("", Sum()))
+
+    def _add_gone(self, commit: Commit, file: FileReport, report: VerifyReport, counted: int) -> None:
+        """Add an input file that could not be compared: it expired, or else it is gone."""
+        if why := self.why_gone(commit, file):
+            report.add_expired(commit.date, "redriven", why, 1)
+        else:
+            report.inputs_gone += counted
 
     def _input_sums(
         self, file: FileReport, schema: SchemaVersion, limits: Limits, refused: frozenset[bytes]

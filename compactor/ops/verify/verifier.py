@@ -191,8 +191,9 @@ class Verifier:
 
     def _add(self, report: VerifyReport, records: RecordFindings, files: CommitFindings, *, with_source: bool) -> None:
         outcome = records.outcome
-        for (part, why), number in files.expired.items() if outcome is not None else ():
-            report.add_expired(outcome.date, part, why, number)
+        if outcome is not None:
+            for (part, why), number in files.expired.items():
+                report.add_expired(outcome.date, part, why, number)
         report.discrepancies += [*records.discrepancies, *files.discrepancies]
         if files.lost_schema is not None and files.lost_schema not in report.discrepancies:
             report.discrepancies.append(files.lost_schema)
