@@ -258,6 +258,23 @@ def closings(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     return [*found, document, workspace.json("close")[0]]
 
 
+def retirements(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
+    """A date that is open, and one that is closed; then a deletion that was not finished."""
+    workspace.plan()
+    workspace.compact()
+    workspace.json("close")
+    refused, code = workspace.json("retire", "--before", "2026-01-01", "--yes")
+    assert (code, len(refused["refused"])) == (ExitCode.NEEDS_OPERATOR, 1)
+    days_ago = time.time() - 49 * 3600
+    for file in (workspace.root / "s").rglob("*.json"):
+        os.utime(file, (days_ago, days_ago))
+    workspace.json("close")
+    assert workspace.json("retire", "--before", "2026-01-01")[1] == ExitCode.WRONG_USAGE
+    documents = [workspace.json("retire", "--before", "2026-01-01", each)[0] for each in ("--dry-run", "--yes")]
+    assert list((workspace.root / "o").rglob("*.parquet")) == []
+    return [refused, *documents, workspace.json("retire", "--before", "2026-01-01", "--yes")[0]]
+
+
 def costs(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     result = CliRunner().invoke(command, ["cost", "--json"], env={"COMPACTOR_CONFIG": None})
     bench = workspace.root / "bench.json"
@@ -442,6 +459,7 @@ COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {
     "schema": schemas,
     "clean": cleanings,
     "close": closings,
+    "retire": retirements,
     "cost": costs,
     "control": looks,
     "stop": stops,
