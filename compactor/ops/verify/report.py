@@ -37,7 +37,7 @@ class ExpiredFiles:
     date: str  # of their manifests
     part: Part  # what they hold
     why: str  # when they expired, and under which rule
-    files: int
+    files: int  # how many
 
 
 @dataclass(slots=True)
@@ -68,9 +68,8 @@ class VerifyReport:
     inputs_gone: int = 0  # inputs that `--deep` could not read again, because they are deleted or replaced
     inputs_compared: int = 0  # inputs of which `--deep` compared every value
     discrepancies: list[Discrepancy] = field(default_factory=list)  # empty if everything adds up
-    expired: list[ExpiredFiles] = field(
-        default_factory=list
-    )  # files that records named, and that are gone under a rule
+    # Files that are gone under a rule of retention, by date, part and rule
+    expired: list[ExpiredFiles] = field(default_factory=list)
     # Quarantined input files, without those that changed, whose new version has its own event
     quarantined_files: list[QuarantinedFile] = field(default_factory=list)
     dead_letter_manifests: list[DeadLetterManifest] = field(default_factory=list)
