@@ -2,6 +2,7 @@
 
 from tests.guards.building import BUILDING, CLAIMS
 from tests.guards.closing import CLOSING
+from tests.guards.expiring import EXPIRING
 from tests.guards.control import CONTROL
 from tests.guards.deployments import DEPLOYMENTS
 from tests.guards.doctor import DOCTOR
@@ -40,6 +41,7 @@ GUARDS = (
     *REBUILDING,
     *FOLDERS,
     *CLOSING,
+    *EXPIRING,
     *DEPLOYMENTS,
     *INVENTORIES,
     *STREAMS,

@@ -11,6 +11,7 @@ from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import by_name, count, size
+from compactor.core.safe_text import quoted
 from compactor.job.retention.cleaner import CleaningReport, Kind
 from compactor.wiring.app import App
 
@@ -54,7 +55,7 @@ def clean(
         raise click.UsageError("--force goes with --checkpoints")
     app = App(invocation.settings())
     days = app.settings.retention.archive_days if archive_days is None else archive_days
-    rule = "" if archive_days is None else f"`compactor clean --archive-days {archive_days}`"
+    rule = "" if archive_days is None else f"`compactor clean --archive-days {quoted(str(archive_days))}`"
     report = _cleaned(app, days, rule, checkpoints=checkpoints, force=force, dry_run=dry_run)
     if as_json:
         document = {**shallow(report), "removed": {kind: report.removed[kind] for kind in Kind}}

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from compactor.core.expired import Expiry
+from compactor.core.safe_text import quoted
 from compactor.job.retention.expiring import Expirer
 from compactor.ops.retire.report import RetireReport
 from compactor.ops.retire.scan import RetireScan
@@ -33,7 +34,7 @@ class Retirer:
             report.retired = [each.sizes for each in scan.retirable]
             return report
         report.finished = len(self.expirer.finish([Expiry.RETIRED]))
-        rule = f"`compactor retire --before {before}`"
+        rule = f"`compactor retire --before {quoted(before)}`"
         for each in scan.retirable:
             date = each.sizes.date
             on_date(date)
