@@ -2,11 +2,11 @@
 
 from tests.guards.building import BUILDING, CLAIMS
 from tests.guards.closing import CLOSING
-from tests.guards.expiring import EXPIRING
 from tests.guards.control import CONTROL
 from tests.guards.deployments import DEPLOYMENTS
 from tests.guards.doctor import DOCTOR
 from tests.guards.effects import ONCE, VERIFICATION
+from tests.guards.expiring import EXPIRING
 from tests.guards.folders import FOLDERS
 from tests.guards.guard import Guard
 from tests.guards.intake import ATTEMPTS, PLACES

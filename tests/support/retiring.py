@@ -27,9 +27,9 @@ def wait_and_close(harness: Harness) -> None:
     closed(harness)
 
 
-def closed_days(**sections: object) -> Harness:
+def closed_days() -> Harness:
     """Two manifests of a day and one of the next day, both closed."""
-    harness = Harness(**sections)
+    harness = Harness()
     compacted(harness, "m1")
     compacted(harness, "m2")
     compacted(harness, "m3", NEXT_DAY)

@@ -136,7 +136,7 @@ def test_two_cleaners_at_once() -> None:
             if store.changes == change:
                 clean(harness, rejects_days=31)
 
-        store._on_change = meanwhile  # noqa: SLF001
+        store._on_change = meanwhile
         clean(harness, rejects_days=31, store=store)
         assert [each.kind for each in records(harness)] == [Expiry.ARCHIVE, Expiry.REJECTS]
         assert listed(harness, harness.layout.expiring_folder) == []

@@ -205,7 +205,7 @@ def test_two_retirements_at_once() -> None:
             if store.changes == change:
                 retire(harness)
 
-        store._on_change = meanwhile  # noqa: SLF001
+        store._on_change = meanwhile
         retire(harness, store=store)
         assert (files_of(harness, DAY), left_over(harness), len(records(harness))) == ([], [], 1)
         assert checked(harness).discrepancies == []
@@ -237,7 +237,7 @@ def test_a_rebuild_at_the_same_time(point: CrashPoint) -> None:
     harness = closed_days()
     harness.store.delete([file.final for file in harness.commit("m1").outputs])
 
-    def meanwhile(found: CrashPoint, manifest_id: str) -> None:
+    def meanwhile(found: CrashPoint, _manifest_id: str) -> None:
         if found is point:
             report = retire(harness)
             assert bool(report.refused) == (point is CrashPoint.OPENED)
