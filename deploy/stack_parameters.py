@@ -102,10 +102,14 @@ def _faults(settings: Settings) -> list[str]:
 
 def _contradictions(values: Mapping[str, str], settings: Settings) -> list[str]:
     archive_days, max_wait = settings.retention.archive_days, settings.builder.max_wait_seconds
+    rejects_days = settings.retention.rejects_days
     return _unmet(
         {
             f"parameter ArchiveDays: more than retention.archive_days ({archive_days})": (
                 float(values["ArchiveDays"]) > archive_days
+            ),
+            f"parameter RejectsDays: more than retention.rejects_days ({rejects_days})": (
+                float(values["RejectsDays"]) > rejects_days
             ),
             "parameter JobTimeoutMinutes: 0 with control.maintenance_window, for Glue restarts no run with a timeout": (
                 float(values["JobTimeoutMinutes"]) == 0 or not settings.control.maintenance_window

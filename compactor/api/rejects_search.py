@@ -30,10 +30,14 @@ class RejectsSearch:
     sampled: set[str] = field(default_factory=set)  # files that were quarantined, of which some lines are shown
     is_complete: bool = True  # whether `counts` has all manifests
     unreadable: list[str] = field(default_factory=list)
+    expired: Counter[str] = field(default_factory=Counter)  # rows of rejects that expired, by when and why
 
     @property
     def reader(self) -> RejectsReader:
-        return self.app.rejects_reader(self.unreadable.append)
+        return self.app.rejects_reader(self.unreadable.append, self._add_expired)
+
+    def _add_expired(self, why: str, rows: int) -> None:
+        self.expired[why] += rows
 
     def lines(self, limit: int | None) -> Iterator[tuple[RejectsOf, RejectedLine]]:
         """Yield the first lines; then count on for a while, so that the sum can be told."""

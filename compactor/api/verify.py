@@ -11,7 +11,7 @@ from compactor.api.progress import Progress, ProgressDisplay
 from compactor.core.errors import CompactorError, RecordUnreadable, SettingsError
 from compactor.core.manifest_key import ManifestKey
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
-from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, VerifyReport
+from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, ExpiredFiles, VerifyReport
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
 
@@ -30,6 +30,8 @@ class VerifyResult:
         dead_letters: Manifests that are dead letters.
         unfinished: Manifests on record that are not done yet.
         closed_dates: Dates of which the summary was read in place of the records.
+        retired_dates: Dates that `compactor retire` took, if everything was verified.
+        expiring: Records of what expired whose deletion is not finished, if everything was verified.
         files: Input files of the committed manifests.
         files_by_status: The same by their status.
         lines: Lines of all files that could be read to their end.
@@ -44,6 +46,7 @@ class VerifyResult:
         output_bytes: Their size in bytes.
         inputs_compared: With `deep`, inputs of which every value was compared.
         inputs_gone: With `deep`, inputs that are deleted or replaced since, so that they could not be compared.
+        expired: Files on record that are gone under a rule of retention, by date, part and rule.
         discrepancies: Differences between the ledger and what is stored.
         quarantined_files: Input files that could not be read, settled or not (`is_settled`).
         dead_letter_manifests: The dead letters, redriven or not.
@@ -55,6 +58,8 @@ class VerifyResult:
     dead_letters: int
     unfinished: int
     closed_dates: int
+    retired_dates: int
+    expiring: int
     files: int
     files_by_status: Mapping[str, int]
     lines: int
@@ -69,6 +74,7 @@ class VerifyResult:
     output_bytes: int
     inputs_compared: int
     inputs_gone: int
+    expired: tuple[ExpiredFiles, ...]
     discrepancies: tuple[Discrepancy, ...]
     quarantined_files: tuple[QuarantinedFile, ...]
     dead_letter_manifests: tuple[DeadLetterManifest, ...]
@@ -83,6 +89,8 @@ class VerifyResult:
             dead_letters=report.dead_letters,
             unfinished=report.unfinished,
             closed_dates=report.closed_dates,
+            retired_dates=report.retired_dates,
+            expiring=report.expiring,
             files=report.files,
             files_by_status={str(status): number for status, number in report.files_by_status.items()},
             lines=report.lines,
@@ -97,6 +105,7 @@ class VerifyResult:
             output_bytes=report.output_bytes,
             inputs_compared=report.inputs_compared,
             inputs_gone=report.inputs_gone,
+            expired=tuple(report.expired),
             discrepancies=tuple(report.discrepancies),
             quarantined_files=tuple(report.quarantined_files),
             dead_letter_manifests=tuple(report.dead_letter_manifests),

@@ -33,7 +33,8 @@ GROUPS = {
         "stop": "Stop running jobs after the manifests in flight.",
         "plan": "Write manifests for the files below PREFIX that are in none.",
         "doctor": "Check settings, machine, AWS and every place.",
-        "clean": "Delete expired archives, staging and checkpoints.",
+        "clean": "Delete expired archives, rejects, staging and checkpoints.",
+        "retire": "Remove the rows, the rejects and the archive of closed dates.",
         "close": "Verify dates that have been quiet, and write a summary of each.",
     },
     "AWS": {

@@ -6,6 +6,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("compactor clean --archive-days 30", "Delete archived manifests after 30 days."),
         ("compactor clean --checkpoints", "Delete the checkpoints of all stopped runs."),
     ),
+    "retire": (
+        ("compactor retire --before 2025-12-01 --dry-run", "Show what would be removed of the dates before December."),
+        ("compactor retire --before 2025-12-01 --yes", "Remove it without a prompt."),
+        ("compactor retire rows --before 2025-12-01", "Retire dates of the folder rows."),
+    ),
     "close": (
         ("compactor close", "Close what has been quiet for retention.close_after_days."),
         ("compactor close rows", "Close dates of the folder rows."),

@@ -33,6 +33,15 @@ class RedriveCrashPoint(StrEnum):
     DELIVERED = "delivered"  # its manifest is in the watched prefix
 
 
+class ExpiryCrashPoint(StrEnum):
+    """A point of the deletion of what expired, in order."""
+
+    BEGUN = "begun"  # the intention is on record, and the next run carries it out
+    RECORDED = "recorded"  # what expires is on record: it takes effect
+    DELETED = "deleted"  # what is under the record is deleted
+    FINISHED = "finished"  # the intention is deleted
+
+
 class BuildCrashPoint(StrEnum):
     """A point of building or sealing a manifest."""
 
@@ -58,6 +67,9 @@ class RotationCrashPoint(StrEnum):
 OnBuildCrashPoint = Callable[[BuildCrashPoint, str], None]
 """Called with the id of a manifest or part, right after a point was reached."""
 
+OnExpiryCrashPoint = Callable[[ExpiryCrashPoint, str], None]
+"""Called with the date of what expires, right after a point was reached."""
+
 OnRedriveCrashPoint = Callable[[RedriveCrashPoint, str], None]
 """Called with the id of the new manifest, right after a point was reached."""
 
@@ -81,4 +93,8 @@ def ignore_redrive_crash_point(point: RedriveCrashPoint, manifest_id: str) -> No
 
 
 def ignore_rotation_crash_point(point: RotationCrashPoint) -> None:
+    """Does nothing: the default outside of tests."""
+
+
+def ignore_expiry_crash_point(point: ExpiryCrashPoint, date: str) -> None:
     """Does nothing: the default outside of tests."""

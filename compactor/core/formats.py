@@ -49,6 +49,7 @@ FORMATS: Mapping[str, Format] = {
     "ClosedTotals": Format(),
     "ClosingBegun": Format(),
     "Done": Format(),
+    "Expired": Format(),
     "LastCleaning": Format(),
     "Manifest": Format(),
     "OpenMarker": Format(),

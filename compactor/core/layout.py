@@ -417,6 +417,24 @@ class Layout:
         return f"{folder(self.state)}closed.json"
 
     @property
+    def expired_folder(self) -> str:
+        """The folder of records of what expired, in a folder for each kind of rule and each date."""
+        return f"{folder(self.state)}expired/"
+
+    def expired(self, kind: str, date: str, name: str) -> str:
+        """One record of what expired of a date."""
+        return f"{self.expired_folder}{kind}/{date}/{name}.json"
+
+    @property
+    def expiring_folder(self) -> str:
+        """The folder of records whose deletion is not finished."""
+        return f"{folder(self.state)}expiring/"
+
+    def expiring(self, kind: str, date: str, name: str) -> str:
+        """A copy of a record that exists until everything under it is deleted."""
+        return f"{self.expiring_folder}{kind}~{date}~{name}.json"
+
+    @property
     def schemas_folder(self) -> str:
         return f"{folder(self.state)}schemas/"
 

@@ -25,6 +25,7 @@ EventName = Literal[
     "control.other_job",
     "control.runs_already",
     "control.source_unknown",
+    "date.expired",
     "date.not_closed",
     "date.summarised",
     "files.held",
@@ -291,6 +292,10 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "something of a date does not add up, so it stays open",
         {"date": "date of the data", "why": "what is wrong, in words"},
         "`compactor verify --date` names it",
+    ),
+    "date.expired": _info(
+        "what a rule of retention takes of a date was put on record and deleted",
+        {"date": "date of the data", "rule": "the rule", "manifests": "manifests that it took something of"},
     ),
     "date.summarised": _info(
         "a date was closed, or got an addition to its summary",

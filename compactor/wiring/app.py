@@ -256,6 +256,7 @@ class App(EngineComponents):
                 self.state,
                 self.cleaner,
                 archive_days=self.settings.retention.archive_days,
+                rejects_days=self.settings.retention.rejects_days,
                 then=DailyClosing(self.close_quiet_dates).start,
             ),
             source=source,

@@ -7,11 +7,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from compactor import __version__
-from compactor.core.crash_points import OnRedriveCrashPoint, ignore_redrive_crash_point
+from compactor.core.crash_points import (
+    OnExpiryCrashPoint,
+    OnRedriveCrashPoint,
+    ignore_expiry_crash_point,
+    ignore_redrive_crash_point,
+)
 from compactor.core.errors import ObjectNotFound, SettingsError
 from compactor.core.layout import is_s3
 from compactor.core.ports import ClaimTable
 from compactor.job.retention.cleaner import Cleaner
+from compactor.job.retention.expiring import BY_JOB, Expirer
 from compactor.job.retention.retention import Retention
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.schema.catalog import CatalogTable, Published, catalog_columns, published
@@ -30,6 +36,8 @@ if TYPE_CHECKING:
     from compactor.ops.redrive.redrive_log import RedriveLog
     from compactor.ops.redrive.redriver import Redriver
     from compactor.ops.rejects.reader import RejectsReader
+    from compactor.ops.retire.retirer import Retirer
+    from compactor.ops.retire.scan import RetireScanner
     from compactor.ops.status.reading import StatusReader
     from compactor.ops.trace.tracer import Tracer
     from compactor.ops.verify.verifier import OnManifest, Verifier
@@ -159,6 +167,18 @@ class OperatorComponents(Components):
         if closer.has_begun():
             closer.close()
 
+    def retire_scanner(self) -> "RetireScanner":
+        """Make what finds the dates to retire."""
+        from compactor.ops.retire.scan import RetireScanner
+
+        return RetireScanner(self.state)
+
+    def retirer(self, who: str, *, on_crash_point: OnExpiryCrashPoint = ignore_expiry_crash_point) -> "Retirer":
+        """Make what retires dates, and puts on record who did."""
+        from compactor.ops.retire.retirer import Retirer
+
+        return Retirer(Expirer(self.state, who, on_crash_point))
+
     def rebuild_scanner(self) -> "RebuildScanner":
         """Make what finds the manifests to rebuild."""
         from compactor.ops.rebuild.damage import Damage
@@ -170,7 +190,11 @@ class OperatorComponents(Components):
 
     @cached_property
     def cleaner(self) -> Cleaner:
-        return Cleaner(self.state, Retention(self.state, self.runs.living_among))
+        return self.cleaner_of(BY_JOB)
+
+    def cleaner_of(self, who: str) -> Cleaner:
+        """Make what deletes what has expired, and puts on record who did."""
+        return Cleaner(self.state, Retention(self.state, self.runs.living_among), Expirer(self.state, who))
 
     @cached_property
     def claims_if_any(self) -> ClaimTable | None:
@@ -210,11 +234,13 @@ class OperatorComponents(Components):
             state=self.state, redrive_planner=redrive_planner, recheck=recheck, on_crash_point=on_crash_point
         )
 
-    def rejects_reader(self, on_unreadable: Callable[[str], None]) -> "RejectsReader":
-        """Make what reads rejected lines; it calls a function with each thing that it cannot read."""
+    def rejects_reader(
+        self, on_unreadable: Callable[[str], None], on_expired: Callable[[str, int], None] = lambda _why, _rows: None
+    ) -> "RejectsReader":
+        """Make what reads rejected lines; it calls a function with each thing that it cannot read, or that expired."""
         from compactor.ops.rejects.reader import RejectsReader
 
-        return RejectsReader(state=self.state, on_unreadable=on_unreadable)
+        return RejectsReader(state=self.state, on_unreadable=on_unreadable, on_expired=on_expired)
 
     @cached_property
     def tracer(self) -> "Tracer":

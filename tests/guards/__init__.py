@@ -6,6 +6,7 @@ from tests.guards.control import CONTROL
 from tests.guards.deployments import DEPLOYMENTS
 from tests.guards.doctor import DOCTOR
 from tests.guards.effects import ONCE, VERIFICATION
+from tests.guards.expiring import EXPIRING
 from tests.guards.folders import FOLDERS
 from tests.guards.guard import Guard
 from tests.guards.intake import ATTEMPTS, PLACES
@@ -41,6 +42,7 @@ GUARDS = (
     *REBUILDING,
     *FOLDERS,
     *CLOSING,
+    *EXPIRING,
     *DEPLOYMENTS,
     *INVENTORIES,
     *STREAMS,

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 from compactor.control.gathering import BreakerClosed, StartsRefused
 from compactor.control.notices import Told
 from compactor.core.closed_dates import ClosedDate, ClosedTotals, ClosingBegun
+from compactor.core.expired import Expired
 from compactor.core.formats import FORMATS
 from compactor.core.manifest import Manifest
 from compactor.core.records import (
@@ -41,6 +42,7 @@ MODELS: Mapping[str, Any] = {
             ClosedTotals,
             ClosingBegun,
             Done,
+            Expired,
             LastCleaning,
             Manifest,
             OpenMarker,

@@ -1,15 +1,17 @@
-"""`compactor clean`: deletes expired archives, staging and checkpoints."""
+"""`compactor clean`: deletes expired archives, rejects, staging and checkpoints."""
 
 from datetime import timedelta
 
 import click
 
+from compactor.adapters.local.person import person
 from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import by_name, count, size
+from compactor.core.safe_text import quoted
 from compactor.job.retention.cleaner import CleaningReport, Kind
 from compactor.wiring.app import App
 
@@ -18,6 +20,7 @@ SHOW_SECONDS = 1.0  # between two updates of the progress
 NAMES = {
     Kind.ARCHIVED: "archived manifests",
     Kind.REDRIVEN: "redriven inputs",
+    Kind.REJECTS: "rejects files",
     Kind.STAGED: "staged files",
     Kind.CHECKPOINT: "checkpoint files",
 }
@@ -40,10 +43,11 @@ NAMES = {
 def clean(
     invocation: Invocation, *, dry_run: bool, archive_days: int | None, checkpoints: bool, force: bool, as_json: bool
 ) -> None:
-    """Delete expired archives, staging and checkpoints.
+    """Delete expired archives, rejects, staging and checkpoints.
 
-    Archived manifests and redriven lines expire after retention.archive_days, orphaned staging after a day, and
-    checkpoints of dead runs after 15 days. Files of a manifest that is not committed and done are kept and listed.
+    Archived manifests and redriven lines expire after retention.archive_days, rejects after retention.rejects_days,
+    orphaned staging after a day, and checkpoints of dead runs after 15 days. Files of a manifest that is not committed
+    and done are kept and listed. What expires is put on record first, so that `verify` does not call it missing.
 
     A run does the same once a day.
     """
@@ -51,24 +55,29 @@ def clean(
         raise click.UsageError("--force goes with --checkpoints")
     app = App(invocation.settings())
     days = app.settings.retention.archive_days if archive_days is None else archive_days
-    report = _cleaned(app, days, checkpoints=checkpoints, force=force, dry_run=dry_run)
+    rule = "" if archive_days is None else f"`compactor clean --archive-days {quoted(str(archive_days))}`"
+    report = _cleaned(app, days, rule, checkpoints=checkpoints, force=force, dry_run=dry_run)
     if as_json:
         document = {**shallow(report), "removed": {kind: report.removed[kind] for kind in Kind}}
-        del document["position"]  # it is None: all is done
+        del document["position"], document["denied"]  # they are None: all is done
         print_json({**document, "dry_run": dry_run, "archive_days": days})
     else:
         _show(report, dry_run=dry_run)
 
 
-def _cleaned(app: App, archive_days: int, *, checkpoints: bool, force: bool, dry_run: bool) -> CleaningReport:
+def _cleaned(
+    app: App, archive_days: int, archive_rule: str, *, checkpoints: bool, force: bool, dry_run: bool
+) -> CleaningReport:
     if checkpoints:
         app.cleaner.check_checkpoints(force=force)
-    report = None
+    report, cleaner = None, app.cleaner_of(person())
     with SafeConsole(stderr=True).status("cleaning") as progress:
         while report is None or report.position is not None:
-            report = app.cleaner.clean(
+            report = cleaner.clean(
                 app.clock.now() + timedelta(seconds=SHOW_SECONDS),
                 archive_days=archive_days,
+                archive_rule=archive_rule,
+                rejects_days=app.settings.retention.rejects_days,
                 all_checkpoints=checkpoints,
                 dry_run=dry_run,
                 resumed=report,

@@ -87,7 +87,8 @@ def _show(report: RebuildReport, *, dry_run: bool) -> None:
     rows = sum(each.rows for each in report.rebuilt)
     would = "Would rebuild" if dry_run else "Rebuilt"
     intact = f"; {report.intact:,} intact" if report.intact else ""
-    echo(f"{would} {count(len(report.rebuilt), 'manifest')} with {count(rows, 'row')}{intact}")
+    expired = f"; {report.expired:,} expired" if report.expired else ""
+    echo(f"{would} {count(len(report.rebuilt), 'manifest')} with {count(rows, 'row')}{intact}{expired}")
     _list([(each.manifest_id, each.why) for each in report.rebuilt])
     for what, those in (("Refused", report.refused), ("Failed", report.failed)):
         if those:

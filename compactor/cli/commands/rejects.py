@@ -98,6 +98,8 @@ def _show_sum(search: RejectsSearch) -> None:
     echo("", f"{of}{least}{count(total, 'rejected line')}: {by_name(search.counts)}" if total else "")
     if search.shown < total - search.unkept:
         echo("--limit 0 shows all, --reason and --file some; --raw writes their bytes")
+    for why, rows in sorted(search.expired.items()):
+        echo(f"{count(rows, 'rejected line')} {why}")
     if search.unkept:
         echo(f"{count(search.unkept, 'line')} only counted: there were too many to keep")
     if search.sampled:
@@ -132,6 +134,7 @@ def _print_json(search: RejectsSearch, limit: int | None) -> None:
         "by_reason": dict(search.counts),
         "unkept": search.unkept,
         "is_complete": search.is_complete,
+        "expired": dict(search.expired),
         "unreadable": search.unreadable,
     }
     head = separator if not search.shown else "\n"

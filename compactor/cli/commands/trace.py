@@ -76,6 +76,7 @@ def _show(found: Trace) -> None:
         ("files", _files(found)),
         ("rows are in", found.outputs),
         ("rejects are in", found.rejects),
+        ("expired", found.expired),
         ("quarantined", _quarantined(found)),
         ("redriven as", _redrives(found)),
         ("next", found.next_moves),

@@ -20,6 +20,12 @@ from compactor.core.formatting import by_name, count, fates, size
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.settings.settings import Settings
 
+_PARTS = {
+    "rows": "output file",
+    "rejects": "rejects file",
+    "archive": "archived manifest",
+    "redriven": "file of redriven lines",
+}
 SHOWN = 20  # of each list; --json shows all
 
 
@@ -96,6 +102,7 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
         ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + more),
         ("not done", f"{report.unfinished:,}"),
         *([("closed dates", f"{report.closed_dates:,}, by their summaries")] if report.closed_dates else []),
+        *_expired_fields(report),
         ("input files", f"{report.files:,}" + (f" ({statuses})" if statuses else "")),
         ("lines", f"{report.lines:,} {sign} {sums}"),
         ("rejects", (by_name(report.rejects_by_reason) or "none") + unkept),
@@ -114,6 +121,19 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
     quarantined = [each for each in report.quarantined_files if not each.is_settled]
     files = [(f"{each.uri}: {each.status} (manifest {each.manifest_id})", each.detail) for each in quarantined]
     _list("quarantined files", files)
+
+
+def _expired_fields(report: VerifyReport) -> list[Field]:
+    """What went under a rule of retention."""
+    fields: list[Field] = []
+    if report.retired_dates:
+        fields.append(("retired dates", f"{report.retired_dates:,}, whose files expired"))
+    names = [f"{count(each.files, _PARTS[each.part])} of {each.date} {each.why}" for each in report.expired[:SHOWN]]
+    if len(report.expired) > SHOWN:
+        names.append(f"and {len(report.expired) - SHOWN:,} more; --json shows all")
+    if report.expiring:
+        names.append(f"{count(report.expiring, 'deletion')} not finished; the next `compactor clean` or `retire` does")
+    return [*fields, ("expired", names)] if names else fields
 
 
 def _shown(each: Discrepancy) -> tuple[str, ...]:

@@ -11,11 +11,12 @@ class Removed(Document):
 
     archived_manifests: int = Field(description="Archived manifests.")
     redriven_inputs: int = Field(description="Files of redriven lines.")
+    rejects_files: int = Field(description="Files of rejects.")
     staged_files: int = Field(description="Orphaned staged files.")
     checkpoint_files: int = Field(description="Checkpoint files of ended runs.")
 
 
-class Cleaning(Document, of=CleaningReport, without=["position"]):
+class Cleaning(Document, of=CleaningReport, without=["position", "denied"]):
     """What was removed by age. With `--dry-run` nothing is removed."""
 
     dry_run: bool = Field(description="Whether nothing was removed.")

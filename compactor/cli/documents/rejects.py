@@ -27,6 +27,7 @@ class Rejects(Document):
     by_reason: dict[str, int] = Field(description="The same by reason.")
     unkept: int = Field(description="Those of them that are only counted, because there were too many to keep.")
     is_complete: bool = Field(description="Whether all manifests were counted; if not, there may be more lines.")
+    expired: dict[str, int] = Field(description="Rejected lines of files that expired, by when and under which rule.")
     unreadable: list[str] = Field(description="What cannot be read, and what to do about it: the exit code is 3.")
 
 

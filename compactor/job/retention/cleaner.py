@@ -1,4 +1,7 @@
-"""Deletes what has expired: archived manifests, redriven lines, orphaned staging, checkpoints of dead runs."""
+"""Deletes what has expired: archived manifests, redriven lines, rejects, orphaned staging, checkpoints of dead runs.
+
+What a command could ask for later is put on record before it is deleted.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -7,10 +10,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
 
-from compactor.core.errors import CompactorError
+from compactor.core.errors import AccessError, CompactorError
+from compactor.core.expired import Expiry
+from compactor.core.layout import digest
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.job.retention.retention import Retention
+from compactor.job.retention.expiring import Expirer
+from compactor.job.retention.retention import Found, Retention
 from compactor.ledger.state import State
 
 ORPHAN_AGE_SECONDS = 24 * 3600.0
@@ -23,7 +29,9 @@ STILL_SECONDS = 600.0
 """A checkpoint that was written to more recently may belong to a living run."""
 
 KEPT_NAMED = 100  # further kept objects are counted, but not named
+_DAY_SECONDS = 24 * 3600.0
 _CHUNK = 200  # objects that are judged and deleted between two checks of the deadline
+_NAME_CHARACTERS = 20  # of a digest of what expires: two cleaners at once record the same once
 _TICK = 1_000  # objects that are passed over between two checks of the deadline
 
 
@@ -32,6 +40,7 @@ class Kind(StrEnum):
 
     ARCHIVED = "archived_manifests"
     REDRIVEN = "redriven_inputs"
+    REJECTS = "rejects_files"
     STAGED = "staged_files"
     CHECKPOINT = "checkpoint_files"
 
@@ -67,6 +76,7 @@ class CleaningReport:
         kept: The number of old objects that had to stay, by reason.
         kept_named: The first of these objects.
         position: Where the next call continues; None when everything is cleaned.
+        denied: The first refusal of the store to delete something.
     """
 
     removed: Counter[str] = field(default_factory=Counter)
@@ -74,6 +84,7 @@ class CleaningReport:
     kept: Counter[str] = field(default_factory=Counter)
     kept_named: list[Kept] = field(default_factory=list)
     position: Position | None = None
+    denied: AccessError | None = None
 
     def keep(self, where: str, reason: str) -> None:
         """Count something that had to stay."""
@@ -89,11 +100,16 @@ class _Expiry:
     kind: Kind
     folder: str
     age_seconds: float
-    why_keep: Callable[[str], str]
+    why_keep: Callable[[str], Found | str]
+    expiry: Expiry | None = None  # of what is put on record
+    rule: str = ""
+    owner_of: Callable[[str], str] | None = None  # of an object by its URI; without it, the first folder is the owner
 
     def owner(self, info: ObjectInfo) -> str:
         """Return the owner by which `Retention` judges an object."""
-        return info.uri if self.kind is Kind.ARCHIVED else info.uri.removeprefix(self.folder).partition("/")[0]
+        if self.owner_of is not None:
+            return self.owner_of(info.uri)
+        return info.uri.removeprefix(self.folder).partition("/")[0]
 
     def where(self, owner: str) -> str:
         return owner if self.kind is Kind.ARCHIVED else f"{self.folder}{owner}/"
@@ -107,38 +123,84 @@ class _Candidate:
     objects: tuple[ObjectInfo, ...]
 
 
+@dataclass(slots=True)
+class _Doomed:
+    """What goes next: objects, and the manifests whose parts are put on record before they go."""
+
+    uris: list[str] = field(default_factory=list)
+    manifests: list[Found] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.uris) + len(self.manifests)
+
+
 @dataclass(frozen=True, slots=True)
 class Cleaner:
     """Deletes what is old enough and need not stay. Memory does not grow with the number of objects."""
 
     state: State
     retention: Retention
+    expirer: Expirer
 
     def clean(
         self,
         deadline: datetime | None = None,
         *,
         archive_days: float,
+        rejects_days: float = 0.0,
+        archive_rule: str = "",
         all_checkpoints: bool = False,
         dry_run: bool = False,
         resumed: CleaningReport | None = None,
     ) -> CleaningReport:
         """Delete what has expired, until all is done or the deadline has passed.
 
+        What the store refuses to delete does not keep the other kinds from being cleaned.
+
         Args:
             deadline: Stop at the first chunk of objects that ends later; a call deletes at least one chunk.
             archive_days: Age from which archived manifests and redriven inputs may go.
+            rejects_days: Age from which rejects may go; 0 keeps them.
+            archive_rule: What gave `archive_days`, in words; by default the setting.
             all_checkpoints: Also young checkpoints: they are one run's scratch, and later runs begin new ones.
             dry_run: Only report what would be deleted.
             resumed: The report of an earlier call that met its deadline: go on from there, and add to it.
+
+        Raises:
+            AccessError: The store refused to delete something. The other kinds are cleaned.
         """
-        layout, keep, age_seconds = self.state.layout, self.retention, archive_days * 24 * 3600.0
         expiries = [
-            _Expiry(Kind.ARCHIVED, layout.archive_folder, age_seconds, keep.why_keep_archived),
-            _Expiry(Kind.REDRIVEN, layout.redriven_folder, age_seconds, keep.why_keep_redriven),
+            *self._recorded(archive_days, rejects_days, archive_rule),
             *self._orphans(0.0 if all_checkpoints else CHECKPOINT_AGE_SECONDS),
         ]
-        return self._clean(expiries, deadline, resumed or CleaningReport(), dry_run=dry_run)
+        report = self._clean(expiries, deadline, resumed or CleaningReport(), dry_run=dry_run)
+        if report.position is None and report.denied is not None:
+            raise report.denied
+        return report
+
+    def _recorded(self, archive_days: float, rejects_days: float, archive_rule: str) -> Iterator[_Expiry]:
+        """What is put on record before it goes."""
+        layout, keep, age_seconds = self.state.layout, self.retention, archive_days * _DAY_SECONDS
+        rule = archive_rule or f"retention.archive_days = {archive_days:g}"
+        of_archive, of_redriven, of_rejects = Expiry.ARCHIVE, Expiry.REDRIVEN, Expiry.REJECTS
+        yield _Expiry(Kind.ARCHIVED, layout.archive_folder, age_seconds, keep.why_keep_archived, of_archive, rule, str)
+        yield _Expiry(Kind.REDRIVEN, layout.redriven_folder, age_seconds, keep.why_keep_redriven, of_redriven, rule)
+        if rejects_days:
+            age_seconds, rule = rejects_days * _DAY_SECONDS, f"retention.rejects_days = {rejects_days:g}"
+            yield _Expiry(
+                Kind.REJECTS,
+                layout.rejects_folder,
+                age_seconds,
+                keep.why_keep_rejects,
+                of_rejects,
+                rule,
+                self._rejecter,
+            )
+
+    def _rejecter(self, uri: str) -> str:
+        """The manifest that a file of rejects is of, as date and id; empty for any other object."""
+        key = self.state.layout.rejects_owner(uri)
+        return f"{key.date}/{key.id}" if key is not None and key.id else ""
 
     def sweep(self) -> CleaningReport:
         """Delete old staging, and old checkpoints of dead runs."""
@@ -184,7 +246,12 @@ class Cleaner:
             if begin is not None and expiry.kind is not begin.kind:
                 continue  # done by an earlier call
             after, begin = begin.after if begin else None, None
-            report.position = self._clean_kind(expiry, after, deadline, report, dry_run=dry_run)
+            try:
+                if expiry.expiry is not None and after is None and not dry_run:
+                    self.expirer.finish([expiry.expiry])
+                report.position = self._clean_kind(expiry, after, deadline, report, dry_run=dry_run)
+            except AccessError as exc:  # nothing else of this kind expires before this can be deleted
+                report.denied = report.denied or exc
             if report.position is not None:
                 break
         return report
@@ -193,23 +260,26 @@ class Cleaner:
         self, expiry: _Expiry, after: str | None, deadline: datetime | None, report: CleaningReport, *, dry_run: bool
     ) -> Position | None:
         """Delete the expired objects of one kind; return where to continue if the deadline came first."""
-        doomed: list[str] = []
+        doomed = _Doomed()
 
-        def judged(found: _Candidate) -> tuple[_Candidate, str]:
+        def judged(found: _Candidate) -> tuple[_Candidate, Found | str]:
             return found, expiry.why_keep(found.owner) if found.owner else ""
 
-        for number, (found, reason) in enumerate(map_ordered(judged, self._candidates(expiry, after)), start=1):
-            if reason:
-                report.keep(expiry.where(found.owner), reason)
+        for number, (found, verdict) in enumerate(map_ordered(judged, self._candidates(expiry, after)), start=1):
+            if isinstance(verdict, str) and verdict:
+                report.keep(expiry.where(found.owner), verdict)
             elif found.owner:
-                doomed += [info.uri for info in found.objects]
+                if not isinstance(verdict, str):
+                    doomed.manifests.append(verdict)
+                else:
+                    doomed.uris += [info.uri for info in found.objects]
                 report.removed[expiry.kind] += len(found.objects)
                 report.removed_bytes += sum(info.size_bytes for info in found.objects)
             if not found.owner or len(doomed) >= _CHUNK or number % _CHUNK == 0:
-                self._delete(doomed, dry_run=dry_run)
+                self._delete(expiry, doomed, dry_run=dry_run)
                 if deadline is not None and self.state.clock.now() >= deadline:
                     return Position(expiry.kind, found.objects[-1].uri)
-        self._delete(doomed, dry_run=dry_run)
+        self._delete(expiry, doomed, dry_run=dry_run)
         return None
 
     def _candidates(self, expiry: _Expiry, after: str | None) -> Iterator[_Candidate]:
@@ -226,7 +296,13 @@ class Cleaner:
                 passed = 0
                 yield _Candidate("", found)
 
-    def _delete(self, doomed: list[str], *, dry_run: bool) -> None:
-        if doomed and not dry_run:
-            self.state.store.delete(doomed)
-        doomed.clear()
+    def _delete(self, expiry: _Expiry, doomed: _Doomed, *, dry_run: bool) -> None:
+        if doomed.uris and not dry_run:
+            self.state.store.delete(doomed.uris)
+        if expiry.expiry is not None and not dry_run:
+            for date, found in groupby(sorted(doomed.manifests), key=lambda each: each[0].date):
+                manifests = {key.id: generation for key, generation in found}
+                name = digest(repr(manifests).encode())[:_NAME_CHARACTERS]
+                self.expirer.expire(expiry.expiry, date, name, expiry.rule, manifests)
+        doomed.uris.clear()
+        doomed.manifests.clear()

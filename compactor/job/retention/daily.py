@@ -29,15 +29,23 @@ class DailyRetention:
         state: Where that object is.
         cleaner: Deletes what has expired.
         archive_days: Age from which archived manifests and redriven inputs may go.
+        rejects_days: Age from which rejects may go; 0 keeps them.
         then: Called when it has finished.
     """
 
     def __init__(
-        self, state: State, cleaner: Cleaner, *, archive_days: float, then: Callable[[], None] = lambda: None
+        self,
+        state: State,
+        cleaner: Cleaner,
+        *,
+        archive_days: float,
+        rejects_days: float = 0.0,
+        then: Callable[[], None] = lambda: None,
     ) -> None:
         self._state = state
         self._cleaner = cleaner
         self._archive_days = archive_days
+        self._rejects_days = rejects_days
         self._then = then
         self._next_check = state.clock.now() + timedelta(seconds=CHECK_SECONDS)
         self._unfinished: CleaningReport | None = None
@@ -59,7 +67,9 @@ class DailyRetention:
 
     def _clean(self, unfinished: CleaningReport, now: datetime) -> None:
         deadline = now + timedelta(seconds=SLICE_SECONDS)
-        report = self._cleaner.clean(deadline, archive_days=self._archive_days, resumed=unfinished)
+        report = self._cleaner.clean(
+            deadline, archive_days=self._archive_days, rejects_days=self._rejects_days, resumed=unfinished
+        )
         if report.position is not None:
             self._unfinished = report
             return

@@ -9,10 +9,13 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted, Commit, DeadLetter, FileStatus
 from compactor.ledger.state import State
 
+Found = tuple[ManifestKey, int]
+"""A manifest that is committed and done, and the generation of its commit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Decides what has to stay. Each method returns the reason, or an empty text if the object may be deleted.
+    """Decides what has to stay. Each method returns the reason, or else an empty text, or the manifest of what may go.
 
     Attributes:
         living_runs: Returns which of some runs have a heartbeat.
@@ -21,15 +24,17 @@ class Retention:
     state: State
     living_runs: Callable[[Iterable[str]], frozenset[str]]
 
-    def why_keep_archived(self, uri: str) -> str:
+    def why_keep_archived(self, uri: str) -> Found | str:
         """Return why an archived manifest has to stay."""
         key = self.state.layout.archived_key(uri)
-        if key is None:
-            return "its name is not that of an archived manifest"
-        found = self._done_commit(key)
-        return found if isinstance(found, str) else ""
+        return "its name is not that of an archived manifest" if key is None else self._done(key)
 
-    def why_keep_redriven(self, manifest_id: str) -> str:
+    def why_keep_rejects(self, owner: str) -> Found | str:
+        """Return why the rejects of a manifest have to stay, given its date and id with a `/` between."""
+        date, _, manifest_id = owner.partition("/")
+        return self._done(ManifestKey(date, manifest_id))
+
+    def why_keep_redriven(self, manifest_id: str) -> Found | str:
         """Return why the lines that were redriven as a manifest have to stay."""
         accepted = self._accepted(manifest_id)
         if isinstance(accepted, str):
@@ -42,7 +47,7 @@ class Retention:
             file.status != FileStatus.COMPACTED and redriven_owner(file.uri, place) == manifest_id
             for file in commit.files
         )
-        return "some of its files are quarantined" if is_quarantined else ""
+        return "some of its files are quarantined" if is_quarantined else (accepted.key, commit.generation)
 
     def why_keep_staged(self, manifest_id: str) -> str:
         """Return why the old staging of a manifest has to stay."""
@@ -67,6 +72,10 @@ class Retention:
         """Return why a run's checkpoint has to stay, given the name of its folder."""
         run_id = name.rpartition("-")[0]  # a run numbers its checkpoints
         return "its run is at work" if self.living_runs([run_id]) else ""
+
+    def _done(self, key: ManifestKey) -> Found | str:
+        commit = self._done_commit(key)
+        return commit if isinstance(commit, str) else (key, commit.generation)
 
     def _accepted(self, manifest_id: str) -> Accepted | str:
         try:

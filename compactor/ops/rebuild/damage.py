@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compactor.core.errors import AccessError
+from compactor.core.layout import redriven_owner
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, FileReport, FileStatus, StagedFile
 from compactor.core.versions import is_same_version
+from compactor.ledger.expired_log import ExpiredParts
 from compactor.ledger.state import State
 from compactor.ops.verify.commit_files import CommitFiles
 
@@ -47,8 +48,9 @@ def compacted(commit: Commit) -> list[FileReport]:
     return [file for file in commit.files if file.status is FileStatus.COMPACTED]
 
 
-def input_fault(store: ObjectStore, commit: Commit) -> str:
+def input_fault(state: State, commit: Commit) -> str:
     """Why the input of a commit cannot be read again as it was; empty if it can."""
+    store, folder = state.store, state.layout.redriven_folder
 
     def fault(file: FileReport) -> str:
         expected = f"expected the version {file.etag!r}, which was compacted"
@@ -56,6 +58,10 @@ def input_fault(store: ObjectStore, commit: Commit) -> str:
             info = store.stat(file.uri)
         except AccessError as exc:
             return f"{file.uri}: {exc}"
+        if info is None and redriven_owner(file.uri, folder) == commit.manifest_id:
+            expired = ExpiredParts(state).of("redriven", commit.key, commit.generation)
+            if expired is not None:
+                return f"{file.uri}: it {expired.words}"
         if info is None:
             return f"{file.uri}: it is gone; {expected}"
         if is_same_version(info.etag, file.etag):

@@ -31,6 +31,7 @@ class RebuildReport:
     """The result of a rebuild."""
 
     intact: int = 0  # committed manifests whose files are as their commits say
+    expired: int = 0  # committed manifests whose rows expired under a rule, and which are left alone
     rebuilt: list[Rebuilt] = field(default_factory=list)  # manifests whose rows were made again
     refused: list[NotRebuilt] = field(default_factory=list)  # manifests that cannot be rebuilt
     failed: list[NotRebuilt] = field(default_factory=list)  # manifests whose rebuild failed; a later call may succeed
@@ -38,6 +39,7 @@ class RebuildReport:
 
     def add(self, other: "RebuildReport") -> None:
         """Add what was done with other manifests."""
+        self.expired += other.expired
         self.rebuilt += other.rebuilt
         self.refused += other.refused
         self.failed += other.failed

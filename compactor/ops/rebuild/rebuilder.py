@@ -12,6 +12,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Accepted, Attempt, AttemptFailure, Commit, DeadLetter, FileReport, FileStatus
 from compactor.job.publication import Publisher
 from compactor.job.staging import Stager
+from compactor.ledger.expired_log import ExpiredParts
 from compactor.ledger.state import State
 from compactor.ops.rebuild.damage import compacted
 from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport, Rebuilt
@@ -52,7 +53,7 @@ class Rebuilder:
             OperatorError: A person must act.
             EngineLost: The engine is gone.
         """
-        report = RebuildReport(intact=len(scan.intact), refused=list(scan.refused))
+        report = RebuildReport(intact=len(scan.intact), refused=list(scan.refused), expired=len(scan.expired))
         if dry_run:
             report.rebuilt = [
                 _summary(each.commit, each, each.commit.generation + bool(each.why)) for each in scan.damaged
@@ -69,8 +70,15 @@ class Rebuilder:
         for commit in scan.intact:
             if commit.manifest_id in open_ids and (accepted := self.state.ledger.accepted(commit.manifest_id)):
                 self.publisher.clean_up(accepted, commit)
-                undecided = self.state.layout.open_marker(commit.manifest_id, commit.generation + 1)
-                self.state.store.delete([undecided])
+                self._forget(commit)
+        for commit in scan.expired:
+            if commit.manifest_id in open_ids:
+                self._forget(commit)
+
+    def _forget(self, commit: Commit) -> None:
+        """Delete the open marker of a rebuild that was not decided."""
+        undecided = self.state.layout.open_marker(commit.manifest_id, commit.generation + 1)
+        self.state.store.delete([undecided])
 
     def _tried(self, damaged: Damaged) -> RebuildReport:
         """Rebuild one manifest; an error that is its own becomes a line of the report."""
@@ -104,6 +112,7 @@ class Rebuilder:
         try:
             made = self._staged(stager, damaged, attempt)
             ledger.open(commit.key, generation)
+            self._check_kept(commit, made)
         except Exception as exc:
             stager.discard(accepted, attempt)
             newest = ledger.outcome(commit.key)
@@ -134,11 +143,28 @@ class Rebuilder:
         damaged.check()
         # Before names are compared, or a driver that is late with the earlier commit could still change what is there.
         self.publisher.delete_staging(commit.manifest_id, upto=commit.generation)
-        made = successor(self.state.layout, commit, staged, damaged.why, partial(found_at, self.state.store))
+        expired = _expired_names(self.state, commit)
+        found = partial(found_at, self.state.store)
+        made = successor(self.state.layout, commit, staged, damaged.why, found, expired)
         if made.rebuild is None or not damaged.replaced:
             return made
         replaced = [file.uri for file in made.files if file.uri in damaged.replaced]
         return made.model_copy(update={"rebuild": made.rebuild.model_copy(update={"replaced": replaced})})
+
+    def _check_kept(self, commit: Commit, made: Commit) -> None:
+        """Make sure that no rule takes the files of a commit meanwhile. Its manifest is open, so none begins to now.
+
+        Raises:
+            InputError: One does.
+        """
+        expired = ExpiredParts(self.state).of("rows", commit.key, commit.generation)
+        used = {file.final for file in made.rejects} & _expired_names(self.state, commit)
+        if expired is None and not used:
+            return
+        if self.state.ledger.outcome(commit.key).generation == commit.generation:
+            self._forget(commit)
+        what = f"its rows {expired.words}" if expired else "its rejects expired meanwhile; run the command again"
+        raise InputError(f"manifest {commit.manifest_id}: {what}")
 
     def _record_failure(self, attempt: Attempt, commit: Commit, error: Exception) -> None:
         failure = AttemptFailure(
@@ -150,6 +176,12 @@ class Rebuilder:
         )
         with suppress(CompactorError):
             self.state.ledger.fail(commit.key, failure)
+
+
+def _expired_names(state: State, commit: Commit) -> frozenset[str]:
+    """The names of rejects that may be deleted at any time, because they expired."""
+    expired = ExpiredParts(state).of("rejects", commit.key, commit.generation)
+    return frozenset() if expired is None else frozenset(file.final for file in commit.rejects)
 
 
 def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:

@@ -15,6 +15,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, FileReport
 from compactor.core.versions import is_same_version
+from compactor.ledger.expired_log import ExpiredParts
 from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimer, claim_key
 from compactor.manifests.file_fates import Replacement
@@ -115,6 +116,8 @@ class Replacer:
         commit = found.outcome
         if not isinstance(commit, Commit) or not found.is_done or accepted is None or accepted.manifest is None:
             raise InputError(f"manifest {key.id} is not done yet, or its records are incomplete")
+        if (expired := ExpiredParts(self.state).of("rows", key, commit.generation)) is not None:
+            raise InputError(f"the rows of manifest {key.id} {expired.words}")
         uris = {each.file.uri: each.file for each in those}
         redriven = taken_from(key.id, self.redrive_log.entries_about(key.id))
         if any(source.source_uri in uris for each in redriven for source in each.inputs):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from compactor.core.errors import StuckError
+from compactor.core.expired import Expired
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
@@ -43,6 +44,7 @@ class RebuildScan:
     damaged: list[Damaged] = field(default_factory=list)
     refused: list[NotRebuilt] = field(default_factory=list)
     intact: list[Commit] = field(default_factory=list)
+    expired: list[Commit] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +60,20 @@ class RebuildScanner:
         for found in map_ordered(lambda named: self._checked(*named, scope), self._named(scope)):
             if isinstance(found, NotRebuilt):
                 scan.refused.append(found)
+            elif isinstance(found, Commit) and self._expired(found) is not None:
+                scan.expired.append(found)
             elif isinstance(found, Commit):
                 scan.intact.append(found)
             elif found is not None:
                 self._add(scan, found)
         return scan
 
+    def _expired(self, commit: Commit) -> Expired | None:
+        """The record that the rows of a commit expired by."""
+        return self.damage.files.expired.of("rows", commit.key, commit.generation)
+
     def _add(self, scan: RebuildScan, found: Damaged) -> None:
-        fault = input_fault(self.state.store, found.commit) if found.why else ""
+        fault = input_fault(self.state, found.commit) if found.why else ""
         if fault:
             why = f"{found.why}. The rows cannot be made again: {fault}"
             scan.refused.append(NotRebuilt(found.commit.manifest_id, why))
@@ -112,6 +120,9 @@ class RebuildScanner:
             if not why and commit.rebuild is None:
                 return "it is committed and not published yet; expected the job to finish it first"
             return commit, why
+        if (expired := self._expired(commit)) is not None:
+            why = f"its rows {expired.words}; expected rows that no rule took"
+            return why if scope.manifest_ids else (commit, None)
         why = self.damage.of_published(commit)
         if not why and scope.force:
             why = FORCED

@@ -8,7 +8,7 @@ A file without a footer keeps its name only if no file has other rows. Else a qu
 of them again in what replaces it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import count
 
@@ -20,7 +20,14 @@ FoundAt = Callable[[str, str | None], Found]
 """What is under a final name, compared with a staged file, or with no rows for None; see `same_rows`."""
 
 
-def successor(layout: Layout, previous: Commit, staged: Commit, why: str, found_at: FoundAt) -> Commit:
+def successor(
+    layout: Layout,
+    previous: Commit,
+    staged: Commit,
+    why: str,
+    found_at: FoundAt,
+    expired: Collection[str] = frozenset(),
+) -> Commit:
     """The commit that supersedes another one with the same rows.
 
     Args:
@@ -29,6 +36,7 @@ def successor(layout: Layout, previous: Commit, staged: Commit, why: str, found_
         staged: What was staged of the files that it has rows or rejects of.
         why: What is wrong with its files.
         found_at: Compares what is published with a staged file.
+        expired: Names that what a rule of retention takes may be deleted under at any time: they are not used again.
     """
     removed = previous.rebuild.removes if previous.rebuild else []
     finals = [file.final for file in (*previous.outputs, *previous.rejects)]
@@ -36,7 +44,8 @@ def successor(layout: Layout, previous: Commit, staged: Commit, why: str, found_
     fresh = partial(next, unused)
     place_output, place_rejects = (partial(place, staged.key) for place in (layout.output_file, layout.rejects_file))
     outputs = _placed(previous.outputs, staged.outputs, place_output, fresh, found_at)
-    rejects = _placed(previous.rejects, staged.rejects, place_rejects, fresh, found_at)
+    kept = [file for file in previous.rejects if file.final not in expired]
+    rejects = _placed(kept, staged.rejects, place_rejects, fresh, found_at)
     used = {file.final for file in (*outputs, *rejects)}
     record = base_name(layout.outcome(previous.key, previous.generation))
     removes = sorted({*finals, *removed} - used)

@@ -8,6 +8,7 @@ from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter, Redrive
+from compactor.ledger.expired_log import ExpiredParts
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
 from compactor.ops.redrive.dead_letters import kept_letters, letter_id
@@ -115,12 +116,17 @@ def _source(state: State, scope: Scope, date: str | None, manifest_id: str) -> S
         return nothing_because(scope, found)
     entries = log.entries(root)
     redrives = taken_from(manifest_id, entries)
-    things = left_of(scope, found, redrives).total()
-    if not things and all(each.fate != "unwritten" for each in entries):
+    things, is_written = left_of(scope, found, redrives).total(), all(each.fate != "unwritten" for each in entries)
+    if not things and is_written:
         return nothing_because(scope, found)
-    if not state.ledger.is_done(found.key, found.generation):
-        return "it is decided but not done; expected the job to finish it first"
-    return Source(found.key, root, things, _files(scope, found, redrives))
+    if scope.kind == "rejects" and is_written:
+        expired = ExpiredParts(state).of("rejects", found.key, found.generation)
+    else:
+        expired = None
+    why = "" if expired is None else f"its rejects {expired.words}; expected rejects that no rule took"
+    if not why and not state.ledger.is_done(found.key, found.generation):
+        why = "it is decided but not done; expected the job to finish it first"
+    return why or Source(found.key, root, things, _files(scope, found, redrives))
 
 
 def _files(scope: Scope, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]) -> tuple[QuarantinedFile, ...]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from heapq import merge
 from itertools import chain, groupby
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from compactor.core.records import Commit, FileReport, RedrivenInput
 from compactor.core.safe_text import quoted
 from compactor.core.totals import without_zeros
 from compactor.engines.parquet_files import open_parquet
+from compactor.ledger.expired_log import ExpiredParts
 from compactor.ledger.ledger import is_done
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import members_with_rejects, unsummarised_if_readable
@@ -100,6 +102,7 @@ class RejectsReader:
 
     state: State
     on_unreadable: Callable[[str], None]  # called with what is wrong with a record, or with a file of rejects
+    on_expired: Callable[[str, int], None] = lambda _why, _rows: None  # called with why a file expired, and its rows
     _known: KnownRows = field(default_factory=KnownRows, init=False)
 
     def manifests(self, query: Query) -> Iterator[RejectsOf]:
@@ -157,8 +160,19 @@ class RejectsReader:
             try:
                 yield from (piece for piece in self._rows(file.final, query) if found.has(piece, query))
             except (StagingError, pa.ArrowException, OSError, KeyError) as exc:
+                if self.state.store.stat(file.final) is None and (why := self._why_expired(found.commit)):
+                    self.on_expired(why, file.rows)
+                    continue
                 what = str(exc) if isinstance(exc, StagingError) else f"{file.final}: {exc}; expected rejects"
                 self.on_unreadable(f"{what}; `compactor rebuild {quoted(found.commit.manifest_id)}` makes it again")
+
+    @cached_property
+    def _expired(self) -> ExpiredParts:
+        return ExpiredParts(self.state)
+
+    def _why_expired(self, commit: Commit) -> str:
+        expired = self._expired.of("rejects", commit.key, commit.generation)
+        return "" if expired is None else expired.words
 
     def _rows(self, uri: str, query: Query) -> Iterator[Piece]:
         file, _ = open_parquet(self.state.store, uri)

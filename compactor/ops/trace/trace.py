@@ -103,6 +103,7 @@ class Trace:
     redriven_from: str = ""  # the manifest that this one redrives
     origin: str = ""  # the file whose rejected lines this file holds
     redriven_as: list[TracedRedrive] = field(default_factory=list)
+    expired: list[str] = field(default_factory=list)  # what of its manifest expired: when, and under which rule
     # The quarantined versions of an input file, the first one first, or the quarantined files of a manifest
     quarantined: list[QuarantinedFile] = field(default_factory=list)
     message: str = ""  # why it was quarantined or dead-lettered, or what else is known

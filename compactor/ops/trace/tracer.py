@@ -1,11 +1,12 @@
 """Follows an input file, a manifest, or a file of output or rejects through everything on record."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from compactor.core.dates import possible_dates
 from compactor.core.errors import AccessError, ObjectNotFound
+from compactor.core.expired import Part
 from compactor.core.layout import canonical, is_s3, is_text, is_within, redriven_owner
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, ObjectInfo
@@ -19,7 +20,9 @@ from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled
 from compactor.ops.redrive.redrive_log import RedriveLogEntry
+from compactor.ops.redrive.selection import Kind
 from compactor.ops.redrive.settled import settled_by
+from compactor.ops.trace.expired import expired_parts
 from compactor.ops.trace.histories import Histories, History
 from compactor.ops.trace.own_rejects import own_rejects
 from compactor.ops.trace.trace import (
@@ -55,16 +58,25 @@ class Tracer:
             trace.searched = f"the ledger in {self.state.layout.state} and {self.state.layout.manifests_folder}"
             return trace
         add_history(trace, history, self.histories.rules)
-        trace.exists = bool(history.uri)
+        trace.exists, gone = bool(history.uri), frozenset[Part]()
         if isinstance(history.outcome, Commit):
             trace.files = list(history.outcome.files)
             trace.outputs = [file.final for file in history.outcome.outputs]
             trace.rejects = [file.final for file in history.outcome.rejects]
+            gone = self._add_expired(trace, history.outcome)
             trace.quarantined = settled(self.state, quarantined_files(history.outcome))
         elif history.accepted is not None and history.accepted.manifest is not None and history.outcome is None:
             trace.message = trace.message or f"{len(history.accepted.manifest.files)} files"
-        trace.next_moves = moves_of_manifest(history, quarantined=trace.quarantined)
+        trace.next_moves = moves_of_manifest(history, _redrivable(gone), trace.quarantined)
         return trace
+
+    def _add_expired(self, trace: Trace, commit: Commit) -> frozenset[Part]:
+        """Add what of a manifest expired; returns these parts."""
+        found = expired_parts(self.state, commit)
+        trace.expired = list(found.values())
+        trace.outputs = [] if "rows" in found else trace.outputs
+        trace.rejects = [] if "rejects" in found else trace.rejects
+        return frozenset(found)
 
     def trace(self, uri: str, *, days: int = SEARCHED_DAYS) -> Trace:
         """Follow what a URI names: an output or rejects file, a manifest's object, or else an input file.
@@ -110,9 +122,11 @@ class Tracer:
             trace.searched = f"{by}; expected a commit that names it"
             return trace
         add_history(trace, history, self.histories.rules)
-        lost = [f"compactor rebuild {quoted(manifest_id)}"] if history.is_done and not trace.exists else []
+        gone = self._add_expired(trace, commit) if isinstance(commit, Commit) else frozenset[Part]()
+        is_lost = history.is_done and not trace.exists and ("rows" if trace.kind == "output" else "rejects") not in gone
+        lost = [f"compactor rebuild {quoted(manifest_id)}"] if is_lost else []
         files = settled(self.state, quarantined_files(commit)) if isinstance(commit, Commit) else []
-        trace.next_moves = lost + moves_of_manifest(history, quarantined=files)
+        trace.next_moves = lost + moves_of_manifest(history, _redrivable(gone), files)
         if isinstance(commit, Commit):
             of_rows = trace.kind == "output"
             trace.files = [file for file in commit.files if (file.records if of_rows else file.rejected_lines)]
@@ -247,26 +261,30 @@ class Tracer:
             if history.accepted is not None and history.accepted.kind == "revoked":
                 trace.next_moves = [move_to_plan(trace.uri)]
             return
+        gone = self._add_expired(trace, outcome)
         report = next((file for file in outcome.files if canonical(file.uri) == wanted), None)
         trace.report = report
         if report is None:
             return
         if report.status is not FileStatus.COMPACTED:
             trace.state, trace.message = TraceState.QUARANTINED, f"{report.status}: {report.detail}"
-            trace.rejects, trace.rejected = own_rejects(self.state.store, outcome, report)  # samples
+            if "rejects" not in gone:
+                trace.rejects, trace.rejected = own_rejects(self.state.store, outcome, report)  # samples
             is_quarantined = report.status in NEEDS_OPERATOR  # the new version of a changed file has to be planned
             own = moves_of_manifest(history, ["files"], trace.quarantined)
             trace.next_moves = own if is_quarantined else [move_to_plan(report.uri)]
             return
-        trace.outputs = [file.final for file in outcome.outputs] if report.records else []
-        self._add_lines(trace, history, outcome, report)
+        trace.outputs = [file.final for file in outcome.outputs] if report.records and "rows" not in gone else []
+        self._add_lines(trace, history, outcome, report, gone)
         if trace.rejected:
             trace.next_moves = [move_to_see(trace.uri), *moves_of_manifest(history, ["rejects"])]
         if info is not None and report.etag and not is_same_version(info.etag, report.etag):
             was, now = (described_version(trace.uri, etag) for etag in (report.etag, info.etag))
             trace.message = f"manifest {history.manifest_id} has compacted {was}; now it is {now}"
 
-    def _add_lines(self, trace: Trace, history: History, commit: Commit, report: FileReport) -> None:
+    def _add_lines(
+        self, trace: Trace, history: History, commit: Commit, report: FileReport, gone: Container[Part]
+    ) -> None:
         """Add the lines of a file as they are now: some of its rejects may have been redriven since."""
         entries = [entry for entry in history.lineage if entry.in_effect]
         redriven = settled_by(self.state, entries, history.manifest_id)
@@ -278,8 +296,13 @@ class Tracer:
         for made in redriven.commits:
             if any(file.uri in uris and file.records for file in made.files):
                 trace.outputs += [file.final for file in made.outputs]
-        if report.reject_rows:
+        if report.reject_rows and "rejects" not in gone:
             trace.rejects, trace.rejected = own_rejects(self.state.store, commit, report, redriven.inputs)
+
+
+def _redrivable(gone: frozenset[Part]) -> Sequence[Kind]:
+    """The kinds of what may be redriven: rejected lines only while there are any."""
+    return ("manifests", "files") if "rejects" in gone else ("manifests", "files", "rejects")
 
 
 def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:

@@ -1,12 +1,15 @@
 """Compares the files of one commit with its figures: footers, columns and sums, without reading values."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError, StuckError
+from compactor.core.expired import Part
 from compactor.core.records import Commit, StagedFile
 from compactor.engines.parquet_files import ParquetFacts, parquet_facts
+from compactor.ledger.expired_log import ExpiredParts
 from compactor.ledger.state import State
 from compactor.ndjson.rejects import REJECTS_SCHEMA
 from compactor.ops.verify.report import Discrepancy
@@ -22,6 +25,7 @@ class CommitFindings:
     """What is wrong with the files of a commit."""
 
     discrepancies: list[Discrepancy] = field(default_factory=list)  # those of this commit alone
+    expired: Counter[tuple[Part, str]] = field(default_factory=Counter)  # files that are gone under a rule, with words
     lost_schema: Discrepancy | None = None  # the commit's schema version is missing; many commits may share it
 
 
@@ -40,10 +44,24 @@ class CommitFiles:
                 uri = self.state.layout.schema(version)
                 found.lost_schema = Discrepancy("", uri, "a schema version that commits name", "none that can be read")
         for output in commit.outputs:
-            found.discrepancies += self._check_file(commit, output, self._columns(output.version_in(commit)))
+            faults = self._check_file(commit, output, self._columns(output.version_in(commit)))
+            self._add(found, commit, output, "rows", faults)
         for rejects in commit.rejects:
-            found.discrepancies += self._check_file(commit, rejects, list(REJECTS_SCHEMA.names))
+            faults = self._check_file(commit, rejects, list(REJECTS_SCHEMA.names))
+            self._add(found, commit, rejects, "rejects", faults)
         return found
+
+    def _add(
+        self, found: CommitFindings, commit: Commit, file: StagedFile, part: Part, faults: Iterator[Discrepancy]
+    ) -> None:
+        """Add what is wrong with a file, unless it is gone and expired."""
+        known = list(faults)
+        if known and self.state.store.stat(file.final) is None:
+            expired = self.expired.of(part, commit.key, commit.generation)
+            if expired is not None:
+                found.expired[part, expired.words] += 1
+                return
+        found.discrepancies += known
 
     def staged(self, commit: Commit) -> CommitFindings:
         """Check the files of a commit whose manifest is not done yet."""
@@ -54,6 +72,11 @@ class CommitFiles:
             if all(self.state.store.stat(uri) is None for uri in (file.staged, file.final))
         ]
         return CommitFindings(lost)
+
+    @cached_property
+    def expired(self) -> ExpiredParts:
+        """What expired, as it is on record when it is first asked for."""
+        return ExpiredParts(self.state)
 
     @cached_property
     def _columns(self) -> Callable[[int], list[str] | None]:

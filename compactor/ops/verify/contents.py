@@ -9,7 +9,7 @@ if both agree, the same rows are there, each equally often. Memory does not grow
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -65,15 +65,20 @@ class DeepVerifier:
 
     store: ObjectStore
     registry: SchemaRegistry
+    why_gone: Callable[[Commit, FileReport], str] = lambda _commit, _file: ""  # under which rule an input file expired
 
-    def check(self, commit: Commit, report: VerifyReport, *, with_source: bool = False) -> None:
+    def check(
+        self, commit: Commit, report: VerifyReport, *, with_source: bool = False, with_rejects: bool = True
+    ) -> None:
         """Compare one commit, and add the result to the report.
 
         `with_source` is as in `VerifyReport.add_commit`: files of redriven lines are then no further input files.
+        Without the rejects, which may have expired, only rows are compared; and not those of a file with lines that
+        only the rejects tell from rows.
         """
         schema = self.registry.version(commit.schema_version)
         try:
-            rejected, refused = self._staged_rejects(commit)
+            rejected, refused = self._staged_rejects(commit) if with_rejects else ({}, {})
             written, by_source = self._written_rows(commit, schema)
         except StagingError as exc:
             report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc)))
@@ -85,10 +90,12 @@ class DeepVerifier:
         for file in commit.files:
             if file.status != FileStatus.COMPACTED:
                 continue
-            read = self._input_sums(file, schema, limits, refused.get(file.origin_uri, frozenset()))
+            is_told = with_rejects or "parsers_disagree" not in file.rejects
+            known = refused.get(file.origin_uri, frozenset())
+            read = self._input_sums(file, schema, limits, known) if is_told else None
             counted = int(not (with_source and file.source_uri))
             if read is None:
-                report.inputs_gone += counted
+                self._add_gone(commit, file, report, counted if is_told else 0)
                 is_whole = False
                 by_origin[file.origin_uri] = None
                 continue
@@ -99,13 +106,20 @@ class DeepVerifier:
             if expected is not None:
                 expected[0].merge(rows)
                 expected[1].merge(rejects)
-        for uri, expected in by_origin.items():
-            if expected is not None:
-                if by_source:
-                    _compare(commit, report, uri, "rows", expected[0], written.get(uri, Sum()))
+        for uri, expected in ((uri, expected) for uri, expected in by_origin.items() if expected is not None):
+            if by_source:
+                _compare(commit, report, uri, "rows", expected[0], written.get(uri, Sum()))
+            if with_rejects:
                 _compare(commit, report, uri, "rejects", expected[1], rejected.get(uri, Sum()))
         if not by_source and is_whole:
             _compare(commit, report, "all inputs of the manifest", "rows", total, written.get("", Sum()))
+
+    def _add_gone(self, commit: Commit, file: FileReport, report: VerifyReport, counted: int) -> None:
+        """Add an input file that could not be compared: it expired, or else it is gone."""
+        if why := self.why_gone(commit, file):
+            report.add_expired(commit.date, "redriven", why, 1)
+        else:
+            report.inputs_gone += counted
 
     def _input_sums(
         self, file: FileReport, schema: SchemaVersion, limits: Limits, refused: frozenset[bytes]

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from compactor.core.closed_dates import ManifestSums
+from compactor.core.expired import Part
 from compactor.core.records import Commit, DeadLetter
 from compactor.core.totals import totals_of, without_zeros
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files
@@ -29,6 +30,16 @@ class DeadLetterManifest:
     redriven: bool  # whether it was redriven under another id, so that it needs no operator
 
 
+@dataclass(frozen=True, slots=True)
+class ExpiredFiles:
+    """Files that are gone under a rule of retention."""
+
+    date: str  # of their manifests
+    part: Part  # what they hold
+    why: str  # when they expired, and under which rule
+    files: int  # how many
+
+
 @dataclass(slots=True)
 class VerifyReport:
     """The figures of a verification.
@@ -40,6 +51,8 @@ class VerifyReport:
     dead_letters: int = 0  # manifests that are dead letters
     unfinished: int = 0  # manifests on record that are not done yet
     closed_dates: int = 0  # dates of which the summary was read in place of the records
+    retired_dates: int = 0  # dates that `compactor retire` took, if everything was verified
+    expiring: int = 0  # records of what expired whose deletion is not finished, if everything was verified
     files: int = 0  # input files of the committed manifests
     files_by_status: Counter[str] = field(default_factory=Counter)  # the same, by their status
     lines: int = 0
@@ -55,6 +68,8 @@ class VerifyReport:
     inputs_gone: int = 0  # inputs that `--deep` could not read again, because they are deleted or replaced
     inputs_compared: int = 0  # inputs of which `--deep` compared every value
     discrepancies: list[Discrepancy] = field(default_factory=list)  # empty if everything adds up
+    # Files that are gone under a rule of retention, by date, part and rule
+    expired: list[ExpiredFiles] = field(default_factory=list)
     # Quarantined input files, without those that changed, whose new version has its own event
     quarantined_files: list[QuarantinedFile] = field(default_factory=list)
     dead_letter_manifests: list[DeadLetterManifest] = field(default_factory=list)
@@ -115,6 +130,14 @@ class VerifyReport:
                 setattr(self, name, without_zeros(known))
             else:
                 setattr(self, name, known + more)
+
+    def add_expired(self, date: str, part: Part, why: str, files: int) -> None:
+        """Add files that are gone under a rule."""
+        for at, each in enumerate(self.expired):
+            if (each.date, each.part, each.why) == (date, part, why):
+                self.expired[at] = ExpiredFiles(date, part, why, each.files + files)
+                return
+        self.expired.append(ExpiredFiles(date, part, why, files))
 
     def add_dead_letter(self, letter: DeadLetter, *, redriven: bool) -> None:
         """Add a dead letter."""

@@ -5,9 +5,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from compactor.core.errors import OperatorError, RecordUnreadable, StoreUnavailable
+from compactor.core.expired import Expiry
+from compactor.core.layout import redriven_owner
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Commit, DeadLetter
+from compactor.core.records import Commit, DeadLetter, FileReport
+from compactor.ledger.expired_log import ExpiredLog
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import Unsummarised, read_unsummarised
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, later_keys, settled
@@ -59,6 +62,13 @@ class Verifier:
 
         To compare values, the records of all dates are read.
         """
+        report = self._verified_all(closed=closed)
+        log = ExpiredLog(self.state)
+        report.retired_dates = len({date for date, _ in log.names(Expiry.RETIRED)})
+        report.expiring = log.count_unfinished()
+        return report
+
+    def _verified_all(self, *, closed: bool) -> VerifyReport:
         if self.deep or closed:
             return self._verify_records()
         try:
@@ -157,6 +167,9 @@ class Verifier:
                 if self.on_manifest is not None:
                     self.on_manifest()
             report.discrepancies += doubled.found()
+        for uri, fault in self._files.expired.faults.items():
+            damaged = Discrepancy("", uri, "a record that can be read", fault)
+            report.discrepancies += [] if damaged in report.discrepancies else [damaged]
         found = settled(self.state, report.quarantined_files, later_keys(report.quarantined_files))
         report.quarantined_files = [*known, *(replace(each, redriven=bool(each.redriven)) for each in found)]
 
@@ -169,8 +182,18 @@ class Verifier:
             files = check(records.outcome)
         return key, records, files
 
+    def _why_gone(self, commit: Commit, file: FileReport) -> str:
+        """Why an input file expired; empty if no rule says so: only redriven lines are the compactor's own."""
+        if redriven_owner(file.uri, self.state.layout.redriven_folder) != commit.manifest_id:
+            return ""
+        expired = self._files.expired.of("redriven", commit.key, commit.generation)
+        return "" if expired is None else expired.words
+
     def _add(self, report: VerifyReport, records: RecordFindings, files: CommitFindings, *, with_source: bool) -> None:
         outcome = records.outcome
+        if outcome is not None:
+            for (part, why), number in files.expired.items():
+                report.add_expired(outcome.date, part, why, number)
         report.discrepancies += [*records.discrepancies, *files.discrepancies]
         if files.lost_schema is not None and files.lost_schema not in report.discrepancies:
             report.discrepancies.append(files.lost_schema)
@@ -180,13 +203,14 @@ class Verifier:
             report.add_dead_letter(outcome, redriven=records.is_redriven)
         elif outcome is not None:
             report.add_commit(outcome, with_source=with_source)
-            if self.deep and files.lost_schema is None:
-                self._compare(outcome, report, with_source=with_source)
+            gone = {part for part, _ in files.expired}
+            if self.deep and files.lost_schema is None and "rows" not in gone:
+                self._compare(outcome, report, with_source=with_source, with_rejects="rejects" not in gone)
 
-    def _compare(self, commit: Commit, report: VerifyReport, *, with_source: bool) -> None:
+    def _compare(self, commit: Commit, report: VerifyReport, *, with_source: bool, with_rejects: bool) -> None:
         try:
-            verifier = DeepVerifier(store=self.state.store, registry=self.registry)
-            verifier.check(commit, report, with_source=with_source)
+            verifier = DeepVerifier(store=self.state.store, registry=self.registry, why_gone=self._why_gone)
+            verifier.check(commit, report, with_source=with_source, with_rejects=with_rejects)
         except (OperatorError, StoreUnavailable):
             raise
         except Exception as exc:  # noqa: BLE001 - readers of damaged bytes raise errors of any type

@@ -36,11 +36,13 @@ from compactor.control.plane import Check
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Refusals, Snapshot
 from compactor.core.exit_codes import ExitCode
+from compactor.core.expired import Expiry
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import FileReport, FileStatus
 from compactor.cost.planning_cost import PlanningCost
 from compactor.cost.prices import JobSize
+from compactor.job.retention.expiring import Expirer
 from compactor.job.run_report import RunReport
 from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog
@@ -56,7 +58,7 @@ from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
 from compactor.ops.trace.trace import Trace
-from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.report import ExpiredFiles, VerifyReport
 from compactor.schema.catalog import OtherType, Published
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings, load_settings
@@ -84,8 +86,10 @@ FULL = COMMITS[1].model_copy(
     update={"quarantined": {"missing": 1}, "misfits": {"amount": 2}, "redriven": {"line_too_long": 1}}
 )
 
-TYPED = VerifyReport(rescued_values=2, misfits=Counter(amount=2))
-"""What is verified of a table with types."""
+TYPED = VerifyReport(
+    rescued_values=2, misfits=Counter(amount=2), expired=[ExpiredFiles(DAY, "rows", "expired on 2026-01-02", 3)]
+)
+"""What is verified of a table with types, of which something expired."""
 
 
 def quarantined(workspace: Workspace) -> str:
@@ -141,6 +145,13 @@ def verifications(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     return [fine, workspace.json("verify")[0], workspace.json("verify", "--deep")[0], json.loads(_printed(typed))]
 
 
+def retired(workspace: Workspace) -> None:
+    """Have all files of the one date expire."""
+    app = workspace.app
+    ids = {key.id: 1 for key in app.ledger.manifests(DAY)}
+    Expirer(app.state).expire(Expiry.RETIRED, DAY, "00000001-all", "`compactor retire --before 2026-01-01`", ids)
+
+
 def rejections(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     workspace.plan()
     workspace.compact()
@@ -148,7 +159,11 @@ def rejections(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documen
     monkeypatch.setattr(rejects, "diagnosed_line", lambda _: Fault(None, "no place is known"))
     found.append(workspace.json("rejects")[0])
     [path] = (workspace.root / "s" / "rejects").rglob("*.parquet")
+    data = path.read_bytes()
     path.unlink()
+    found.append(workspace.json("rejects")[0])
+    path.write_bytes(data)
+    retired(workspace)
     return [*found, workspace.json("rejects")[0]]
 
 
@@ -171,6 +186,8 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
         for each in (flawed, good, letter, *map(str, (workspace.root / "o").rglob("*.p*")))
     ]
     found.append(workspace.json("trace", "other")[0])
+    retired(workspace)
+    found.append(workspace.json("trace", good)[0])
     compacted = next(each for each in found if each["counts"])
     # Of a file with redriven lines, which takes another limit: `test_cli_redrive` has one.
     counts = {**compacted["counts"], "redriven_by_reason": {"line_too_long": 1}}
@@ -256,6 +273,23 @@ def closings(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     assert (code, document["needs_operator"]) == (ExitCode.NEEDS_OPERATOR, True)
     lost.write_bytes(data)
     return [*found, document, workspace.json("close")[0]]
+
+
+def retirements(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
+    """A date that is open, and one that is closed; then a deletion that was not finished."""
+    workspace.plan()
+    workspace.compact()
+    workspace.json("close")
+    refused, code = workspace.json("retire", "--before", "2026-01-01", "--yes")
+    assert (code, len(refused["refused"])) == (ExitCode.NEEDS_OPERATOR, 1)
+    days_ago = time.time() - 49 * 3600
+    for file in (workspace.root / "s").rglob("*.json"):
+        os.utime(file, (days_ago, days_ago))
+    workspace.json("close")
+    assert workspace.call("retire", "--before", "2026-01-01").exit_code == ExitCode.WRONG_USAGE
+    documents = [workspace.json("retire", "--before", "2026-01-01", each)[0] for each in ("--dry-run", "--yes")]
+    assert list((workspace.root / "o").rglob("*.parquet")) == []
+    return [refused, *documents, workspace.json("retire", "--before", "2026-01-01", "--yes")[0]]
 
 
 def costs(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
@@ -442,6 +476,7 @@ COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {
     "schema": schemas,
     "clean": cleanings,
     "close": closings,
+    "retire": retirements,
     "cost": costs,
     "control": looks,
     "stop": stops,

@@ -136,5 +136,5 @@ def test_retention() -> None:
     archived = harness.layout.archived_manifest(M1)
     assert keep.why_keep_archived(archived) == "its commit is not done"
     rebuild(harness)
-    assert (keep.why_keep_staged("m1"), keep.why_keep_archived(archived)) == ("", "")
+    assert (keep.why_keep_staged("m1"), keep.why_keep_archived(archived)) == ("", (M1, 2))
     harness.check_exact()

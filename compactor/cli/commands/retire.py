@@ -1,0 +1,111 @@
+"""`compactor retire`: removes what closed dates hold, and puts on record that it expired."""
+
+import sys
+
+import click
+
+from compactor.adapters.local.person import person
+from compactor.cli.destination import destination_argument
+from compactor.cli.failures import ExitCode, say
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.output import print_json, shallow
+from compactor.cli.ui.terminal import echo
+from compactor.cli.ui.waiting import waiting
+from compactor.core.formatting import count, size
+from compactor.core.layout import is_date
+from compactor.ops.retire.report import RetiredDate, RetireReport
+from compactor.ops.retire.scan import RetireScan
+from compactor.telemetry.logs import run_in_log
+from compactor.wiring.app import App
+
+SHOWN = 20  # of each list; --json shows all
+
+
+def _date(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    if not is_date(value):
+        raise click.BadParameter(f"{value!r} -> expected a date as yyyy-mm-dd")
+    return value
+
+
+@click.command("retire")
+@destination_argument
+@click.option("--before", required=True, callback=_date, metavar="DATE", help="Retire dates before DATE, yyyy-mm-dd.")
+@click.option(
+    "--with-unsettled",
+    is_flag=True,
+    help="Also retire dates with dead letters and quarantined files that nothing settled; these stay on record.",
+)
+@click.option("--dry-run", is_flag=True, help="Remove nothing; show what would be removed.")
+@click.option("--yes", is_flag=True, help="Do not prompt.")
+@json_option
+@stream_option
+@body
+def retire(
+    invocation: Invocation, *, before: str, with_unsettled: bool, dry_run: bool, yes: bool, as_json: bool
+) -> ExitCode:
+    """Remove the rows, the rejects and the archive of closed dates.
+
+    What goes is put on record first. So `verify` says that it expired, under this rule, and does not call it missing.
+    The records and the summaries of the dates stay: totals stay as they are, and no file is taken a second time. A
+    manifest that comes later to such a date is compacted as ever, and goes with the next call once it is in a summary.
+
+    Refuses a date that is not closed, and one with unfinished work.
+
+    Exit codes: 0 done; 1 cancelled at the prompt; 3 some dates were refused.
+    """
+    app = App(invocation.settings())
+    with waiting("searching"):
+        scan = app.retire_scanner().scan(before, with_unsettled=with_unsettled)
+    if scan.retirable and not (dry_run or yes) and (refusal := _asked(scan, before)) is not None:
+        return refusal
+    with run_in_log(app.run_id), waiting("retiring") as show:
+        retirer = app.retirer(person())
+        report = retirer.retire(scan, before, dry_run=dry_run, on_date=lambda date: show(f"retiring {date}"))
+    if as_json:
+        print_json({"dry_run": dry_run, "before": before, **shallow(report)})
+    else:
+        _show(report, dry_run=dry_run)
+    return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
+
+
+def _asked(scan: RetireScan, before: str) -> ExitCode | None:
+    """Ask for confirmation; returns the exit code if it is not given."""
+    what = _sum([each.sizes for each in scan.retirable])
+    if not sys.stdin.isatty():
+        say(f"retire: {what} before {before} -> expected --yes: there is no terminal for a prompt")
+        return ExitCode.WRONG_USAGE
+    if click.confirm(f"Remove {what} for good?", err=True):
+        return None
+    say("nothing was removed")
+    return ExitCode.FAILED
+
+
+def _sum(dates: list[RetiredDate]) -> str:
+    files = sum(each.output_files + each.rejects_files + each.archived_manifests for each in dates)
+    rows, length = sum(each.rows for each in dates), sum(each.size_bytes for each in dates)
+    return f"{count(rows, 'row')} in {count(files, 'file')} ({size(length)}) of {count(len(dates), 'date')}"
+
+
+def _show(report: RetireReport, *, dry_run: bool) -> None:
+    before = f"; {report.retired_before:,} retired before" if report.retired_before else ""
+    echo(f"{'Would retire' if dry_run else 'Retired'} {_sum(report.retired)}{before}")
+    _list([_shown(each) for each in report.retired])
+    if report.finished:
+        echo(f"Finished {count(report.finished, 'deletion')} of an earlier call")
+    if report.refused:
+        echo(f"Refused: {len(report.refused):,}")
+        _list([f"{each.date}: {each.why}" for each in report.refused])
+
+
+def _shown(each: RetiredDate) -> str:
+    files = f"{count(each.output_files, 'output file')}, {count(each.rejects_files, 'rejects file')}"
+    later = f"; {count(each.in_work, 'manifest')} in work, left to the next call" if each.in_work else ""
+    archived = count(each.archived_manifests, "archived manifest")
+    return f"{each.date}: {count(each.rows, 'row')}, {files}, {archived}, {size(each.size_bytes)}{later}"
+
+
+def _list(lines: list[str]) -> None:
+    for line in lines[:SHOWN]:
+        echo(f"  {line}")
+    if len(lines) > SHOWN:
+        echo(f"  and {len(lines) - SHOWN:,} more; --json shows all")

@@ -1,0 +1,43 @@
+"""Retires dates: puts on record what expires, and removes it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from compactor.core.expired import Expiry
+from compactor.core.safe_text import quoted
+from compactor.job.retention.expiring import Expirer
+from compactor.ops.retire.report import RetireReport
+from compactor.ops.retire.scan import RetireScan
+
+
+@dataclass(frozen=True)
+class Retirer:
+    """Retires what a scan found. Safe beside jobs, closings, redrives, rebuilds and other retirements."""
+
+    expirer: Expirer
+
+    def retire(
+        self,
+        scan: RetireScan,
+        before: str,
+        *,
+        dry_run: bool = False,
+        on_date: Callable[[str], None] = lambda _: None,
+    ) -> RetireReport:
+        """Retire the dates of a scan, the earliest first, after what an earlier call did not finish.
+
+        Raises:
+            AccessError: The store refused to delete something. The next call goes on with it.
+        """
+        report = RetireReport(refused=scan.refused, retired_before=scan.retired_before)
+        if dry_run:
+            report.retired = [each.sizes for each in scan.retirable]
+            return report
+        report.finished = len(self.expirer.finish([Expiry.RETIRED]))
+        rule = f"`compactor retire --before {quoted(before)}`"
+        for each in scan.retirable:
+            date = each.sizes.date
+            on_date(date)
+            waiting = self.expirer.expire(Expiry.RETIRED, date, each.name, rule, dict(each.manifests))
+            report.retired.append(replace(each.sizes, in_work=len(waiting)))
+        return report

@@ -1,0 +1,164 @@
+"""Finds what may be retired, before anything is removed. Writes nothing.
+
+A date that was retired costs no read: the name of its record has the place of its last summary.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from compactor.core.closed_dates import added
+from compactor.core.errors import CompactorError
+from compactor.core.expired import Expiry, expired_in
+from compactor.core.layout import digest
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import ObjectInfo
+from compactor.core.retiring import DateFacts, why_not_retired
+from compactor.ledger.closed_dates import ClosedDates
+from compactor.ledger.expired_log import ExpiredLog
+from compactor.ledger.state import State
+from compactor.ledger.unsummarised import Unsummarised, read_unsummarised
+from compactor.ops.redrive.quarantined_file import later_keys, settled
+from compactor.ops.retire.report import NotRetired, RetiredDate
+from compactor.ops.verify.ledger_records import is_redriven
+from compactor.ops.verify.summaries import quarantined_file
+
+_NAME_CHARACTERS = 12
+
+OwnerOf = Callable[[str], ManifestKey | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Retirable:
+    """What goes of a date.
+
+    Attributes:
+        name: Of its record: the place of the last summary, and a digest of the manifests.
+        manifests: The generation of the outcome of each, by id.
+        sizes: What that is.
+    """
+
+    name: str
+    manifests: Mapping[str, int]
+    sizes: RetiredDate
+
+
+@dataclass(slots=True)
+class RetireScan:
+    """What may be retired, and what may not."""
+
+    retirable: list[Retirable] = field(default_factory=list)
+    refused: list[NotRetired] = field(default_factory=list)
+    retired_before: int = 0
+
+
+@dataclass(frozen=True)
+class RetireScanner:
+    """Finds the dates to retire."""
+
+    state: State
+
+    @property
+    def _dates(self) -> ClosedDates:
+        return ClosedDates(self.state.store, self.state.layout)
+
+    def scan(self, before: str, *, with_unsettled: bool = False) -> RetireScan:
+        """Find the dates before a date.
+
+        Args:
+            before: The first date that stays.
+            with_unsettled: Also dates with dead letters and quarantined files that nothing settled.
+
+        Raises:
+            CompactorError: No date was ever closed here.
+            RecordUnreadable: A summary, or a record of what expired, is damaged.
+        """
+        found = read_unsummarised(self.state)
+        if found is None:
+            raise CompactorError(f"{self.state.layout.state} has no closed dates; expected `compactor close` first")
+        places: dict[str, set[int]] = defaultdict(set)
+        for date, name in ExpiredLog(self.state).names(Expiry.RETIRED):
+            places[date].add(int(name.partition("-")[0]))
+        scan = RetireScan()
+        for facts in self._facts(found, before):
+            is_new = facts.in_work or facts.unsummarised
+            if facts.is_closed and not is_new and found.totals.dates[facts.date].places[-1] in places[facts.date]:
+                scan.retired_before += 1
+            elif why := why_not_retired(facts, with_unsettled=with_unsettled):
+                scan.refused.append(NotRetired(facts.date, why))
+            elif (retirable := self._retirable(found, facts.date)) is not None:
+                scan.retirable.append(retirable)
+            else:
+                scan.retired_before += 1
+        return scan
+
+    def _facts(self, found: Unsummarised, before: str) -> Iterator[DateFacts]:
+        """What is known of each date before a date."""
+        keys = [key for key in found.keys if key.date < before]
+        done = Counter(key.date for key, is_done in zip(keys, map_ordered(self._is_done, keys), strict=True) if is_done)
+        fresh = Counter(key.date for key in keys)
+        letters, files = self._unsettled(found, before)
+        for date in sorted({*found.totals.dates, *fresh}):
+            if date < before:
+                is_closed, in_work = date in found.totals.dates, fresh[date] - done[date]
+                yield DateFacts(date, is_closed, in_work, done[date], letters[date], files[date])
+
+    def _is_done(self, key: ManifestKey) -> bool:
+        return self.state.ledger.state(key).is_done
+
+    def _unsettled(self, found: Unsummarised, before: str) -> tuple[Counter[str], Counter[str]]:
+        """The dead letters and the quarantined files that wait for a person, by date."""
+        letters = [each for each in found.totals.letters if each.date < before]
+        redriven = map_ordered(lambda each: is_redriven(self.state, each.manifest_id), letters)
+        left = Counter(each.date for each, is_one in zip(letters, redriven, strict=True) if not is_one)
+        opened = [each for each in found.totals.quarantined if each.date < before]
+        files = [quarantined_file(each) for each in opened]
+        checked = settled(self.state, files, later_keys(self.state, found, files)) if files else []
+        dates = {(each.manifest_id, each.uri): each.date for each in opened}
+        return left, Counter(dates[each.manifest_id, each.uri] for each in checked if not each.is_settled)
+
+    def _retirable(self, found: Unsummarised, date: str) -> Retirable | None:
+        """What goes of a closed date; None if all of it was retired, as before the summaries were made anew."""
+        records = ExpiredLog(self.state).of_date(Expiry.RETIRED, date)
+        places = found.totals.dates[date].places
+        manifests: dict[str, int] = {}
+        sums = []
+        for place in places:
+            members = {each.id: each.generation for each in self._dates.members(place)}
+            fresh = {
+                manifest_id: generation
+                for manifest_id, generation in members.items()
+                if expired_in(records, "rows", ManifestKey(date, manifest_id), generation) is None
+            }
+            manifests |= fresh
+            sums += [self._dates.read(place).sums] if fresh else []
+        if not manifests:
+            return None
+        total = sums[0]
+        for each in sums[1:]:
+            total = added(total, each)
+        name = f"{places[-1]:08d}-{digest(repr(sorted(manifests.items())).encode())[:_NAME_CHARACTERS]}"
+        return Retirable(name, manifests, self._sizes(date, manifests, total.rows, total.rejected_lines))
+
+    def _sizes(self, date: str, manifests: Mapping[str, int], rows: int, rejected_lines: int) -> RetiredDate:
+        layout = self.state.layout
+        outputs = self._owned(layout.output_folder_of(date), layout.output_owner, manifests)
+        rejects = self._owned(layout.rejects_folder_of(date), layout.rejects_owner, manifests)
+        archived = self._owned(layout.archive_folder_of(date), layout.archived_key, manifests)
+        return RetiredDate(
+            date=date,
+            manifests=len(manifests),
+            rows=rows,
+            rejected_lines=rejected_lines,
+            output_files=len(outputs),
+            rejects_files=len(rejects),
+            archived_manifests=len(archived),
+            size_bytes=sum(info.size_bytes for info in (*outputs, *rejects, *archived)),
+        )
+
+    def _owned(self, folder: str, owner_of: OwnerOf, manifests: Iterable[str]) -> list[ObjectInfo]:
+        """The objects in a folder that belong to some manifests."""
+        ids = set(manifests)
+        listed = ((info, owner_of(info.uri)) for info in self.state.store.list(folder))
+        return [info for info, key in listed if key is not None and key.id in ids]

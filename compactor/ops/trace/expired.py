@@ -1,0 +1,24 @@
+"""What of a manifest expired, as a trace says it."""
+
+from compactor.core.expired import Part
+from compactor.core.records import Commit
+from compactor.ledger.expired_log import ExpiredParts
+from compactor.ledger.state import State
+
+_NAMES: dict[Part, str] = {
+    "rows": "rows",
+    "rejects": "rejects",
+    "archive": "archived manifest",
+    "redriven": "redriven lines",
+}
+
+
+def expired_parts(state: State, commit: Commit) -> dict[Part, str]:
+    """The parts of a manifest that expired, each in words, such as `rows expired on 2026-02-01 under ...`."""
+    parts: list[Part] = ["archive"]
+    parts += ["rows"] if commit.outputs else []
+    parts += ["rejects"] if commit.rejects else []
+    parts += ["redriven"] if commit.rejects_of else []
+    log = ExpiredParts(state)
+    found = {part: log.of(part, commit.key, commit.generation) for part in parts}
+    return {part: f"{_NAMES[part]} {record.words}" for part, record in found.items() if record is not None}

@@ -1,0 +1,73 @@
+"""What a record of what expired takes, and what it leaves."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compactor.core.expired import TAKES, Expired, Expiry, expired_in, left_under
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.retiring import DateFacts, why_not_retired
+
+DAYS = ("2026-01-02", "2026-01-03")
+IDS = ("a", "b", "c")
+PARTS = ("rows", "rejects", "archive", "redriven")
+
+manifests = st.dictionaries(st.sampled_from(IDS), st.integers(1, 3))
+records = st.builds(
+    lambda kind, date, number, members: Expired(
+        kind=kind,
+        date=date,
+        name=str(number),
+        rule=f"rule {number}",
+        by="ann",
+        run_id="run",
+        expired_at=datetime(2026, 2, 1, tzinfo=UTC) + timedelta(days=number),
+        manifests=members,
+    ),
+    st.sampled_from(Expiry),
+    st.sampled_from(DAYS),
+    st.integers(0, 9),
+    manifests,
+)
+
+
+@given(st.lists(records), st.sampled_from(PARTS), st.sampled_from(DAYS), st.sampled_from(IDS), st.integers(1, 4))
+def test_only_what_a_record_names_expired(
+    found: list[Expired], part: str, date: str, manifest_id: str, generation: int
+) -> None:
+    """By its date, its id, its part, and a generation that was there; the first record says why."""
+    taking = [
+        each
+        for each in found
+        if each.date == date and part in TAKES[each.kind] and generation <= each.manifests.get(manifest_id, 0)
+    ]
+    why = expired_in(found, part, ManifestKey(date, manifest_id), generation)  # type: ignore[arg-type]
+    assert (why is not None) == bool(taking)
+    assert why is None or (why in taking and why.expired_at == min(each.expired_at for each in taking))
+
+
+@given(records, manifests, st.frozensets(st.sampled_from(IDS)))
+def test_what_was_rebuilt_or_is_open_is_not_deleted(
+    record: Expired, generations: dict[str, int], opened: frozenset[str]
+) -> None:
+    """A manifest goes now, or has to wait, or was rebuilt since: never two of these."""
+    now, later = left_under(record, generations, opened)
+    assert not set(now) & set(later)
+    assert not set(now) & opened
+    assert set(later) <= opened
+    same = {each for each, generation in record.manifests.items() if generations.get(each) == generation}
+    assert {*now, *later} == same
+
+
+counts = st.integers(0, 2)
+
+
+@given(st.builds(DateFacts, st.sampled_from(DAYS), st.booleans(), counts, counts, counts, counts), st.booleans())
+def test_a_date_is_retired_only_if_nothing_of_it_is_unfinished(facts: DateFacts, with_unsettled: bool) -> None:
+    """What waits for a person may be left out; nothing else may."""
+    is_finished = facts.is_closed and not facts.in_work and not facts.unsummarised
+    is_settled = not facts.dead_letters and not facts.quarantined
+    assert (not why_not_retired(facts, with_unsettled=with_unsettled)) == (
+        is_finished and (is_settled or with_unsettled)
+    )
