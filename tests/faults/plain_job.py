@@ -12,6 +12,7 @@ import threading
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -167,7 +168,8 @@ def interruption(arguments: Namespace) -> Callable[[str, str], None]:
 
 
 def plan(app: App, prefix: str) -> int:
-    app.planner.plan(prefix)
+    # In one thread: if it stops, no other one may have the lock of the claims, which SQLite keeps while a process stands.
+    replace(app.planner, groups_at_once=1).plan(prefix)
     return 0
 
 
