@@ -62,7 +62,7 @@ class Draft:
         self.letters = [
             OpenLetter(manifest_id=each.manifest_id, date=self.date, reason=each.reason, message=each.message)
             for each in report.dead_letter_manifests
-            if not each.redriven
+            if not each.is_settled
         ]
         self.quarantined = [
             OpenFile(

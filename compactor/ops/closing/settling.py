@@ -9,16 +9,22 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Redrive
 from compactor.ledger.state import State
+from compactor.ops.redrive.dead_letters import letter_fates
 from compactor.ops.redrive.quarantined_file import settled
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.verify.summaries import quarantined_file
 
 
-def redriven_letters(state: State, totals: ClosedTotals) -> list[str]:
-    """Those dead letters whose redrive is accepted, by id."""
+def settled_letters(state: State, totals: ClosedTotals, keys: Sequence[ManifestKey]) -> list[str]:
+    """Those dead letters whose redrive is accepted, or of which one of these manifests took over the last file."""
     ids = [each.manifest_id for each in totals.letters]
-    found = zip(ids, map_ordered(partial(_accepted_redrives, state), ids), strict=True)
-    return [manifest_id for manifest_id, redrives in found if any(each.kind == "manifests" for each in redrives or ())]
+    redrives = dict(zip(ids, map_ordered(partial(_accepted_redrives, state), ids), strict=True))
+    fates = letter_fates(state, ids, keys)
+    return [
+        manifest_id
+        for manifest_id, found in redrives.items()
+        if any(each.kind == "manifests" for each in found or ()) or fates[manifest_id].settled_by
+    ]
 
 
 def settled_files(state: State, totals: ClosedTotals, keys: Sequence[ManifestKey]) -> list[SettledFile]:

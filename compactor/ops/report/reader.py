@@ -9,7 +9,6 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import DeadLetter, Done
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.report import figures
 from compactor.ops.report.facts import CommitFacts, DeadLetterFacts, commit_facts, moment_of
 from compactor.ops.report.listing import Listed, finished_in
@@ -29,14 +28,13 @@ class ReportReader:
     """Reads the figures of a period. Writes nothing.
 
     Costs one listing of the ledger, the dead letters and the schema versions; four reads for each manifest of the
-    period; and at most some hundred more for what is shown line by line, beside the commits since the first quarantined
-    file that is shown and was not redriven. Memory grows only by the ids of the manifests of the few dates that are
-    listed ahead.
+    period; and at most some hundred more for what is shown line by line, beside the commits since the first dead letter
+    or quarantined file that is shown and was not redriven. Memory grows only by the ids of the manifests of the few
+    dates that are listed ahead.
     """
 
     state: State
     registry: SchemaRegistry
-    redrive_log: RedriveLog
     sla_seconds: float | None = None  # how long a file may take; None without an SLA
 
     def read(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> figures.Figures:
@@ -58,7 +56,7 @@ class ReportReader:
             tallies.add_unreadable(str(exc))
         failed = self.state.store.list(self.state.layout.failed_folder)
         kept = sum(info.uri.endswith(".reason.json") for info in failed)
-        letters = checked_letters(tallies.dead_letters, self.redrive_log)
+        letters = checked_letters(self.state, tallies.dead_letters)
         files = checked_files(self.state, tallies.for_operator)
         return figures.Figures(
             period=period,

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import base_name
@@ -10,6 +11,8 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter, RecentCommit, read_record
 from compactor.ledger.state import State
+from compactor.ops.redrive.dead_letters import named_versions, taken_over, was_interrupted
+from compactor.ops.redrive.later_rows import Version
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled
 from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from compactor.ops.status.cache import StatusCache
@@ -21,23 +24,25 @@ COMMITS_READ = 16  # how many commits, the latest that quarantined files, are re
 
 _NAMED = 5
 _REASON_SUFFIX = ".reason.json"
+_UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureReader:
-    """Reads dead letters that were not redriven, and quarantined files that are not settled."""
+    """Reads dead letters and quarantined files that are not settled."""
 
     state: State
     redrive_log: RedriveLog
     cache: StatusCache
 
-    def dead_letters(self) -> tuple[DeadLetters, list[str]]:
+    def dead_letters(self, recent: Sequence[RecentCommit]) -> tuple[DeadLetters, list[str]]:
         """The dead letters, and the URIs of those that were read."""
         infos = [
             info for info in self.state.store.list(self.state.layout.failed_folder) if info.uri.endswith(_REASON_SUFFIX)
         ]
         latest = sorted(infos, key=lambda info: info.modified_at, reverse=True)[:LETTERS_READ]
-        letters = [letter for letter in map_ordered(self._open_letter, latest) if letter is not None]
+        found_open = [letter for letter in map_ordered(self._open_letter, latest) if letter is not None]
+        letters = self._unsettled(found_open, recent)
         reasons = dict(Counter(letter.reason for letter in letters))
         found = DeadLetters(len(infos), len(latest), len(letters), reasons, tuple(letters[:_NAMED]))
         return found, [info.uri for info in latest]
@@ -60,6 +65,27 @@ class FailureReader:
         if all(each.fate in {"accepted", "revoked"} for each in own):
             self.cache.redriven.add(uri)
         return None
+
+    def _unsettled(self, letters: Sequence[DeadLetter], recent: Sequence[RecentCommit]) -> list[DeadLetter]:
+        """Those dead letters of which no later manifests took over all files.
+
+        All later manifests are read only where a redrive was interrupted, which is rare; elsewhere the latest commits.
+        """
+        named = dict(map_ordered(self._named_by, (each for each in letters if each.reason != _UNREADABLE)))
+        ids = [each for each, versions in named.items() if versions]
+        is_interrupted = dict(zip(ids, map_ordered(partial(was_interrupted, self.state), ids), strict=True))
+        searched = {each: named[each] for each in ids if is_interrupted[each]}
+        others = {each: named[each] for each in ids if not is_interrupted[each]}
+        taken = taken_over(self.state, searched, known=self.cache.taken)
+        taken |= taken_over(self.state, others, [each.key for each in recent])
+        self.cache.redriven |= {self.state.layout.failure_reason(each) for each in taken}
+        return [each for each in letters if each.manifest_id not in taken]
+
+    def _named_by(self, letter: DeadLetter) -> tuple[str, list[Version]]:
+        known = self.cache.named.get(letter.manifest_id)
+        if known is None:
+            known = self.cache.named[letter.manifest_id] = named_versions(self.state, letter.manifest_id)
+        return letter.manifest_id, known
 
     def _letter(self, info: ObjectInfo, manifest_id: str) -> DeadLetter:
         known = self.cache.letters.get(info.uri)
@@ -103,7 +129,7 @@ def _unreadable(manifest_id: str, info: ObjectInfo, fault: str) -> DeadLetter:
     return DeadLetter(
         manifest_id=manifest_id,
         date="",
-        reason="unreadable",
+        reason=_UNREADABLE,
         message=fault,
         source_uri="",
         run_id="",
