@@ -34,6 +34,13 @@ ADDED = (
         "        done_at = self.state.ledger.finish(outcome.key)\n",
         (),
     ),
+    Guard(
+        "a dead letter whose files a plan took over is settled",
+        "ops/redrive/dead_letters.py",
+        "    taken = taken_over(state, named, fresh, known)\n",
+        "    taken: dict[str, str] = {}\n",
+        (),
+    ),
 )
 """Guards of the protocol that no single test takes out, and that the simulation alone is asked to find missing."""
 

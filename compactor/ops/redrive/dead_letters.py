@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count, takewhile
+from itertools import count
 
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import redriven_id, root_id
@@ -91,9 +91,14 @@ def taken_over(
 
 def was_interrupted(state: State, manifest_id: str) -> bool:
     """Whether a redrive in the lineage of a dead letter lost its claims before it was on record."""
-    root = root_id(manifest_id)
-    records = (state.ledger.accepted(redriven_id(root, number)) for number in count(1))
-    return any(each.kind == "revoked" for each in takewhile(lambda each: each is not None, records) if each)
+    ids = (redriven_id(root_id(manifest_id), number) for number in count(1))
+    try:
+        for record in map(state.ledger.accepted, ids):
+            if record is None or record.kind == "revoked":
+                return record is not None
+    except StuckError:
+        pass
+    return False
 
 
 def _was_redriven(state: State, manifest_id: str) -> bool | None:
