@@ -58,12 +58,12 @@ class ProcessClock:
 class ForgetfulEngine(PlainEngine):
     """Loses a row now and then, as a bug of an engine would: verification has to notice."""
 
-    def __init__(self, *args: Any, forgets: Callable[[], bool], **more: Any) -> None:
+    def __init__(self, *args: Any, forgets: Callable[[str], bool], **more: Any) -> None:
         super().__init__(*args, **more)
         self._forgets = forgets
 
     def _table(self, request: Any, schema: Any, rows: Any) -> Any:
-        return super()._table(request, schema, rows[:-1] if self._forgets() else rows)
+        return super()._table(request, schema, rows[:-1] if self._forgets(request.manifest.manifest_id) else rows)
 
 
 @dataclass(slots=True)
@@ -93,13 +93,13 @@ class Code:
     Attributes:
         close_after: How long a date must have no new record before it is closed.
         given: What a process gets in place of the services that its settings name.
-        forgets: Whether the engine loses a row now.
+        forgets: Whether the engine loses a row of a manifest now.
     """
 
     settings: Settings  # of all shards
     close_after: timedelta
     given: Callable[[Process], dict[str, Any]]
-    forgets: Callable[[], bool]
+    forgets: Callable[[str], bool]
 
     def build(self, process: Process, bodies: Mapping[str, str]) -> BuildReport:
         """The builder function."""

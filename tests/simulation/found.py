@@ -58,4 +58,9 @@ SEEDS: Mapping[str, int] = {
     "a late manifest whose files were taken over never takes effect": 6,
     "an id is bound to its first manifest for good": 6,
     "no manifest names two versions of one object": 9,
+    "a manifest that is done is marked, so that the next summary takes it in": 1,
+    "a claim in memory is not overwritten": 1,
+    "a message whose file another builder may still write comes again": 5,
+    "clean-up leaves the staging of a rebuild": 3,
+    "a dead letter whose files a plan took over is settled": 1,
 }

@@ -34,6 +34,7 @@ PACES = (60.0, 150.0, 400.0)
 
 MAX_RECEIVES = 10
 OPERATOR_SECONDS = 1200.0
+COMMAND_TRIES = 5
 QUIET_SECONDS = 12 * 3600.0
 """How long all may take that is left to do once nothing goes wrong any more."""
 
@@ -82,6 +83,7 @@ class World:
     denied: dict[str, float] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     kept: set[str] = field(default_factory=set)  # input that a rebuild needs
+    forgotten: set[str] = field(default_factory=set)  # ids of manifests of which the engine lost a row
     is_over: bool = False
     _numbers: Counter[str] = field(default_factory=Counter)
     _drivers: dict[tuple[int, str], Process] = field(default_factory=dict)
@@ -140,7 +142,7 @@ class World:
         self._every(60.0, lambda: self._start("sealer", self.code.seal, SEALER_TIMEOUT), "sealer")
         self._every(60.0, lambda: self._start("check", self._check, CHECK_TIMEOUT), "control plane")
         for name, work in self._operator.items():
-            self._every(self.rush * OPERATOR_SECONDS, partial(self._start, name, work), "operator")
+            self._every(self.rush * OPERATOR_SECONDS, partial(self._operate, name, work), "operator")
         self._serve(self._damage, "damage")
         if self.outages:
             self._serve(self._deny, "outages")
@@ -192,6 +194,15 @@ class World:
             self._later(timeout + delay, lambda: self.scheduler.kill(process))
         return process
 
+    def _operate(self, name: str, work: Callable[[Process], object]) -> None:
+        """Run a command, and again if it failed for want of an answer."""
+        for _ in range(COMMAND_TRIES):
+            process = self._start(name, work)
+            while not process.is_dead:
+                self.scheduler.pause(10.0)
+            if process.error is None:
+                return
+
     def _ended(self, process: Process) -> None:
         self.scheduler.processes.pop(process.name, None)
         kind = process.name.partition("-")[0]
@@ -221,9 +232,9 @@ class World:
 
             self._later(seconds, landed)
 
-        return Line(
-            self.scheduler, process, self.faults, later, lambda what, kind: self._note(process.name, what, kind)
-        )
+        note = partial(self._note, process.name)
+        is_seldom = process.name.partition("-")[0] in self._operator
+        return Line(self.scheduler, process, self.faults, later, note, is_seldom)
 
     def _note(self, who: str, what: str, kind: str = "") -> None:
         if self.trace is not None:
@@ -329,8 +340,12 @@ class World:
             "metrics": NoMetrics(),
         }
 
-    def _forgets(self) -> bool:
-        return not self.is_over and self.chance.random() < self.forgetful
+    def _forgets(self, manifest_id: str) -> bool:
+        forgets = not self.is_over and self.chance.random() < self.forgetful
+        if not forgets or manifest_id in self.forgotten:  # by several a good manifest would run out of attempts
+            return False
+        self.forgotten.add(manifest_id)
+        return True
 
     def _check(self, process: Process) -> None:
         self.code.check(process, self._glues_of(process))
