@@ -25,7 +25,7 @@ from compactor.wiring.app import App
 
 def _report(app: App) -> object:
     now = app.clock.now()
-    reader = ReportReader(app.state, app.registry, app.redrive_log)
+    reader = ReportReader(app.state, app.registry)
     return reader.read(Period(now - timedelta(hours=1), now), target_file_bytes=1 << 27, with_samples=False)
 
 

@@ -61,10 +61,16 @@ class Faults:
 
     @classmethod
     def of(cls, chance: Random, until_fault: int | None, *, is_harsh: bool = False, is_long: bool = False) -> "Faults":
-        """The faults of a seed: many kinds in some, few in others, none in a few; if it is harsh, many of all kinds."""
-        rates = {kind: shares[-1] if is_harsh else chance.choice(shares) for kind, shares in RATES.items()}
-        if is_harsh or is_long:  # with more deaths there would be no driver most of the time
-            rates["death"] = min(rates["death"], RATES["death"][1]) if not is_harsh else RATES["death"][1]
+        """The faults of a seed: many kinds in some, few in others, none in a few; if it is harsh, many of all kinds.
+
+        In a long run they are rarer: with the highest shares little work would get done over days.
+        """
+        rates = {
+            kind: shares[-1] if is_harsh else chance.choice(shares[:2] if is_long else shares)
+            for kind, shares in RATES.items()
+        }
+        if is_harsh:  # with more deaths there would be no driver most of the time
+            rates["death"] = RATES["death"][1]
         return cls(chance, **rates, until_fault=until_fault)
 
     def describe(self) -> str:

@@ -139,8 +139,9 @@ class World:
         self._serve(self._produce, "producer")
         self._serve(self._receive, "queue")
         self._serve(self._drive, "glue")
-        self._every(60.0, lambda: self._start("sealer", self.code.seal, SEALER_TIMEOUT), "sealer")
-        self._every(60.0, lambda: self._start("check", self._check, CHECK_TIMEOUT), "control plane")
+        pace = 60.0 if self.days < 1 else 300.0  # over days, most of all steps would be these
+        self._every(pace, lambda: self._start("sealer", self.code.seal, SEALER_TIMEOUT), "sealer")
+        self._every(pace, lambda: self._start("check", self._check, CHECK_TIMEOUT), "control plane")
         for name, work in self._operator.items():
             self._every(self.rush * OPERATOR_SECONDS, partial(self._operate, name, work), "operator")
         self._serve(self._damage, "damage")
