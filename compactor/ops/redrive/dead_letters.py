@@ -74,7 +74,7 @@ def taken_over(
         state: Has the records.
         named: By dead letter, none of them redriven, the versions that it names.
         fresh: As for `letter_fates`.
-        known: Likewise.
+        known: What was found before; gets what is found now.
     """
     versions = {each: found for each, found in named.items() if found}
     if versions and fresh is not None:
