@@ -35,7 +35,7 @@ _LINES = b'{"id": "1", "amount": 1.10}\n{"id": "2"}\n'
 
 def _report(app: App) -> object:
     now = app.clock.now()
-    reader = ReportReader(app.state, app.registry, app.redrive_log)
+    reader = ReportReader(app.state, app.registry)
     return reader.read(Period(now - timedelta(hours=1), now), target_file_bytes=1 << 27, with_samples=False)
 
 

@@ -30,7 +30,7 @@ def _found(report: VerifyReport) -> Iterator[str]:
         if not file.is_settled:
             yield f"{file.uri}: {file.status}: {file.detail}"
     for letter in report.dead_letter_manifests:
-        if not letter.redriven:
+        if not letter.is_settled:
             yield f"manifest {letter.manifest_id}: {letter.reason}: {letter.message}"
     for each in report.discrepancies:
         yield f"{each.where}: expected {each.expected}, found {each.found}"

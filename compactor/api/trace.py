@@ -23,8 +23,8 @@ class TraceResult:
 
     Attributes:
         found: Whether a record names it; without one, `compactor trace` ends with exit code 1.
-        needs_operator: Whether it is a dead letter that was not redriven, or a version of it is quarantined and not
-            settled; then it ends with exit code 3.
+        needs_operator: Whether it is a dead letter, or a version of it is quarantined, and that is not settled; then
+            it ends with exit code 3.
         uri: What was asked for: a URI or a manifest id.
         kind: `file`, `manifest`, `output` or `rejects`.
         state: One of `unknown`, `claimed`, `pending`, `waiting`, `in_work`, `decided`, `done`, `quarantined` and
@@ -51,6 +51,7 @@ class TraceResult:
         origin: The file whose rejected lines this file holds.
         redriven_from: The manifest that this one redrives.
         redriven_as: Its redrives.
+        settled_by: Of a dead letter that was not redriven, the manifest that took over its last file.
         next_moves: Commands to run next.
         searched: Where it was searched for, if it was not found by its claim.
     """
@@ -81,6 +82,7 @@ class TraceResult:
     origin: str
     redriven_from: str
     redriven_as: tuple[TracedRedrive, ...]
+    settled_by: str
     next_moves: tuple[str, ...]
     searched: str
 
@@ -115,6 +117,7 @@ class TraceResult:
             origin=trace.origin,
             redriven_from=trace.redriven_from,
             redriven_as=tuple(trace.redriven_as),
+            settled_by=trace.settled_by,
             next_moves=tuple(trace.next_moves),
             searched=trace.searched,
         )

@@ -24,8 +24,8 @@ class VerifyResult:
 
     Attributes:
         complete: Whether nothing is unfinished and no person has to act.
-        needs_operator: Whether there is a discrepancy, a dead letter that was not redriven, or a quarantined file that
-            is not settled; `compactor verify` ends with exit code 3.
+        needs_operator: Whether there is a discrepancy, a dead letter or a quarantined file that is not
+            settled; `compactor verify` ends with exit code 3.
         manifests: Committed manifests.
         dead_letters: Manifests that are dead letters.
         unfinished: Manifests on record that are not done yet.
@@ -49,7 +49,7 @@ class VerifyResult:
         expired: Files on record that are gone under a rule of retention, by date, part and rule.
         discrepancies: Differences between the ledger and what is stored.
         quarantined_files: Input files that could not be read, settled or not (`is_settled`).
-        dead_letter_manifests: The dead letters, redriven or not.
+        dead_letter_manifests: The dead letters, settled or not (`is_settled`).
     """
 
     complete: bool

@@ -67,7 +67,7 @@ def _added(one: Mapping[str, int], other: Mapping[str, int], sign: int) -> dict[
 
 
 class OpenLetter(Document):
-    """A dead letter that had no accepted redrive when its date was closed."""
+    """A dead letter that nothing had settled when its date was closed."""
 
     manifest_id: str
     date: str
@@ -119,9 +119,9 @@ class ClosedDate(Document):
         begins_at: The store's time of the earliest record of its members.
         until: The store's time of their latest record.
         sums: The sums over the members; less what they had in earlier summaries of the date.
-        letters: Dead letters among them that have no accepted redrive.
+        letters: Dead letters among them that were not settled.
         quarantined: Quarantined files of theirs that were not settled.
-        redriven: Dead letters of any closed date that were redriven since, by id.
+        redriven: Dead letters of any closed date that were settled since, by id: redriven, or taken over file by file.
         settled: Quarantined files of any closed date that were settled since.
         doubled: Manifests that have file versions in common, at least one of them a member.
         member_bytes: The length of the list of members, which follows this document and a line feed.
@@ -165,7 +165,7 @@ class ClosedTotals(Document):
         upto: The place in the log of the last summary that is in here; 0 if none is.
         dates: The closed dates.
         sums: The sums over all their manifests.
-        letters: Dead letters that are not known to be redriven.
+        letters: Dead letters that are not known to be settled.
         quarantined: Quarantined files that are not known to be settled.
         doubled: Manifests that have file versions in common.
     """

@@ -168,7 +168,7 @@ def interruption(arguments: Namespace) -> Callable[[str, str], None]:
 
 
 def plan(app: App, prefix: str) -> int:
-    # In one thread: if it stops, no other one may have the lock of the claims, which SQLite keeps while a process stands.
+    # In one thread: if it stops, no other one may have the lock of the claims, for it would keep it.
     replace(app.planner, groups_at_once=1).plan(prefix)
     return 0
 

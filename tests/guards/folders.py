@@ -110,8 +110,8 @@ FOLDERS = (
     Guard(
         "an earlier version settles no later one that was quarantined",
         "ops/redrive/later_rows.py",
-        " if made_by[0] > each.started_at]",
-        "]",
+        "        if self.has_rows and self.moment > version.started_at:\n",
+        "        if self.has_rows:\n",
         (_LATER,),
     ),
     Guard(

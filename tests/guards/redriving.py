@@ -3,6 +3,7 @@
 from tests.guards.guard import Guard
 
 _AGAIN = "tests/unit/ops/redrive/test_redriving_again.py"
+_TAKEN = "tests/unit/ops/redrive/test_taken_over.py"
 _REFUSED = "tests/unit/ops/redrive/test_redriving_refused.py"
 
 REDRIVING = (
@@ -40,6 +41,27 @@ REDRIVING = (
         'if entry.fate != "unwritten" or manifest_id in run.report.healed:',
         "if True:",
         ("tests/unit/ops/redrive/test_redriving.py::test_healing_writes_the_same_bytes",),
+    ),
+    Guard(
+        "a dead letter is settled once each of its files was taken over, not one",
+        "ops/redrive/dead_letters.py",
+        "if all(version in taken for version in those)}",
+        "if those[-1] in taken}",
+        (_TAKEN + "::test_what_was_taken_over_in_part",),
+    ),
+    Guard(
+        "what took over a dead letter's other files may be in summaries",
+        "ops/redrive/dead_letters.py",
+        "if any(version in found for version in those)}",
+        "if all(version in found for version in those)}",
+        (_TAKEN + "::test_dates_that_are_closed_meanwhile",),
+    ),
+    Guard(
+        "the version that a dead letter names settles it, whatever the order of the attempts",
+        "ops/redrive/later_rows.py",
+        "        return is_same and self.moment > version.started_at - CLOCKS_APART\n",
+        "        return False\n",
+        (_TAKEN + "::test_a_file_that_had_changed_when_it_was_taken_over",),
     ),
     Guard(
         "a surplus file is not ascribed to a manifest without an outcome",

@@ -1,7 +1,7 @@
 """The processes of the code, as AWS and operators start them, and the services that they get in place of real ones."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -58,12 +58,12 @@ class ProcessClock:
 class ForgetfulEngine(PlainEngine):
     """Loses a row now and then, as a bug of an engine would: verification has to notice."""
 
-    def __init__(self, *args: Any, forgets: Callable[[], bool], **more: Any) -> None:
+    def __init__(self, *args: Any, forgets: Callable[[str], bool], **more: Any) -> None:
         super().__init__(*args, **more)
         self._forgets = forgets
 
     def _table(self, request: Any, schema: Any, rows: Any) -> Any:
-        return super()._table(request, schema, rows[:-1] if self._forgets() else rows)
+        return super()._table(request, schema, rows[:-1] if self._forgets(request.manifest.manifest_id) else rows)
 
 
 @dataclass(slots=True)
@@ -91,13 +91,15 @@ class Code:
     """Runs one process each.
 
     Attributes:
+        close_after: How long a date must have no new record before it is closed.
         given: What a process gets in place of the services that its settings name.
-        forgets: Whether the engine loses a row now.
+        forgets: Whether the engine loses a row of a manifest now.
     """
 
-    settings: Settings
+    settings: Settings  # of all shards
+    close_after: timedelta
     given: Callable[[Process], dict[str, Any]]
-    forgets: Callable[[], bool]
+    forgets: Callable[[str], bool]
 
     def build(self, process: Process, bodies: Mapping[str, str]) -> BuildReport:
         """The builder function."""
@@ -107,14 +109,21 @@ class Code:
         """The sealer function."""
         Components(self.settings, **self.given(process)).sealer().seal()
 
-    def check(self, process: Process, glue: Glue) -> None:
-        """The function of the control plane."""
-        ControlComponents(self.settings, **self.given(process), job=glue, notifier=MemoryNotifier()).plane.check()
+    def check(self, process: Process, glues: Sequence[Glue]) -> None:
+        """The function of the control plane: it checks the job of each shard."""
+        for settings, glue in zip(self.settings.by_shard, glues, strict=True):
+            ControlComponents(settings, **self.given(process), job=glue, notifier=MemoryNotifier()).plane.check()
 
-    def work(self, process: Process) -> None:
-        """The job."""
-        app = self._app(process)
-        stream = self.settings.stream
+    def close_breaker(self, process: Process, glues: Sequence[Glue]) -> None:
+        """`compactor control --close-breaker`."""
+        for settings, glue in zip(self.settings.by_shard, glues, strict=True):
+            components = ControlComponents(settings, **self.given(process), job=glue, notifier=MemoryNotifier())
+            components.sources.close_breaker(components.clock.now())
+
+    def work(self, process: Process, settings: Settings) -> None:
+        """The job, or that of one shard."""
+        app = App(settings, **self.given(process))
+        stream = settings.stream
         source = ListedManifests(
             app.store,
             app.layout.manifests_folder,
@@ -146,9 +155,13 @@ class Code:
         """`compactor clean`."""
         self._app(process).cleaner.clean(archive_days=self.settings.retention.archive_days)
 
-    def verify(self, process: Process) -> VerifyReport:
-        """`compactor verify --deep`."""
-        return self._app(process).verifier(deep=True).verify_all()
+    def close(self, process: Process) -> None:
+        """`compactor close`."""
+        replace(self._app(process).closer(), close_after=self.close_after).close()
+
+    def verify(self, process: Process, *, deep: bool) -> VerifyReport:
+        """`compactor verify`, or `compactor verify --deep`, which believes no summary."""
+        return self._app(process).verifier(deep=deep).verify_all()
 
     def _app(self, process: Process) -> App:
         return App(self.settings, **self.given(process))

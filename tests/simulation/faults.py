@@ -17,6 +17,12 @@ RATES = {
 WEIGHTS = {"death": 2.0, "pause": 8.0}
 """Where a process writes it dies and stands still more often: there it matters."""
 
+SELDOM_DEATH = 0.03
+"""The share of the writes of commands that they die at: these run so seldom, and people interrupt them."""
+
+READING_WEIGHTS = {"refused": 0.1, "lost": 0.1, "late": 0.1}
+"""Of commands: they read so much that they would hardly ever come to their writes."""
+
 SHAKEN_CALLS = 6
 SHAKEN_WEIGHTS = {"refused": 8.0, "late": 8.0, "death": 40.0, "pause": 80.0}
 """Trouble seldom comes alone: these hold for so many calls of a process that has stood still."""
@@ -54,9 +60,15 @@ class Faults:
     is_over: bool = False
 
     @classmethod
-    def of(cls, chance: Random, until_fault: int | None, *, is_harsh: bool = False) -> "Faults":
-        """The faults of a seed: many kinds in some, few in others, none in a few; if it is harsh, many of all kinds."""
-        rates = {kind: shares[-1] if is_harsh else chance.choice(shares) for kind, shares in RATES.items()}
+    def of(cls, chance: Random, until_fault: int | None, *, is_harsh: bool = False, is_long: bool = False) -> "Faults":
+        """The faults of a seed: many kinds in some, few in others, none in a few; if it is harsh, many of all kinds.
+
+        In a long run they are rarer: with the highest shares little work would get done over days.
+        """
+        rates = {
+            kind: shares[-1] if is_harsh else chance.choice(shares[:2] if is_long else shares)
+            for kind, shares in RATES.items()
+        }
         if is_harsh:  # with more deaths there would be no driver most of the time
             rates["death"] = RATES["death"][1]
         return cls(chance, **rates, until_fault=until_fault)
@@ -66,17 +78,21 @@ class Faults:
         shown = [f"{each.name} {getattr(self, each.name):g}" for each in fields(self) if each.name in RATES]
         return ", ".join(shown)
 
-    def draw(self, *, writes: bool, is_shaken: bool) -> Fault:
+    def draw(self, *, writes: bool, is_shaken: bool, is_seldom: bool = False) -> Fault:
         """The fault of the next call.
 
         Args:
             writes: Whether the call changes something.
             is_shaken: Whether the process stood still just before.
+            is_seldom: Whether it is a command, and nothing that AWS starts again and again.
         """
         value, extent, where = self.chance.random(), self.chance.random(), self.chance.random()
         if self.is_over:
             return Fault()
-        kind = self._kind(value, SHAKEN_WEIGHTS if is_shaken else WEIGHTS if writes else {})
+        weights = SHAKEN_WEIGHTS if is_shaken else WEIGHTS if writes else READING_WEIGHTS if is_seldom else {}
+        if is_seldom and writes and self.death:
+            weights = {**weights, "death": SELDOM_DEATH / self.death}
+        kind = self._kind(value, weights)
         if kind == "late" and not writes:
             kind = "refused"
         if kind == "death":

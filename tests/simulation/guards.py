@@ -1,7 +1,8 @@
 """Takes guards out of a copy of the code, one at a time, and sees that the simulation finds each one missing.
 
 python -m tests.simulation.guards [WORD ...] runs the seed of each guard whose name has one of these words; with
-`--search 100`, the seeds 1 to 100 until one breaks a promise, for guards whose seed is not known or has to change.
+`--search 100`, the seeds 1 to 100 until one breaks a promise, for guards whose seed is not known or has to change. Then
+the words choose among all guards of `tests/guards/`, too.
 """
 
 import argparse
@@ -30,7 +31,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("words", nargs="*", help="only guards whose names have one of these words")
     parser.add_argument("--search", type=int, default=0, help="run up to so many seeds instead of the known one")
     chosen = parser.parse_args(arguments)
-    names = [name for name in SEEDS if not chosen.words or any(word in name for word in chosen.words)]
+    known_names = (guard.name for guard in GUARDED) if chosen.search and chosen.words else SEEDS
+    names = [name for name in known_names if not chosen.words or any(word in name for word in chosen.words)]
     unfound = 0
     with tempfile.TemporaryDirectory(prefix="compactor-guards-") as folder:
         copy = Path(folder)

@@ -64,7 +64,7 @@ class Oracle:
             Broken: It must not be made.
         """
         layout = self.layout
-        if uri.startswith((layout.ledger_folder, layout.accepted_folder, layout.schemas_folder)):
+        if uri.startswith((layout.ledger_folder, layout.accepted_folder, layout.schemas_folder, layout.closed_folder)):
             self._check_record(uri, data)
         elif uri.startswith(layout.output + "/"):
             self._check_output(uri, data)
@@ -78,6 +78,9 @@ class Oracle:
         done = _DONE.search(uri)
         if done is not None and data is not None:
             self._check_done(done["id"], int(done["generation"] or 1))
+        if uri.startswith(self.layout.closed_folder):
+            self.counts["summaries"] += 1
+            return
         match = _RECORD.search(uri)
         if match is None or data is None or self.read(uri) is not None:
             return

@@ -68,13 +68,14 @@ class Line:
     faults: Faults
     later: Callable[[float, Callable[[], object]], None]
     note: Callable[[str, str], None]
+    is_seldom: bool = False  # see `Faults.draw`
     shaken: int = 0  # so many calls ago it stood still, from SHAKEN_CALLS down
 
     def call(self, what: str, effect: Callable[[], T], *, writes: bool = False) -> T:
         """Make one call."""
         chance, scheduler = self.scheduler.order_chance, self.scheduler
         scheduler.pause(chance.expovariate(1.0) * MEAN_LATENCY_SECONDS)
-        fault = self.faults.draw(writes=writes, is_shaken=self.shaken > 0)
+        fault = self.faults.draw(writes=writes, is_shaken=self.shaken > 0, is_seldom=self.is_seldom)
         self.shaken = max(0, self.shaken - 1)
         self.note(what, fault.kind)
         if fault.kind:

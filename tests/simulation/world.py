@@ -15,6 +15,7 @@ from compactor.control.runs import JobState
 from compactor.core.errors import CompactorError
 from compactor.core.layout import is_delivery
 from compactor.core.records import FileStatus
+from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
 from tests.simulation.code_processes import Code, Glue, NoMetrics, ProcessClock, WorldClock
 from tests.simulation.faults import Faults
@@ -32,16 +33,22 @@ PACES = (60.0, 150.0, 400.0)
 """Mean seconds between two files; more in a long run."""
 
 MAX_RECEIVES = 10
-OPERATOR_SECONDS = 2400.0
+OPERATOR_SECONDS = 1200.0
+COMMAND_TRIES = 5
 QUIET_SECONDS = 12 * 3600.0
 """How long all may take that is left to do once nothing goes wrong any more."""
+
+CLOSE_AFTER_SECONDS = 120.0
+"""How long a date must be quiet to be closed, in a run of less than a day."""
+
+SHARDS = (1, 1, 2)
 
 SETTINGS: dict[str, Any] = {
     "paths": {place: f"{ROOT}/{place}" for place in ("manifests", "output", "state")},
     "input": {"allowed_prefixes": [f"{ROOT}/raw"]},
     "stream": {"trigger_interval_seconds": 15, "manifests_in_flight": 3, "max_manifests_per_trigger": 4},
     "builder": {"target_manifest_bytes": 1500},
-    "retention": {"archive_days": 2},
+    "retention": {"archive_days": 2, "close_after_days": 1},
 }
 
 
@@ -76,14 +83,18 @@ class World:
     denied: dict[str, float] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     kept: set[str] = field(default_factory=set)  # input that a rebuild needs
+    forgotten: set[str] = field(default_factory=set)  # ids of manifests of which the engine lost a row
     is_over: bool = False
     _numbers: Counter[str] = field(default_factory=Counter)
-    _drivers: dict[str, Process] = field(default_factory=dict)
+    _drivers: dict[tuple[int, str], Process] = field(default_factory=dict)
     _awaited: int = 0
+    _nothing_until: float = 0.0  # no input may be read
 
     def __post_init__(self) -> None:
         self.scheduler = Scheduler(self.seed)
-        self.faults = Faults.of(self.scheduler.chance("faults"), self.until_fault, is_harsh=self.is_harsh)
+        self.faults = Faults.of(
+            self.scheduler.chance("faults"), self.until_fault, is_harsh=self.is_harsh, is_long=self.days >= 1
+        )
         self.chance = self.scheduler.chance("world")
         self.clock = WorldClock(self.scheduler)
         self.visibility_seconds = self.chance.choice(VISIBILITY_SECONDS[self.is_harsh :])
@@ -94,18 +105,24 @@ class World:
         lease = {
             "builder": SETTINGS["builder"] | {"claim_lease_seconds": self.chance.choice(LEASE_SECONDS[self.is_harsh :])}
         }
-        self.settings = parse_settings(SETTINGS | lease)
+        shards = {"control": {"shards": self.chance.choice(SHARDS)}}
+        self.settings = parse_settings(SETTINGS | lease | shards)
         self.layout = self.settings.layout()
         self.store = WorldStore(self.clock, self._watch)
         self.oracle = Oracle(self.layout, self._read)
         self.claims = MemoryClaims()
-        self.glue = MemoryGlue(self.clock, starting_seconds=30)
+        self.glues = [MemoryGlue(self.clock, starting_seconds=30) for _ in self.settings.by_shard]  # a job each
         self.services = Process("world")
-        self.code = Code(self.settings, self._given, self._forgets)
+        close_after = timedelta(seconds=CLOSE_AFTER_SECONDS) if self.days < 1 else timedelta(days=1)
+        self.code = Code(self.settings, close_after, self._given, self._forgets)
         code = self.code
         self._operator = {"redrive": code.redrive, "rebuild": code.rebuild, "clean": code.clean}
+        self._operator["breaker"] = lambda process: code.close_breaker(process, self._glues_of(process))
+        if self.chance.random() < 0.5:
+            self._operator["close"] = code.close
         if self.plans:
             self._operator["plan"] = self._plan
+        self.outages = self.chance.random() < 0.5
         skew = self.chance.choice((0.0, 0.0, 1.5, 30.0))
         self._skew = lambda: self.chance.uniform(-skew, skew)
 
@@ -122,11 +139,14 @@ class World:
         self._serve(self._produce, "producer")
         self._serve(self._receive, "queue")
         self._serve(self._drive, "glue")
-        self._every(60.0, lambda: self._start("sealer", self.code.seal, SEALER_TIMEOUT), "sealer")
-        self._every(60.0, lambda: self._start("check", self._check, CHECK_TIMEOUT), "control plane")
+        pace = 60.0 if self.days < 1 else 300.0  # over days, most of all steps would be these
+        self._every(pace, lambda: self._start("sealer", self.code.seal, SEALER_TIMEOUT), "sealer")
+        self._every(pace, lambda: self._start("check", self._check, CHECK_TIMEOUT), "control plane")
         for name, work in self._operator.items():
-            self._every(self.rush * OPERATOR_SECONDS, partial(self._start, name, work), "operator")
+            self._every(self.rush * OPERATOR_SECONDS, partial(self._operate, name, work), "operator")
         self._serve(self._damage, "damage")
+        if self.outages:
+            self._serve(self._deny, "outages")
         whole, rest = divmod(self.days, 1.0)
         for day in range(int(whole)):
             self._pass(DAY_SECONDS)
@@ -134,6 +154,7 @@ class World:
         self._pass(rest * DAY_SECONDS)
         self.is_over = self.faults.is_over = True
         self.denied.clear()
+        self._nothing_until = 0.0
         for process in self.scheduler.processes.values():
             process.paused_until = 0.0
         self._settle()
@@ -174,6 +195,15 @@ class World:
             self._later(timeout + delay, lambda: self.scheduler.kill(process))
         return process
 
+    def _operate(self, name: str, work: Callable[[Process], object]) -> None:
+        """Run a command, and again if it failed for want of an answer."""
+        for _ in range(COMMAND_TRIES):
+            process = self._start(name, work)
+            while not process.is_dead:
+                self.scheduler.pause(10.0)
+            if process.error is None:
+                return
+
     def _ended(self, process: Process) -> None:
         self.scheduler.processes.pop(process.name, None)
         kind = process.name.partition("-")[0]
@@ -203,9 +233,9 @@ class World:
 
             self._later(seconds, landed)
 
-        return Line(
-            self.scheduler, process, self.faults, later, lambda what, kind: self._note(process.name, what, kind)
-        )
+        note = partial(self._note, process.name)
+        is_seldom = process.name.partition("-")[0] in self._operator
+        return Line(self.scheduler, process, self.faults, later, note, is_seldom)
 
     def _note(self, who: str, what: str, kind: str = "") -> None:
         if self.trace is not None:
@@ -223,7 +253,8 @@ class World:
         return self.store.read(uri) if self.store.stat(uri) is not None else None
 
     def _is_denied(self, uri: str) -> bool:
-        return self.denied.get(uri, 0.0) > self.scheduler.now
+        until = max(self.denied.get(uri, 0.0), self._nothing_until if uri.startswith(f"{ROOT}/raw/") else 0.0)
+        return until > self.scheduler.now
 
     # Producers and the queue.
 
@@ -310,14 +341,29 @@ class World:
             "metrics": NoMetrics(),
         }
 
-    def _forgets(self) -> bool:
-        return not self.is_over and self.chance.random() < self.forgetful
+    def _forgets(self, manifest_id: str) -> bool:
+        forgets = not self.is_over and self.chance.random() < self.forgetful
+        if not forgets or manifest_id in self.forgotten:  # by several a good manifest would run out of attempts
+            return False
+        self.forgotten.add(manifest_id)
+        return True
 
     def _check(self, process: Process) -> None:
-        self.code.check(process, Glue(self.glue, self._line(process)))
+        self.code.check(process, self._glues_of(process))
+
+    def _glues_of(self, process: Process) -> list[Glue]:
+        return [Glue(glue, self._line(process)) for glue in self.glues]
 
     def _plan(self, process: Process) -> None:
         self.code.plan(process, settle_seconds=self.chance.choice((0.0, 900.0)))
+
+    def _deny(self) -> None:
+        """From time to time no input may be read for a while, and manifests become dead letters."""
+        while True:
+            self.scheduler.pause(self.chance.expovariate(1.0) * 1800 * self.rush)
+            if not self.is_over:
+                self._nothing_until = self.scheduler.now + self.chance.expovariate(1.0) * 900
+                self.counts["outages"] += 1
 
     def _damage(self) -> None:
         """From time to time a person deletes a file of rows by mistake."""
@@ -351,20 +397,28 @@ class World:
         """Run a driver for each run of Glue, and end the run with it, or sometimes long before it."""
         while True:
             self.scheduler.pause(5.0)
-            living = {run.run_id: run for run in self.glue.living()}
-            for run_id, run in living.items():
-                if run.state is JobState.RUNNING and run_id not in self._drivers:
-                    self._drivers[run_id] = self._start("driver", self.code.work, timeout=0.0)
-            for run_id, driver in [*self._drivers.items()]:
-                if driver.is_dead and run_id in living:
-                    ended = JobState.SUCCEEDED if driver.error is None and not driver.has_died else JobState.FAILED
-                    self.glue.end(run_id, ended, "the driver ended")
-                elif run_id not in living and not driver.is_dead:
-                    self._take_down(driver)
-                if driver.is_dead:
-                    del self._drivers[run_id]
-            if living and not self.is_over and self.chance.random() < self.loses_runs / self.rush:
-                self.glue.end(next(iter(living)), JobState.FAILED, "lost")  # its driver may go on for a while
+            for number, glue in enumerate(self.glues):
+                self._drive_job(number, glue)
+
+    def _drive_job(self, number: int, glue: MemoryGlue) -> None:
+        living = {run.run_id: run for run in glue.living()}
+        settings = self.settings.by_shard[number]
+        for run_id, run in living.items():
+            if run.state is JobState.RUNNING and (number, run_id) not in self._drivers:
+                work = partial(self.code.work, settings=settings)
+                self._drivers[number, run_id] = self._start("driver", work, timeout=0.0)
+        for (of, run_id), driver in [*self._drivers.items()]:
+            if of != number:
+                continue
+            if driver.is_dead and run_id in living:
+                ended = JobState.SUCCEEDED if driver.error is None and not driver.has_died else JobState.FAILED
+                glue.end(run_id, ended, "the driver ended")
+            elif run_id not in living and not driver.is_dead:
+                self._take_down(driver)
+            if driver.is_dead:
+                del self._drivers[of, run_id]
+        if living and not self.is_over and self.chance.random() < self.loses_runs / self.rush:
+            glue.end(next(iter(living)), JobState.FAILED, "lost")  # its driver may go on for a while
 
     def _take_down(self, driver: Process) -> None:
         """Glue says that this run has ended: its driver is killed now, or works on for some time."""
@@ -397,16 +451,27 @@ class World:
     def _judge(self) -> None:
         places = (f"{ROOT}/output/", self.layout.rejects_folder)
         self.oracle.check_lines(info.uri for place in places for info in self.store.list(place))
-        found: list[Any] = []
-        verifier = Process("verifier")
-        self.scheduler.start(verifier, lambda: found.append(self.code.verify(verifier)))
+        report, by_summaries = self._verified(deep=True), self._verified(deep=False)
+        if report.discrepancies:
+            raise Broken(f"verify --deep: {report.discrepancies[:3]}")
+        if answer(by_summaries) != answer(report):
+            raise Broken(f"verify by the summaries: {answer(by_summaries)}, by the records: {answer(report)}")
+        left = [each for each in (*report.quarantined_files, *report.dead_letter_manifests) if not each.is_settled]
+        if report.unfinished or left:
+            raise Broken(f"left to an operator: {report.unfinished} unfinished, {left[:2]}")
+
+    def _verified(self, *, deep: bool) -> VerifyReport:
+        found: list[VerifyReport] = []
+        verifier = Process(f"verifier-{deep}")
+        self.scheduler.start(verifier, lambda: found.append(self.code.verify(verifier, deep=deep)))
         while not verifier.is_dead:
             self._pass(10.0)
         if verifier.error is not None:
             raise verifier.error
-        [report] = found
-        if report.discrepancies:
-            raise Broken(f"verify --deep: {report.discrepancies[:3]}")
-        files = [each for each in report.quarantined_files if not each.is_settled]
-        if report.unfinished or files:
-            raise Broken(f"left to an operator: {report.unfinished} unfinished, {files[:2]}")
+        return found[0]
+
+
+def answer(report: VerifyReport) -> dict[str, Any]:
+    """What a verification says, apart from what is settled: summaries only count it."""
+    waiting = [each for each in (*report.quarantined_files, *report.dead_letter_manifests) if not each.is_settled]
+    return {"sums": report.sums, "discrepancies": report.discrepancies, "waiting": waiting}

@@ -21,6 +21,7 @@ from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import ReportReader
 from compactor.ops.verify.report import VerifyReport
+from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.rebuilding import WatchedStore, rebuild
 
@@ -48,7 +49,7 @@ def answer(report: VerifyReport) -> dict[str, Any]:
         "quarantined": sorted(
             repr(replace(each, redriven=False)) for each in report.quarantined_files if not each.is_settled
         ),
-        "letters": sorted(repr(each) for each in report.dead_letter_manifests if not each.redriven),
+        "letters": sorted(repr(each) for each in report.dead_letter_manifests if not each.is_settled),
         "needs_operator": report.needs_operator,
     }
 
@@ -72,7 +73,7 @@ PERIODS_HOURS = (30, 200)
 def reported(harness: Harness) -> list[Figures]:
     """What `report` says of a short and of a long time until now."""
     app, now = harness.app(), harness.clock.now() + timedelta(seconds=1)
-    reader = ReportReader(app.state, app.registry, app.redrive_log)
+    reader = ReportReader(app.state, app.registry)
     periods = [Period(now - timedelta(hours=hours), now) for hours in PERIODS_HOURS]
     return [reader.read(period, target_file_bytes=1 << 20, with_samples=False) for period in periods]
 
@@ -121,6 +122,8 @@ class History:
             self._work: 5,
             self._die_at_work: 2,
             self._redrive: 2,
+            self._exhaust: 1,
+            self._name_again: 2,
             self._rebuild: 2,
             self._die_rebuilding: 1,
             self._close: 5,
@@ -190,6 +193,24 @@ class History:
                 self.harness.store.put(each.uri, GOOD)
         app = self.harness.app()
         app.redriver().redrive(find_redrivable(app.state, Scope(kind)))
+
+    def _exhaust(self) -> None:
+        """What waits becomes dead letters."""
+        self._deliver()
+        for uri in self.harness.waiting() * 3:
+            self.harness.runner(engine=FailingEngine(self.harness.store, ValueError("too much"))).run([uri])
+
+    def _name_again(self) -> None:
+        """Another manifest names some files of dead letters that were not redriven."""
+        for manifest_id, _ in redrivable(self.harness, "manifests"):
+            accepted = self.harness.ledger.accepted(manifest_id)
+            files = accepted.manifest.files if accepted is not None and accepted.manifest is not None else ()
+            if some := [each for each in files if self._random.random() < 0.7]:
+                self._number += 1
+                manifest = self.harness.manifest(f"{self._day()}-again{self._number}", some)
+                self.harness.put_manifest(f"{manifest.manifest_id}.json", manifest.to_json())
+        self._clock(1)
+        self.harness.run_once()
 
     def _damage(self) -> dict[str, bytes]:
         """Lose some files of rows; what they held."""

@@ -180,7 +180,7 @@ def past_costs(apps: Mapping[str, App], days: float, dollars_per_hour: float) ->
 
 def past_cost(app: App, period: Period, dollars_per_hour: float) -> MeasuredCost:
     """What was compacted in a period, all of it, on workers of this price around the clock."""
-    reader = ReportReader(app.state, app.registry, app.redrive_log)
+    reader = ReportReader(app.state, app.registry)
     found = reader.read(period, target_file_bytes=app.settings.output.target_file_bytes, with_samples=False).totals
     return MeasuredCost(
         commits=found.manifests,

@@ -135,7 +135,7 @@ def _period(now: datetime, since: datetime | None, until: datetime | None, hours
 def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, with_samples: bool) -> Report:
     """Read a period, judge it and price it for `job`, whose workers the user may have named."""
     sla_seconds = app.settings.sla_seconds
-    reader = ReportReader(app.state, app.registry, app.redrive_log, sla_seconds)
+    reader = ReportReader(app.state, app.registry, sla_seconds)
     target_file_bytes = app.settings.output.target_file_bytes
     figures = reader.read(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
     return Report(

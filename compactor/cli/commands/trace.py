@@ -37,8 +37,8 @@ def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json:
 
     Takes a manifest id, or the URI of an input file, a manifest, an output file or a rejects file.
 
-    Exit codes: 0 found; 1 not found; 3 a dead letter that was not redriven, or a quarantined file that is not settled:
-    not redriven, and no later version was compacted.
+    Exit codes: 0 found; 1 not found; 3 a dead letter or a quarantined file that is not settled: not redriven, and no
+    later manifest has its lines.
     """
     if len(words) > 1:
         invocation, words = taken_destination(invocation, words, most=1)
@@ -79,6 +79,7 @@ def _show(found: Trace) -> None:
         ("expired", found.expired),
         ("quarantined", _quarantined(found)),
         ("redriven as", _redrives(found)),
+        ("taken over", f"by later manifests, the last file by {found.settled_by}" if found.settled_by else ""),
         ("next", found.next_moves),
     ]
     print_fields((name, value) for name, value in fields if value)

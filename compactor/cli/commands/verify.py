@@ -95,11 +95,10 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
     accounted = report.rows + report.rejected_lines + report.blank_lines
     sign = "=" if accounted == report.lines else "is not"
     sums = fates(report.rows, report.rejected_lines, report.blank_lines)
-    redriven, statuses = sum(each.redriven for each in report.dead_letter_manifests), by_name(report.files_by_status)
-    more = f" ({redriven:,} redriven)" if redriven else ""
+    statuses = by_name(report.files_by_status)
     unkept = f"; {report.unkept_rejects:,} only counted, too many to keep" if report.unkept_rejects else ""
     fields: list[Field] = [
-        ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + more),
+        ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + _settled(report)),
         ("not done", f"{report.unfinished:,}"),
         *([("closed dates", f"{report.closed_dates:,}, by their summaries")] if report.closed_dates else []),
         *_expired_fields(report),
@@ -116,8 +115,8 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
     fields.append(("discrepancies", f"{len(report.discrepancies):,}" if report.discrepancies else "none"))
     print_fields(fields)
     _list("", [_shown(each) for each in report.discrepancies])
-    letters = [each for each in report.dead_letter_manifests if not each.redriven]
-    _list("dead letters", [(f"{each.manifest_id}: {each.reason}", each.message) for each in letters])
+    waiting = [each for each in report.dead_letter_manifests if not each.is_settled]
+    _list("dead letters", [(f"{each.manifest_id}: {each.reason}", each.message) for each in waiting])
     quarantined = [each for each in report.quarantined_files if not each.is_settled]
     files = [(f"{each.uri}: {each.status} (manifest {each.manifest_id})", each.detail) for each in quarantined]
     _list("quarantined files", files)
@@ -134,6 +133,17 @@ def _expired_fields(report: VerifyReport) -> list[Field]:
     if report.expiring:
         names.append(f"{count(report.expiring, 'deletion')} not finished; the next `compactor clean` or `retire` does")
     return [*fields, ("expired", names)] if names else fields
+
+
+def _settled(report: VerifyReport) -> str:
+    """How many dead letters need no operator any more."""
+    letters = report.dead_letter_manifests
+    found = {
+        "redriven": sum(each.redriven for each in letters),
+        "taken over": sum(bool(each.settled_by) for each in letters),
+    }
+    shown = ", ".join(f"{number:,} {how}" for how, number in found.items() if number)
+    return f" ({shown})" if shown else ""
 
 
 def _shown(each: Discrepancy) -> tuple[str, ...]:

@@ -119,7 +119,7 @@ def quarantined_fields(verification: VerifyReport) -> list[Field]:
     fields: list[Field] = []
     if files := [each for each in verification.quarantined_files if not each.is_settled]:
         fields.append(("quarantined", quarantined_lines(files)))
-    if letters := [each for each in verification.dead_letter_manifests if not each.redriven]:
+    if letters := [each for each in verification.dead_letter_manifests if not each.is_settled]:
         fields.append(("dead letters", f"{letters[0].manifest_id} ({letters[0].reason}){_and_more(letters)}"))
     if verification.discrepancies:
         found = verification.discrepancies[0]

@@ -113,8 +113,8 @@ def _misfits(found: Status) -> list[str]:
 
 def _letters(found: Status) -> list[str]:
     letters = found.dead_letters
-    redriven = letters.looked_at - letters.open
-    notes = [f"{redriven:,} redriven since"] if redriven else []
+    settled = letters.looked_at - letters.open
+    notes = [f"{settled:,} settled since"] if settled else []
     if letters.manifests > letters.looked_at:
         notes.append(f"{letters.manifests - letters.looked_at:,} older ones not checked")
     if not letters.open:

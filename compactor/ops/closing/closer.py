@@ -29,9 +29,9 @@ from compactor.ledger.state import State
 from compactor.ledger.unsummarised import Found, read_unsummarised, recorded, summarised_generations
 from compactor.ops.closing.draft import Draft
 from compactor.ops.closing.report import ClosingReport, LeftOpen, Summarised
-from compactor.ops.closing.settling import redriven_letters, settled_files
+from compactor.ops.closing.settling import settled_files, settled_letters
 from compactor.ops.closing.version_index import VersionIndex, shared_within
-from compactor.ops.redrive.quarantined_file import QuarantinedFile, later_keys
+from compactor.ops.redrive.quarantined_file import later_keys
 from compactor.ops.verify.doubled import doubled_versions
 from compactor.ops.verify.report import sums_of
 from compactor.ops.verify.verifier import Verifier
@@ -197,10 +197,10 @@ class Closer:
         draft.complete(self.state, verified, superseded)
         return True
 
-    def _later_keys(self, files: Sequence[QuarantinedFile]) -> Iterator[ManifestKey]:
-        """The manifests that may have later versions of some files; they are searched only if there is such a file."""
-        found = read_unsummarised(self.state) if files else None
-        return iter(()) if found is None else later_keys(self.state, found, files)
+    def _later_keys(self, moments: Sequence[datetime]) -> Iterator[ManifestKey]:
+        """The manifests that may have later versions of files; they are searched only if one was quarantined."""
+        found = read_unsummarised(self.state) if moments else None
+        return iter(()) if found is None else later_keys(self.state, found, moments)
 
     def _write(self, found: _Candidates, draft: Draft, index: VersionIndex, report: ClosingReport) -> None:
         """Give the draft the next place in the log; do nothing if another process has summarised the date meanwhile."""
@@ -239,7 +239,7 @@ class Closer:
             sums=draft.sums,
             letters=draft.letters,
             quarantined=draft.quarantined,
-            redriven=redriven_letters(self.state, [each.manifest_id for each in totals.letters]),
+            redriven=settled_letters(self.state, totals, draft.keys),
             settled=settled_files(self.state, totals, draft.keys),
             doubled=draft.doubled,
             members=0,

@@ -12,13 +12,21 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Redrive
 from compactor.ledger.state import State
+from compactor.ops.redrive.dead_letters import letter_fates
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, settled
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.verify.report import DeadLetterManifest
 from compactor.ops.verify.summaries import quarantined_file
 
 
-def redriven_letters(state: State, ids: Sequence[str]) -> list[str]:
+def settled_letters(state: State, totals: ClosedTotals, keys: Sequence[ManifestKey]) -> list[str]:
+    """Those dead letters whose redrive is accepted, or of which one of these manifests took over the last file."""
+    ids = [each.manifest_id for each in totals.letters]
+    redriven, fates = set(_redriven_letters(state, ids)), letter_fates(state, ids, keys)
+    return [each for each in ids if each in redriven or fates[each].settled_by]
+
+
+def _redriven_letters(state: State, ids: Sequence[str]) -> list[str]:
     """Those dead letters whose redrive is accepted, by id."""
     found = _redrives(state, ids).items()
     return [manifest_id for manifest_id, redrives in found if any(each.kind == "manifests" for each in redrives or ())]
@@ -26,8 +34,8 @@ def redriven_letters(state: State, ids: Sequence[str]) -> list[str]:
 
 def open_letters(state: State, letters: Sequence[DeadLetterManifest]) -> list[DeadLetterManifest]:
     """Those verified dead letters that have to be named."""
-    settled_ids = set(redriven_letters(state, [each.manifest_id for each in letters if each.redriven]))
-    return [each for each in letters if each.manifest_id not in settled_ids]
+    redriven = set(_redriven_letters(state, [each.manifest_id for each in letters if each.redriven]))
+    return [each for each in letters if each.manifest_id not in redriven and not each.settled_by]
 
 
 def open_files(state: State, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:

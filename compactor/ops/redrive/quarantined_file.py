@@ -11,7 +11,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.records import NEEDS_OPERATOR, Commit, FileStatus
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import Unsummarised, summarised_since, unsummarised_if_readable
-from compactor.ops.redrive.later_rows import CLOCKS_APART, KnownRows, Version, later_rows
+from compactor.ops.redrive.later_rows import KnownRows, Version, later_rows, searched_from
 from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 
 
@@ -77,14 +77,15 @@ def settled(
 def settled_among_all(state: State, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:
     """Quarantined files, with what settled each, whatever manifest that is; see `settled`."""
     found = unsummarised_if_readable(state) if files else None
-    return settled(state, files, None if found is None else later_keys(state, found, files))
+    moments = [each.started_at for each in files]
+    return settled(state, files, None if found is None else later_keys(state, found, moments))
 
 
-def later_keys(state: State, found: Unsummarised, files: Sequence[QuarantinedFile]) -> Iterator[ManifestKey]:
-    """The manifests that may have rows of later versions of some files: those in no summary, and newer members."""
+def later_keys(state: State, found: Unsummarised, moments: Sequence[datetime]) -> Iterator[ManifestKey]:
+    """The manifests that may settle what was begun or decided then: those in no summary, and newer members."""
     yield from found.keys
-    if files:
-        yield from summarised_since(state, found.totals, min(each.started_at for each in files) - CLOCKS_APART)
+    if moments:
+        yield from summarised_since(state, found.totals, searched_from(moments))
 
 
 def _version(file: QuarantinedFile) -> Version:

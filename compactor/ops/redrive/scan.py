@@ -11,7 +11,8 @@ from compactor.core.records import Commit, DeadLetter, Redrive
 from compactor.ledger.expired_log import ExpiredParts
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
-from compactor.ops.redrive.dead_letters import kept_letters, letter_id
+from compactor.ops.redrive.dead_letters import letter_fates
+from compactor.ops.redrive.kept_letters import kept_letters, letter_id
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled_among_all
 from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Refused
@@ -44,7 +45,7 @@ class ScanResult:
 
 
 def find_redrivable(state: State, scope: Scope) -> ScanResult:
-    """Find what can be redriven, among dead letters or in the ledger. Its scope leaves out files that are settled."""
+    """Find what can be redriven, among dead letters or in the ledger, without what is settled."""
     scan = ScanResult(scope)
     for found in map_ordered(partial(_found, state, scope), _named(state, scope)):
         if isinstance(found, Source):
@@ -53,7 +54,19 @@ def find_redrivable(state: State, scope: Scope) -> ScanResult:
             scan.refused.append(found)
     if any(source.files for source in scan.sources):
         _leave_out_settled(state, scan)
+    if scope.kind == "manifests":
+        _leave_out_taken(state, scan)
     return scan
+
+
+def _leave_out_taken(state: State, scan: ScanResult) -> None:
+    """Leave out dead letters of which later manifests took over all files."""
+    fates = letter_fates(state, [source.key.id for source in scan.sources])
+    taken = {each: fate.settled_by for each, fate in fates.items() if fate.settled_by}
+    scan.sources = [source for source in scan.sources if source.key.id not in taken]
+    if scan.scope.manifest_ids:
+        why = "its files were taken over by later manifests, the last one by {}"
+        scan.refused += [Refused(each, "", why.format(by)) for each, by in taken.items()]
 
 
 def _leave_out_settled(state: State, scan: ScanResult) -> None:

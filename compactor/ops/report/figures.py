@@ -143,15 +143,21 @@ class DeadLetterLine:
     message: str
     done_at: datetime  # the time of the decision
     redriven: bool | None  # whether it was redriven; None if its records cannot be read
+    settled_by: str = ""  # if it was not, the manifest that took over its last file; empty if files of it are left
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it needs no operator any more."""
+        return self.redriven is True or bool(self.settled_by)
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetters:
     """Manifests that became dead letters."""
 
-    manifests: int  # number of all dead letters of any time, redriven or not
+    manifests: int  # number of all dead letters of any time, settled or not
     by_reason: dict[str, int]  # dead letters of the period by reason
-    latest: tuple[DeadLetterLine, ...]  # newest of the period, redriven or not
+    latest: tuple[DeadLetterLine, ...]  # newest of the period, settled or not
 
     @property
     def older(self) -> int:

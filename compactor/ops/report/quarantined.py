@@ -1,30 +1,23 @@
-"""Reads whether dead letters were redriven, and quarantined files are settled."""
+"""Reads what settled dead letters and quarantined files."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 
-from compactor.core.errors import ObjectNotFound, StuckError
-from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
+from compactor.ops.redrive.dead_letters import letter_fates
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, settled_among_all
-from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from compactor.ops.report.figures import DeadLetterLine
 
 SHOWN_FILES = 50
 
 
-def checked_letters(letters: Iterable[DeadLetterLine], redrive_log: RedriveLog) -> tuple[DeadLetterLine, ...]:
-    """Dead letters in the order given, with whether they were redriven where that can be read."""
-
-    def checked(letter: DeadLetterLine) -> DeadLetterLine:
-        try:
-            entries = redrive_log.entries_about(letter.manifest_id)
-        except (StuckError, ObjectNotFound):
-            return letter
-        return replace(letter, redriven=was_redriven(letter.manifest_id, entries))
-
-    return tuple(map_ordered(checked, letters))
+def checked_letters(state: State, letters: Iterable[DeadLetterLine]) -> tuple[DeadLetterLine, ...]:
+    """Dead letters in the order given, with what settled each where that can be read."""
+    shown = list(letters)
+    fates = letter_fates(state, [each.manifest_id for each in shown])
+    found = ((each, fates[each.manifest_id]) for each in shown)
+    return tuple(replace(each, redriven=fate.redriven, settled_by=fate.settled_by) for each, fate in found)
 
 
 def checked_files(state: State, manifests: Iterable[Sequence[QuarantinedFile]]) -> tuple[QuarantinedFile, ...]:

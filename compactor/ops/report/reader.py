@@ -10,8 +10,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.records import DeadLetter, Done
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import unsummarised_if_readable
-from compactor.ops.redrive.dead_letters import kept_letters
-from compactor.ops.redrive.redrive_log import RedriveLog
+from compactor.ops.redrive.kept_letters import kept_letters
 from compactor.ops.report import figures
 from compactor.ops.report.facts import CommitFacts, DeadLetterFacts, commit_facts, moment_of
 from compactor.ops.report.listing import Listed, finished_in
@@ -32,13 +31,12 @@ class ReportReader:
 
     Costs one listing of the ledger, without closed dates that have nothing of the period, and of the schema versions;
     four reads for each manifest of the period; and at most some hundred more for what is shown line by line, beside the
-    commits since the first quarantined file that is shown and was not redriven. Memory grows only by the ids of the
-    manifests of the few dates that are listed ahead.
+    commits since the first dead letter or quarantined file that is shown and was not redriven. Memory grows only by the
+    ids of the manifests of the few dates that are listed ahead.
     """
 
     state: State
     registry: SchemaRegistry
-    redrive_log: RedriveLog
     sla_seconds: float | None = None  # how long a file may take; None without an SLA
 
     def read(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> figures.Figures:
@@ -59,7 +57,7 @@ class ReportReader:
             schema = figures.Schema(0, 0, ())
             tallies.add_unreadable(str(exc))
         kept = kept_letters(self.state, unsummarised_if_readable(self.state, begun_only=True)).manifests
-        letters = checked_letters(tallies.dead_letters, self.redrive_log)
+        letters = checked_letters(self.state, tallies.dead_letters)
         files = checked_files(self.state, tallies.for_operator)
         return figures.Figures(
             period=period,

@@ -52,7 +52,7 @@ def judge(figures: Figures, sla_seconds: float | None, suggest: Suggestions) -> 
 
 def _to_act(figures: Figures, suggest: Suggestions) -> Iterator[Finding]:
     totals, letters, files = figures.totals, figures.dead_letters, figures.quarantined_files
-    waiting = [letter for letter in letters.latest if letter.redriven is not True]
+    waiting = [letter for letter in letters.latest if not letter.is_settled]
     if waiting:
         yield from dead_letters(len(waiting), waiting[0].manifest_id, suggest)
     if letters.older:

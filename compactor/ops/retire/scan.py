@@ -19,9 +19,9 @@ from compactor.ledger.closed_dates import ClosedDates
 from compactor.ledger.expired_log import ExpiredLog
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import Unsummarised, read_unsummarised
+from compactor.ops.redrive.dead_letters import letter_fates
 from compactor.ops.redrive.quarantined_file import later_keys, settled
 from compactor.ops.retire.report import NotRetired, RetiredDate
-from compactor.ops.verify.ledger_records import is_redriven
 from compactor.ops.verify.summaries import quarantined_file
 
 _NAME_CHARACTERS = 12
@@ -110,11 +110,12 @@ class RetireScanner:
     def _unsettled(self, found: Unsummarised, before: str) -> tuple[Counter[str], Counter[str]]:
         """The dead letters and the quarantined files that wait for a person, by date."""
         letters = [each for each in found.totals.letters if each.date < before]
-        redriven = map_ordered(lambda each: is_redriven(self.state, each.manifest_id), letters)
-        left = Counter(each.date for each, is_one in zip(letters, redriven, strict=True) if not is_one)
+        fates = letter_fates(self.state, [each.manifest_id for each in letters], found.keys)
+        left = Counter(each.date for each in letters if not fates[each.manifest_id].is_settled)
         opened = [each for each in found.totals.quarantined if each.date < before]
         files = [quarantined_file(each) for each in opened]
-        checked = settled(self.state, files, later_keys(self.state, found, files)) if files else []
+        moments = [each.started_at for each in files]
+        checked = settled(self.state, files, later_keys(self.state, found, moments)) if files else []
         dates = {(each.manifest_id, each.uri): each.date for each in opened}
         return left, Counter(dates[each.manifest_id, each.uri] for each in checked if not each.is_settled)
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.map_ordered import map_ordered
@@ -10,7 +11,9 @@ from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter, RecentCommit, read_record
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import unsummarised_if_readable
-from compactor.ops.redrive.dead_letters import kept_letters, letter_id
+from compactor.ops.redrive.dead_letters import named_versions, taken_over, was_interrupted
+from compactor.ops.redrive.kept_letters import kept_letters, letter_id
+from compactor.ops.redrive.later_rows import Version
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled
 from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from compactor.ops.status.cache import StatusCache
@@ -21,21 +24,23 @@ LETTERS_READ = 50  # how many dead letters, the latest, are read
 COMMITS_READ = 16  # how many commits, the latest that quarantined files, are read
 
 _NAMED = 5
+_UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureReader:
-    """Reads dead letters that were not redriven, and quarantined files that are not settled."""
+    """Reads dead letters and quarantined files that are not settled."""
 
     state: State
     redrive_log: RedriveLog
     cache: StatusCache
 
-    def dead_letters(self) -> tuple[DeadLetters, list[str]]:
+    def dead_letters(self, recent: Sequence[RecentCommit]) -> tuple[DeadLetters, list[str]]:
         """The dead letters, and the URIs of those that were read."""
         kept = kept_letters(self.state, unsummarised_if_readable(self.state, begun_only=True))
         latest = sorted(kept.waiting, key=lambda info: info.modified_at, reverse=True)[:LETTERS_READ]
-        letters = [letter for letter in map_ordered(self._open_letter, latest) if letter is not None]
+        found_open = [letter for letter in map_ordered(self._open_letter, latest) if letter is not None]
+        letters = self._unsettled(found_open, recent)
         reasons = dict(Counter(letter.reason for letter in letters))
         looked_at = kept.manifests - (len(kept.waiting) - len(latest))
         found = DeadLetters(kept.manifests, looked_at, len(letters), reasons, tuple(letters[:_NAMED]))
@@ -59,6 +64,27 @@ class FailureReader:
         if all(each.fate in {"accepted", "revoked"} for each in own):
             self.cache.redriven.add(uri)
         return None
+
+    def _unsettled(self, letters: Sequence[DeadLetter], recent: Sequence[RecentCommit]) -> list[DeadLetter]:
+        """Those dead letters of which no later manifests took over all files.
+
+        All later manifests are read only where a redrive was interrupted, which is rare; elsewhere the latest commits.
+        """
+        named = dict(map_ordered(self._named_by, (each for each in letters if each.reason != _UNREADABLE)))
+        ids = [each for each, versions in named.items() if versions]
+        is_interrupted = dict(zip(ids, map_ordered(partial(was_interrupted, self.state), ids), strict=True))
+        searched = {each: named[each] for each in ids if is_interrupted[each]}
+        others = {each: named[each] for each in ids if not is_interrupted[each]}
+        taken = taken_over(self.state, searched, known=self.cache.taken)
+        taken |= taken_over(self.state, others, [each.key for each in recent])
+        self.cache.redriven |= {self.state.layout.failure_reason(each) for each in taken}
+        return [each for each in letters if each.manifest_id not in taken]
+
+    def _named_by(self, letter: DeadLetter) -> tuple[str, list[Version]]:
+        known = self.cache.named.get(letter.manifest_id)
+        if known is None:
+            known = self.cache.named[letter.manifest_id] = named_versions(self.state, letter.manifest_id)
+        return letter.manifest_id, known
 
     def _letter(self, info: ObjectInfo, manifest_id: str) -> DeadLetter:
         known = self.cache.letters.get(info.uri)
@@ -102,7 +128,7 @@ def _unreadable(manifest_id: str, info: ObjectInfo, fault: str) -> DeadLetter:
     return DeadLetter(
         manifest_id=manifest_id,
         date="",
-        reason="unreadable",
+        reason=_UNREADABLE,
         message=fault,
         source_uri="",
         run_id="",

@@ -64,7 +64,7 @@ class StatusReader:
         arrivals = [(moment, length) for each, moment, length in waiting.manifests if each not in committed]
         found_rates = rates(recent, arrivals, now, slots=RECENT_SLOTS)
         failures = FailureReader(state=self.state, redrive_log=self.redrive_log, cache=cache)
-        letters, letters_read = failures.dead_letters()
+        letters, letters_read = failures.dead_letters(recent)
         registry = self.registry()
         facts = Facts(
             as_of=now,

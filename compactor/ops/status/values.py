@@ -66,9 +66,9 @@ class Misfits:
 class DeadLetters:
     """Manifests that are dead letters."""
 
-    manifests: int  # all dead letters, redriven or not
+    manifests: int  # all dead letters, settled or not
     looked_at: int  # those that were read, the latest, or settled in closed dates; the next three are about these
-    open: int  # dead letters that were not redriven
+    open: int  # dead letters that were not redriven and, as far as is read, not taken over by later manifests
     by_reason: Mapping[str, int]  # the open ones by reason
     latest: tuple[DeadLetter, ...] = ()  # some of the open ones, the latest first
 

@@ -106,6 +106,7 @@ class Trace:
     expired: list[str] = field(default_factory=list)  # what of its manifest expired: when, and under which rule
     # The quarantined versions of an input file, the first one first, or the quarantined files of a manifest
     quarantined: list[QuarantinedFile] = field(default_factory=list)
+    settled_by: str = ""  # of a dead letter that was not redriven, the manifest that took over its last file
     message: str = ""  # why it was quarantined or dead-lettered, or what else is known
     next_moves: list[str] = field(default_factory=list)  # commands to run next
     searched: str = ""  # where it was searched for, if it was not found by its claim
@@ -117,10 +118,10 @@ class Trace:
 
     @property
     def needs_operator(self) -> bool:
-        """Whether it is a dead letter not redriven, or a version of it is quarantined and not settled: exit code 3."""
+        """Whether it is a dead letter, or a version of it is quarantined, and that is not settled: exit code 3."""
         if self.kind == "file" and any(not each.is_settled for each in self.quarantined):
             return True
-        if any(each.manifest_id == self.manifest_id for each in self.quarantined):
+        if self.settled_by or any(each.manifest_id == self.manifest_id for each in self.quarantined):
             return False
         quarantined = self.state in {TraceState.QUARANTINED, TraceState.DEAD_LETTERED}
         return quarantined and not any(each.kind != "rejects" and each.fate != "revoked" for each in self.redriven_as)

@@ -10,7 +10,7 @@ from compactor.core.expired import Part
 from compactor.core.layout import canonical, is_s3, is_text, is_within, redriven_owner
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, ObjectInfo
-from compactor.core.records import NEEDS_OPERATOR, Commit, FileReport, FileStatus, StagedFile
+from compactor.core.records import NEEDS_OPERATOR, Commit, DeadLetter, FileReport, FileStatus, StagedFile
 from compactor.core.safe_text import quoted
 from compactor.core.totals import totals_of, without_zeros
 from compactor.core.versions import described_version, is_same_version, version_of
@@ -18,6 +18,7 @@ from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
+from compactor.ops.redrive.dead_letters import letter_fates
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled
 from compactor.ops.redrive.redrive_log import RedriveLogEntry
 from compactor.ops.redrive.selection import Kind
@@ -65,9 +66,11 @@ class Tracer:
             trace.rejects = [file.final for file in history.outcome.rejects]
             gone = self._add_expired(trace, history.outcome)
             trace.quarantined = settled(self.state, quarantined_files(history.outcome))
-        elif history.accepted is not None and history.accepted.manifest is not None and history.outcome is None:
+        elif isinstance(history.outcome, DeadLetter):
+            trace.settled_by = letter_fates(self.state, [history.manifest_id])[history.manifest_id].settled_by
+        elif history.accepted is not None and history.accepted.manifest is not None:
             trace.message = trace.message or f"{len(history.accepted.manifest.files)} files"
-        trace.next_moves = moves_of_manifest(history, _redrivable(gone), trace.quarantined)
+        trace.next_moves = [] if trace.settled_by else moves_of_manifest(history, _redrivable(gone), trace.quarantined)
         return trace
 
     def _add_expired(self, trace: Trace, commit: Commit) -> frozenset[Part]:

@@ -23,7 +23,6 @@ from compactor.core.records import (
 )
 from compactor.ledger.ledger import is_done, newest_generation
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from compactor.ops.verify.report import Discrepancy
 
 _ATTEMPT = re.compile(r"attempt-\d+\.json")
@@ -40,7 +39,6 @@ class RecordFindings:
 
     outcome: Commit | DeadLetter | None = None  # None if there is none, or none that can be read
     is_done: bool = False  # whether all files that the outcome names must be published
-    is_redriven: bool = False  # whether the outcome is a dead letter that was redriven
     discrepancies: list[Discrepancy] = field(default_factory=list)  # what is wrong with the records
 
 
@@ -76,7 +74,6 @@ def _verified(state: State, key: ManifestKey, names: Collection[str]) -> RecordF
         faults.append(Discrepancy(manifest_id, uri, "the outcome of a manifest that is done", "no such record"))
     if found.outcome is not None:
         faults += _outcome_faults(state, key, found.outcome, accepted, names)
-        found.is_redriven = isinstance(found.outcome, DeadLetter) and is_redriven(state, found.outcome.manifest_id)
     if not found.is_done and not _is_open(state, key, accepted, generation):
         missing = state.layout.done(key, generation) if found.outcome else uri
         expected = "a record, or a manifest that is open or waiting"
@@ -115,14 +112,6 @@ def _outcome_faults(
         if named != reported:
             found = f"{len(reported)} files, {len(set(reported) - set(named))} of other names"
             yield Discrepancy(key.id, uri, f"the {len(named)} files of the manifest", found)
-
-
-def is_redriven(state: State, manifest_id: str) -> bool:
-    """Return whether a dead letter was redriven; False if that cannot be read."""
-    try:
-        return was_redriven(manifest_id, RedriveLog(state=state).entries_about(manifest_id))
-    except (ObjectNotFound, RecordUnreadable):  # reported with the manifest of that record
-        return False
 
 
 def _is_open(state: State, key: ManifestKey, accepted: Accepted | None, generation: int = 1) -> bool:

@@ -28,6 +28,12 @@ class DeadLetterManifest:
     reason: str
     message: str
     redriven: bool  # whether it was redriven under another id, so that it needs no operator
+    settled_by: str = ""  # if it was not, the manifest that took over its last file; empty if files of it are left
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it needs no operator any more: it was redriven, or later manifests took over all of its files."""
+        return self.redriven or bool(self.settled_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +82,12 @@ class VerifyReport:
 
     @property
     def needs_operator(self) -> bool:
-        """Whether there is a discrepancy, a quarantined file that is not settled, or a dead letter not redriven."""
+        """Whether there is a discrepancy, or a quarantined file or a dead letter that is not settled."""
         return bool(self.discrepancies) or self.has_quarantined
 
     @property
     def has_quarantined(self) -> bool:
-        """Whether a quarantined file is not settled, or a dead letter was not redriven."""
+        """Whether a quarantined file or a dead letter is not settled."""
         return self.has_quarantined_files or self.has_dead_letters
 
     @property
@@ -91,8 +97,8 @@ class VerifyReport:
 
     @property
     def has_dead_letters(self) -> bool:
-        """Whether a dead letter was not redriven."""
-        return any(not each.redriven for each in self.dead_letter_manifests)
+        """Whether a dead letter is not settled."""
+        return any(not each.is_settled for each in self.dead_letter_manifests)
 
     def add_commit(self, commit: Commit, *, with_source: bool) -> None:
         """Add the figures of a commit, and its quarantined files as if nothing had settled them.
@@ -139,11 +145,11 @@ class VerifyReport:
                 return
         self.expired.append(ExpiredFiles(date, part, why, files))
 
-    def add_dead_letter(self, letter: DeadLetter, *, redriven: bool) -> None:
-        """Add a dead letter."""
+    def add_dead_letter(self, letter: DeadLetter) -> None:
+        """Add a dead letter as if nothing had settled it."""
         self.dead_letters += 1
         self.dead_letter_manifests.append(
-            DeadLetterManifest(letter.manifest_id, letter.reason, letter.message, redriven)
+            DeadLetterManifest(letter.manifest_id, letter.reason, letter.message, redriven=False)
         )
 
 
@@ -153,5 +159,5 @@ def sums_of(outcome: Commit | DeadLetter) -> ManifestSums:
     if isinstance(outcome, Commit):
         report.add_commit(outcome, with_source=True)
     else:
-        report.add_dead_letter(outcome, redriven=False)
+        report.add_dead_letter(outcome)
     return report.sums

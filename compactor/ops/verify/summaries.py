@@ -1,14 +1,16 @@
 """What the summaries of closed dates say to a verification, with what has happened since."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from compactor.core.closed_dates import ManifestSums, OpenFile, added
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import Unsummarised
+from compactor.ops.redrive.dead_letters import letter_fates
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, settled
 from compactor.ops.verify.doubled import doubled_versions
-from compactor.ops.verify.ledger_records import is_redriven
 from compactor.ops.verify.report import DeadLetterManifest, VerifyReport, sums_of
 
 
@@ -19,17 +21,25 @@ def summarised_report(state: State, found: Unsummarised) -> VerifyReport:
     report.add_sums(totals.sums)
     for sums in map_ordered(lambda each: sums_of(state.ledger.outcome_of(*each)), found.superseded):
         report.add_sums(added(ManifestSums(), sums, sign=-1))
-    redriven = map_ordered(lambda letter: is_redriven(state, letter.manifest_id), totals.letters)
-    report.dead_letter_manifests += [
-        DeadLetterManifest(each.manifest_id, each.reason, each.message, is_one)
-        for each, is_one in zip(totals.letters, redriven, strict=True)
+    letters = [
+        DeadLetterManifest(each.manifest_id, each.reason, each.message, redriven=False) for each in totals.letters
     ]
+    report.dead_letter_manifests += checked_letters(state, letters, found.keys)
     files = [quarantined_file(each) for each in totals.quarantined if each.manifest_id not in rebuilt]
     checked = settled(state, files, found.keys)
     report.quarantined_files += [replace(each, redriven=bool(each.redriven)) for each in checked]
     doubled = map_ordered(lambda each: doubled_versions(state, *each.keys), totals.doubled)
     report.discrepancies += [each for each in doubled if each is not None]
     return report
+
+
+def checked_letters(
+    state: State, letters: Sequence[DeadLetterManifest], fresh: Iterable[ManifestKey] | None = None
+) -> list[DeadLetterManifest]:
+    """Dead letters, with what settled each; `fresh` is as for `letter_fates`."""
+    fates = letter_fates(state, [each.manifest_id for each in letters], fresh)
+    found = [(each, fates[each.manifest_id]) for each in letters]
+    return [replace(each, redriven=bool(fate.redriven), settled_by=fate.settled_by) for each, fate in found]
 
 
 def quarantined_file(file: OpenFile) -> QuarantinedFile:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property, partial
 
 from compactor.core.errors import OperatorError, RecordUnreadable, StoreUnavailable
@@ -13,13 +14,13 @@ from compactor.core.records import Commit, DeadLetter, FileReport
 from compactor.ledger.expired_log import ExpiredLog
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import Unsummarised, read_unsummarised
-from compactor.ops.redrive.quarantined_file import QuarantinedFile, later_keys, settled
+from compactor.ops.redrive.quarantined_file import later_keys, settled
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
 from compactor.ops.verify.contents import DeepVerifier
 from compactor.ops.verify.doubled import DoubledFiles
 from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted, lost_of_archived, verify_records
 from compactor.ops.verify.report import Discrepancy, VerifyReport
-from compactor.ops.verify.summaries import summarised_report
+from compactor.ops.verify.summaries import checked_letters, summarised_report
 from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
 from compactor.schema.registry import SchemaRegistry
 
@@ -27,7 +28,7 @@ _SHOWN_CHARACTERS = 500
 
 OnManifest = Callable[[], None]  # called after each manifest that was verified
 OnFound = Callable[[ManifestKey, Commit | DeadLetter], object]
-LaterKeys = Callable[[Sequence[QuarantinedFile]], Iterable[ManifestKey] | None]
+LaterKeys = Callable[[Sequence[datetime]], Iterable[ManifestKey] | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,9 +154,11 @@ class Verifier:
     ) -> None:
         """Verify manifests, and add them to a report.
 
-        `later_keys` gives the manifests that may have rows of later versions of quarantined files; None for all.
+        `later_keys` gives the manifests that may have rows of later versions of quarantined files, by the moments when
+        these were read; None for all.
         """
         known, report.quarantined_files = report.quarantined_files, []
+        known_letters, report.dead_letter_manifests = report.dead_letter_manifests, []
         with DoubledFiles(self.state) as doubled:
             for key, records, files in map_ordered(self._verified, manifests):
                 self._add(report, records, files, with_source=with_sources)
@@ -170,8 +173,10 @@ class Verifier:
         for uri, fault in self._files.expired.faults.items():
             damaged = Discrepancy("", uri, "a record that can be read", fault)
             report.discrepancies += [] if damaged in report.discrepancies else [damaged]
-        found = settled(self.state, report.quarantined_files, later_keys(report.quarantined_files))
+        moments = [each.started_at for each in report.quarantined_files]
+        found = settled(self.state, report.quarantined_files, later_keys(moments))
         report.quarantined_files = [*known, *(replace(each, redriven=bool(each.redriven)) for each in found)]
+        report.dead_letter_manifests = [*known_letters, *checked_letters(self.state, report.dead_letter_manifests)]
 
     def _verified(self, key: ManifestKey) -> tuple[ManifestKey, RecordFindings, CommitFindings]:
         """What is found about a manifest, apart from its values."""
@@ -200,7 +205,7 @@ class Verifier:
         if not records.is_done:
             report.unfinished += 1
         elif isinstance(outcome, DeadLetter):
-            report.add_dead_letter(outcome, redriven=records.is_redriven)
+            report.add_dead_letter(outcome)
         elif outcome is not None:
             report.add_commit(outcome, with_source=with_source)
             gone = {part for part, _ in files.expired}

@@ -40,7 +40,7 @@ def history(days: int) -> Harness:
 
 def report(harness: Harness, store: FaultyStore) -> object:
     app, now = harness.app(store=store), harness.clock.now()
-    reader = ReportReader(app.state, app.registry, app.redrive_log)
+    reader = ReportReader(app.state, app.registry)
     return reader.read(Period(now - timedelta(hours=1), now), target_file_bytes=1 << 20, with_samples=False)
 
 

@@ -162,7 +162,7 @@ class CountingStore(FaultyStore):
 
 def report_on_with(harness: Harness, store: FaultyStore, *, with_samples: bool = True) -> Figures:
     app = harness.app(store=store)
-    reader = ReportReader(app.state, app.registry, app.redrive_log)
+    reader = ReportReader(app.state, app.registry)
     hour = Period(MIDNIGHT + timedelta(hours=14), MIDNIGHT + timedelta(hours=15))
     return reader.read(hour, target_file_bytes=128 * MIB, with_samples=with_samples)
 

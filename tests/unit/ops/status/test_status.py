@@ -309,7 +309,7 @@ def test_a_reading_is_bounded() -> None:
         asked.append(store.calls["any"])
         reader.read()
         asked.append(store.calls["any"] - asked[-1])
-    assert asked[0] == asked[2] <= MANIFESTS_READ + RECENT_SLOTS + 3 * LATENCY_COMMITS + 4 * LETTERS_READ + 20
+    assert asked[0] == asked[2] <= MANIFESTS_READ + RECENT_SLOTS + 3 * LATENCY_COMMITS + 5 * LETTERS_READ + 20
     assert asked[1] == asked[3] <= RECENT_SLOTS + 3 * LETTERS_READ + 20
 
 

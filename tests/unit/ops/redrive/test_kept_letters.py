@@ -7,7 +7,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.closed_dates import ClosedDates, Versions
 from compactor.ledger.unsummarised import members_with_rejects, read_unsummarised
 from compactor.ops.redrive import dead_letters
-from compactor.ops.redrive.dead_letters import kept_letters, letter_id
+from compactor.ops.redrive.kept_letters import kept_letters, letter_id
 from compactor.ops.rejects.query import Query
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
