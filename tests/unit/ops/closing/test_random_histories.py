@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.ops.redrive import dead_letters
+from compactor.ops.redrive import kept_letters as kept_letters_module
 from compactor.ops.redrive.selection import Kind
 from tests.support.histories import History, answer, letters, redrivable, rejected, reported, unclosed, verified
 
@@ -30,8 +30,8 @@ def test_summaries_change_no_answer(
     seed: int, asked_for: int, page_objects: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After each of many random things, also deaths and races of closings, however dead letters are found."""
-    monkeypatch.setattr(dead_letters, "ASKED_FOR", asked_for)
-    monkeypatch.setattr(dead_letters, "PAGE_OBJECTS", page_objects)
+    monkeypatch.setattr(kept_letters_module, "ASKED_FOR", asked_for)
+    monkeypatch.setattr(kept_letters_module, "PAGE_OBJECTS", page_objects)
     history = History(seed, check)
     history.run(STEPS)
     history.finish()

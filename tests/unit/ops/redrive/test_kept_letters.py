@@ -6,7 +6,7 @@ from compactor.core.closed_dates import COMMIT_MARK, ClosedDate, ManifestSums, M
 from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.closed_dates import ClosedDates, Versions
 from compactor.ledger.unsummarised import members_with_rejects, read_unsummarised
-from compactor.ops.redrive import dead_letters
+from compactor.ops.redrive import kept_letters as kept_letters_module
 from compactor.ops.redrive.kept_letters import kept_letters, letter_id
 from compactor.ops.rejects.query import Query
 from tests.support.fakes import FaultyStore
@@ -50,10 +50,10 @@ def test_only_what_may_be_a_dead_letter_is_asked_for(harness: Harness) -> None:
 
 def test_many_are_listed_unless_the_folder_has_too_many(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """One page of it; and what is not to be found there is asked for by name."""
-    monkeypatch.setattr(dead_letters, "ASKED_FOR", 0)
+    monkeypatch.setattr(kept_letters_module, "ASKED_FOR", 0)
     found = read_unsummarised(harness.app().state)
     for page, calls in ((1000, {"list": 1}), (1, {"list": 1, "stat": 1})):
-        monkeypatch.setattr(dead_letters, "PAGE_OBJECTS", page)
+        monkeypatch.setattr(kept_letters_module, "PAGE_OBJECTS", page)
         store = FaultyStore(harness.store)
         kept = kept_letters(harness.app(store=store).state, found)
         assert (kept.manifests, len(kept.waiting)) == (1, 1)
