@@ -12,17 +12,15 @@ CONSTANTS Story,     \* which jobs there are
 \* In the order in which they begin: the number of the shard of each, and of how many; 0 of 0 for a job that takes all.
 Jobs ==
     CASE Story = "one goes" -> <<<<1, 2>>, <<2, 2>>>>
-      [] Story = "one is replaced" -> <<<<1, 2>>, <<2, 2>>, <<2, 2>>>>
-      [] Story = "one becomes two" -> <<<<0, 0>>, <<1, 2>>, <<2, 2>>>>
-      [] Story = "two become four, and three" -> <<<<1, 2>>, <<2, 2>>, <<3, 4>>, <<4, 4>>>>
-      [] Story = "two become three" -> <<<<1, 2>>, <<2, 2>>, <<3, 3>>>>
+      [] Story = "one is replaced" -> <<<<1, 1>>, <<1, 1>>>>
+      [] Story = "their number grows" -> <<<<1, 1>>, <<2, 2>>>>
+      [] Story = "one without a shard becomes two" -> <<<<0, 0>>, <<1, 2>>, <<2, 2>>>>
 \* The jobs that stay to the end; all others may end or die at any step.
 Lasting ==
     CASE Story = "one goes" -> {1}
-      [] Story = "one is replaced" -> {1, 3}
-      [] Story = "one becomes two" -> {2, 3}
-      [] Story = "two become four, and three" -> {1, 2, 3}
-      [] Story = "two become three" -> {1, 2}
+      [] Story = "one is replaced" -> {2}
+      [] Story = "their number grows" -> {1, 2}
+      [] Story = "one without a shard becomes two" -> {2, 3}
 
 Runs == 1..Len(Jobs)
 Number(r) == Jobs[r][1]

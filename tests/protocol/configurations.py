@@ -201,16 +201,12 @@ LARGE = (
     _redrive("of two lines", "lines", "{t1, t2}", 3, 2, is_short=False),
     _closing("beside a driver, a rebuild and a reader", "{m1}", 2, "{c1}", is_short=False),
     _closing("two closers and a reader", "{m1}", 1, "{c1, c2}", is_short=False),
-    _closing(
-        "two closers of two dates",
-        "{m1, m2}",
-        1,
-        "{c1, c2}",
-        second="{m2}",
-        unmarked="{m2}",
-        readers="{}",
-        is_short=False,
-    ),
+    _closing("two closers of two dates", "{m1, m2}", 1, "{c1, c2}", second="{m2}", unmarked="{m1, m2}", readers="{}"),
+    _shards("one goes", wrong=1, is_short=False),
+    _shards("one goes", ascending=False, is_live=True),
+    _shards("one is replaced", is_live=True),
+    _shards("their number grows", is_live=True),
+    _shards("one without a shard becomes two"),
 )
 """Explored by `make spec-full` only."""
 
@@ -232,7 +228,11 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
         _closing("two closers", "{m1}", 1, "{c1, c2}", readers="{}"),
         _closing("two dates", "{m1, m2}", 1, "{c1, c2}", second="{m2}", unmarked="{m1, m2}", readers="{}"),
     ),
-    "Shards": (_shards("one goes", is_live=True), _shards("one becomes two"), _shards("one is replaced")),
+    "Shards": (
+        _shards("one goes", is_live=True),
+        _shards("one is replaced"),
+        _shards("one without a shard becomes two"),
+    ),
 }
 
 
