@@ -34,8 +34,8 @@ GROUPS = {
         "plan": "Write manifests for the files below PREFIX that are in none.",
         "doctor": "Check settings, machine, AWS and every place.",
         "clean": "Delete expired archives, rejects, staging and checkpoints.",
-        "retire": "Remove the rows, the rejects and the archive of closed dates.",
         "close": "Verify dates that have been quiet, and write a summary of each.",
+        "retire": "Remove the rows, the rejects and the archive of closed dates.",
     },
     "AWS": {
         "control": "Run one control-plane check now.",

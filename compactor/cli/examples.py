@@ -6,11 +6,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("compactor clean --archive-days 30", "Delete archived manifests after 30 days."),
         ("compactor clean --checkpoints", "Delete the checkpoints of all stopped runs."),
     ),
-    "retire": (
-        ("compactor retire --before 2025-12-01 --dry-run", "Show what would be removed of the dates before December."),
-        ("compactor retire --before 2025-12-01 --yes", "Remove it without a prompt."),
-        ("compactor retire rows --before 2025-12-01", "Retire dates of the folder rows."),
-    ),
     "close": (
         ("compactor close", "Close what has been quiet for retention.close_after_days."),
         ("compactor close rows", "Close dates of the folder rows."),
@@ -78,6 +73,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("compactor report", "Report on the last 24 hours in report.html."),
         ("compactor report --since 2025-12-01 --until 2025-12-08 --out week.html", "Report on a week."),
         ("compactor report --no-samples", "Leave input data out of the page."),
+    ),
+    "retire": (
+        ("compactor retire --before 2025-12-01 --dry-run", "Show what would be removed of the dates before December."),
+        ("compactor retire --before 2025-12-01 --yes", "Remove it without a prompt."),
+        ("compactor retire rows --before 2025-12-01", "Retire dates of the folder rows."),
     ),
     "run": (
         ("compactor run", "Compact manifests as they arrive."),
