@@ -258,13 +258,13 @@ def test_only_its_own_redriven_lines(harness: Harness) -> None:
 def test_a_file_of_another_date_without_claims(harness: Harness) -> None:
     """Without claims a file is refused that a manifest of the date in its own name has compacted."""
     file = harness.file("2025-12-20-a.ndjson", GOOD)
-    harness.put_manifest("m1.json", harness.manifest("m1", [file]).to_json())
+    harness.put_manifest("m1.json", harness.manifest("m1", [file, harness.file("b.ndjson", FLAWED)]).to_json())
     exhaust(harness)
     other = harness.manifest("m2", [file]).model_copy(update={"date": "2025-12-20"})
     harness.put_manifest("m2.json", other.to_json())
     harness.run_once()
     report = redrive(harness, "manifests", with_claims=False)
-    assert (report.redriven, whys(report)) == ([], ["manifest m2 has compacted it"])
+    assert ([each.files for each in report.redriven], whys(report)) == ([1], ["manifest m2 has compacted it"])
     harness.run_once()
     harness.check_exact()
 
