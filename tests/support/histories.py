@@ -85,10 +85,11 @@ def redrivable(harness: Harness, kind: Kind) -> list[tuple[str, int]]:
     return sorted((source.key.id, source.things) for source in scan.sources if source.things)
 
 
-def letters(harness: Harness) -> tuple[int, int, int, dict[str, int]]:
-    """What `status` says of dead letters."""
+def letters(harness: Harness) -> tuple[tuple[int, int], int]:
+    """What `status` says of dead letters: how many are kept and were looked at, and how many are open."""
     found = harness.app().status_reader.read().dead_letters
-    return found.manifests, found.looked_at, found.open, dict(found.by_reason)
+    assert sum(found.by_reason.values()) == found.open
+    return (found.manifests, found.looked_at), found.open
 
 
 def rejected(harness: Harness) -> list[tuple[str, dict[str, int], int, int]]:
