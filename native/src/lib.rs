@@ -15,6 +15,7 @@ mod keys;
 mod output;
 mod rows;
 mod scan;
+mod statistics;
 mod strings;
 mod values;
 mod values_py;

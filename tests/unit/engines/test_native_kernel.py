@@ -265,18 +265,3 @@ def test_a_fault_of_the_module_is_an_error_and_not_the_end_of_the_process():
     """An error or a panic of the kernel becomes a `StagingError`."""
     with pytest.raises(StagingError, match="compression"):
         NativeKernel(replace(plan_of(schema_of({"a": "string"})), compression="lzo"))
-
-
-@pytest.mark.parametrize("last", ["\U0010ffff", "\x7f", "~"])
-def test_a_footer_is_small_whatever_the_values_are(last):
-    """Long values of which no character can be counted up have no maximum; what is known of them stays."""
-    schema = schema_of({"text": "string"})
-    kernel = NativeKernel(plan_of(schema))
-    kernel.begin_file("file")
-    feed(kernel, b'{"text": "%s"}\n{}\n' % (last.encode() * 100_000))
-    kernel.end_file()
-    file = pq.ParquetFile(io.BytesIO(kernel.take() + kernel.finish_output()))
-    assert file.metadata.serialized_size < 2_000
-    statistics = file.metadata.row_group(0).column(0).statistics
-    assert statistics.null_count == 1
-    assert file.read().column(0).to_pylist() == [last * 100_000, None]
