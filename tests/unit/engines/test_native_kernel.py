@@ -189,6 +189,17 @@ def test_a_large_file_has_several_row_groups_of_a_bounded_size():
     assert max(sizes) < 48 << 20
 
 
+def test_a_column_of_thousands_of_values_has_a_dictionary():
+    """Such as the ids of users: nine thousand values, each of them several times."""
+    kernel = NativeKernel(plan_of(schema_of({"user_id": "string"})))
+    kernel.begin_file("events")
+    chance = random.Random(1)
+    feed(kernel, b"".join(b'{"user_id":"u-%07d"}\n' % chance.randrange(9_000) for _ in range(40_000)))
+    kernel.end_file()
+    metadata = pq.read_metadata(io.BytesIO(kernel.take() + kernel.finish_output()))
+    assert metadata.row_group(0).column(0).total_uncompressed_size < 9_000 * 13 + 40_000 * 2
+
+
 def test_metadata_columns_say_where_rows_are_from():
     """Each row has its own file, also where files were withdrawn and where output files end in between."""
     metadata = ("_source_file", "_processed_at", "_manifest_id")
@@ -257,7 +268,7 @@ def test_a_wheel_of_another_release_is_refused(monkeypatch):
     """With the reason, and before any line is read."""
     monkeypatch.delattr("compactor_native.INTERFACE")
     assert not is_installed()
-    with pytest.raises(StagingError, match="interface 1, expected 2: it is of another release"):
+    with pytest.raises(StagingError, match="interface 1, expected 3: it is of another release"):
         NativeKernel(plan_of(schema_of({"a": "string"})))
 
 
