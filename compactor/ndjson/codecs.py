@@ -81,7 +81,7 @@ def _is_zlib(head: bytes) -> bool:
 
 
 def _is_corrupt_zlib(head: bytes) -> bool:
-    """Whether bytes that do not inflate begin as encoders begin: a header, a block of a type that exists, and no text."""
+    """Whether bytes that do not inflate begin as encoders begin: with a header, a block that exists, and no text."""
     is_block = len(head) > _ZLIB_HEADER_BYTES and head[_ZLIB_HEADER_BYTES] >> 1 & 3 != _ZLIB_NO_BLOCK
     return head[:1] == _ZLIB_USUAL_BYTE and is_block and not _is_text(head[:_ZLIB_START_BYTES])
 
