@@ -33,6 +33,11 @@ class RowPlan:
     held_bytes: int
 
 
+RefusedPlace = tuple[int, int, int, str]
+"""A line of a block that is not a record: its number in the block, from 0; the offsets of its first byte and of its
+line feed; and the reason, one of `compactor.ndjson.inspection.REASONS`, empty where only inspection can tell it."""
+
+
 class Kernel(Protocol):
     """Builds the rows of files, one file after the other, and returns the Parquet bytes as they are completed.
 
@@ -54,12 +59,11 @@ class Kernel(Protocol):
     def begin_file(self, source_uri: str) -> None:
         """Begin a file. The previous one has been ended or withdrawn."""
 
-    def read(self, block: bytes) -> tuple[int, int, list[tuple[int, int, int]]]:
+    def read(self, block: bytes) -> tuple[int, int, list[RefusedPlace]]:
         """Read whole lines, each with its line feed.
 
         Returns:
-            The number of lines, the number of blank lines, and the lines that are not records: for each its number in
-            the block, from 0, and the offsets of its first byte and of its line feed.
+            The number of lines, the number of blank lines, and the lines that are not records.
         """
 
     def withdraw_file(self) -> bool:

@@ -32,6 +32,10 @@ _PADDING_BYTES = {"gzip": 1, "xz": 4}
 
 _ZLIB_FIRST_BYTES = tuple(bytes([window << 4 | 8]) for window in range(8))  # deflate, with windows up to 32 KiB
 _ZLIB_PRESET_DICTIONARY = 0x20
+_ZLIB_USUAL_BYTE = b"\x78"  # a window of 32 KiB
+_ZLIB_HEADER_BYTES = 2
+_ZLIB_NO_BLOCK = 3  # of the four types of two bits, the one that is none
+_ZLIB_START_BYTES = 64  # of compressed data, hardly ever text
 
 _MAGIC = {
     b"\x1f\x8b\x08": "gzip",
@@ -72,8 +76,14 @@ def _is_zlib(head: bytes) -> bool:
     try:
         started = inflater.decompress(head, MAX_PIECE_BYTES)
     except zlib.error:
-        return False
+        return _is_corrupt_zlib(head)
     return inflater.eof or (bool(started) and not _is_text(head))
+
+
+def _is_corrupt_zlib(head: bytes) -> bool:
+    """Whether bytes that do not inflate begin as encoders begin: with a header, a block that exists, and no text."""
+    is_block = len(head) > _ZLIB_HEADER_BYTES and head[_ZLIB_HEADER_BYTES] >> 1 & 3 != _ZLIB_NO_BLOCK
+    return head[:1] == _ZLIB_USUAL_BYTE and is_block and not _is_text(head[:_ZLIB_START_BYTES])
 
 
 def _is_text(head: bytes) -> bool:

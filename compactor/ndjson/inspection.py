@@ -182,7 +182,7 @@ class _Inspection:
             if reason == BLANK_LINE:
                 blank_lines += 1
             else:
-                refused.append(Refused(index, start, reason, lines[index]))
+                refused.append((index, start, reason, lines[index]))
             start += len(lines[index]) + 1
             done = index + 1
         good += lines[done:]

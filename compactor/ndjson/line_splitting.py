@@ -130,9 +130,13 @@ class _Splitting:
             self._take_singly(block)
             return
         judged = self._judge(block)
+        on_reject, first, offset = self._on_reject, self._line, self._pieces.bom_bytes + self._offset
+        reasons: list[str] = []  # counted at once: there may be many
         for line, start, reason, raw in judged.refused:
-            self._rejects[reason] += 1
-            self._reject(self._line + line, self._offset + start, reason, raw)
+            on_reject(Reject(first + line, offset + start, reason, raw))
+            reasons.append(reason)
+        self._rejects.update(reasons)
+        self._reject_rows += len(reasons)
         self._blank_lines += judged.blank_lines
         self._offset += len(block)
         self._line += judged.lines

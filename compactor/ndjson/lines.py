@@ -42,8 +42,7 @@ class Limits:
     max_scratch_bytes: int = 10 * 1024 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Reject:
+class Reject(NamedTuple):
     """A rejected line, or a part of one that is too long.
 
     Attributes:
@@ -59,20 +58,9 @@ class Reject:
     raw: bytes
 
 
-class Refused(NamedTuple):
-    """A line of a block that is not a record.
-
-    Attributes:
-        line: Its number in the block, from 0.
-        start: Its byte offset in the block.
-        reason: One of `compactor.ndjson.inspection.REASONS`.
-        raw: The exact bytes, without the line feed.
-    """
-
-    line: int
-    start: int
-    reason: str
-    raw: bytes
+Refused = tuple[int, int, str, bytes]
+"""A line of a block that is not a record: its number in the block, from 0; its byte offset in the block; the reason,
+one of `compactor.ndjson.inspection.REASONS`; and the exact bytes, without the line feed."""
 
 
 class Judged(NamedTuple):

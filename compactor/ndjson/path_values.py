@@ -1,7 +1,7 @@
 """Puts the values of a file's path into its lines, so that any reader of lines finds them as ordinary fields."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
 import orjson
@@ -46,17 +46,16 @@ class PathValues:
         return found[1] + self._alone + line[found.start(2) :]
 
 
-def places_in(block: bytes, places: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    """The places of lines in the block itself: for each its number, its first byte and its line feed.
+def places_in(block: bytes, places: Sequence[tuple[int, int, int, str]]) -> Iterator[tuple[int, int, int, str]]:
+    """The places of lines in the block itself: for each its number, its first byte, its line feed and its fault.
 
     Args:
         block: Whole lines.
-        places: What a reader of `PathValues.lines` says of some of them; only the numbers count.
+        places: What a reader of `PathValues.lines` says of some of them; only numbers and faults count.
     """
-    numbers = [number for number, _, _ in places]
-    if not numbers:
+    if not places:
         return
     lines = block.split(b"\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    for number in numbers:
-        yield number, starts[number], starts[number] + len(lines[number])
+    for number, _, _, fault in places:
+        yield number, starts[number], starts[number] + len(lines[number]), fault

@@ -33,7 +33,7 @@ SAMPLE_ROWS = 1_000
 SAMPLE_BYTES = 256 * 1024
 """The most bytes of samples."""
 
-_BATCH_ROWS = 10_000
+_BATCH_ROWS = 2_000
 _BATCH_BYTES = 1024 * 1024  # of `raw`; one row may be longer
 _SPOOL_BYTES = 4 * 1024 * 1024  # a larger spool moves from memory to disk
 _ROW_GROUP_BYTES = 16 * 1024 * 1024
@@ -57,16 +57,17 @@ class RejectSpool:
         self.kept_rows = 0
         self.unkept: Counter[str] = Counter()
         self._limits = limits
+        self._max_lines, self._max_bytes = limits.max_lines, limits.max_bytes
         self._scratch = scratch
         self._lines = 0
         self._bytes = 0
         self._line = 0  # the number of the last line
-        self._line_rows = 0  # rows of that line
+        self._rows_before = 0  # rows of the lines before that line
         self._spooled_bytes = 0
         self._manifest_id = manifest_id
         self._source_uri = source_uri
         self._held: list[Reject] = []
-        self._held_bytes = 0
+        self._full_bytes = _BATCH_BYTES
         self._file: tempfile.SpooledTemporaryFile[bytes] | None = None
         self._stream: pa.ipc.RecordBatchStreamWriter | None = None
 
@@ -77,19 +78,19 @@ class RejectSpool:
             FileError: `too_many_rejects`, if such a file is to be quarantined, or if only Spark can tell that the line
                 is one; `too_much_scratch`.
         """
-        is_next = reject.line_number != self._line
+        line_number, _, _, raw = reject
+        is_next = line_number != self._line
         if is_next:
-            self._line, self._line_rows = reject.line_number, 0
+            self._line, self._rows_before = line_number, self.kept_rows
             self._lines += 1
-        self._bytes += len(reject.raw)
-        if self.unkept or self._lines > self._limits.max_lines or self._bytes > self._limits.max_bytes:
+        self._bytes = length = self._bytes + len(raw)
+        if length > self._max_bytes or self._lines > self._max_lines:
             self._exceed(reject, is_next=is_next)
             return
         self.kept_rows += 1
-        self._line_rows += 1
-        self._held.append(reject)
-        self._held_bytes += len(reject.raw)
-        if len(self._held) >= _BATCH_ROWS or self._held_bytes >= _BATCH_BYTES:
+        held = self._held
+        held.append(reject)
+        if len(held) >= _BATCH_ROWS or length >= self._full_bytes:
             self._flush()
 
     def _exceed(self, reject: Reject, *, is_next: bool) -> None:
@@ -102,11 +103,11 @@ class RejectSpool:
                 f"({reject.reason}); expected at most max_rejected_lines = {self._limits.max_lines:,} and "
                 f"max_rejected_bytes = {self._limits.max_bytes:,}",
             )
-        if is_next or self._line_rows:
+        if is_next or self.kept_rows > self._rows_before:
             self.unkept[reject.reason] += 1
         # The first pieces of the line stay in the spool, behind all that is kept.
-        self.kept_rows -= self._line_rows
-        self._line_rows = 0
+        self.kept_rows = self._rows_before
+        self._max_bytes = -1  # nothing behind it is kept
 
     def _flush(self) -> None:
         if self._file is None:
@@ -117,14 +118,14 @@ class RejectSpool:
             self._scratch.take(batch.nbytes)
             self._spooled_bytes += batch.nbytes
             self._stream.write_batch(batch)
-        self._held, self._held_bytes = [], 0
+        self._held, self._full_bytes = [], self._bytes + _BATCH_BYTES
 
     def _batch(self) -> pa.RecordBatch:
-        held = self._held
+        held, rows = self._held, len(self._held)
         return pa.record_batch(
             [
-                pa.array([self._manifest_id] * len(held), pa.string()),
-                pa.array([self._source_uri] * len(held), pa.string()),
+                pa.repeat(pa.scalar(self._manifest_id, pa.string()), rows),
+                pa.repeat(pa.scalar(self._source_uri, pa.string()), rows),
                 pa.array([reject.line_number for reject in held], pa.int64()),
                 pa.array([reject.byte_offset for reject in held], pa.int64()),
                 pa.array([reject.reason for reject in held], pa.string()),
@@ -169,7 +170,7 @@ class RejectSpool:
 
     def close(self) -> None:
         """Discard the rejects that were not written."""
-        self._held, self._held_bytes = [], 0
+        self._held = []
         if self._file is not None:
             self._file.close()
         self._file = self._stream = None

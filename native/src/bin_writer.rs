@@ -10,9 +10,10 @@ use parquet::errors::{ParquetError, Result};
 
 use crate::columns::{ColumnKind, Rescued, UTC};
 use crate::keys::KeyRules;
+use crate::memory::{NoRoom, expect_room};
 use crate::output::Output;
 use crate::rows::Rows;
-use crate::scan;
+use crate::scan::{self, NoRecord};
 
 /// Between two files only this share of it is held back: rows are encoded while the processor's cache still has them.
 const SHARE_BETWEEN_FILES: usize = 4;
@@ -35,8 +36,14 @@ pub enum OutputColumn {
     Timestamp(i64),
 }
 
-/// A line that is no record: its number in the block, from 0, where it begins, and where its line feed is.
-pub type RefusedLine = (usize, usize, usize);
+/// Times the records that are written at once: what encoders need beside them, where all is one long value.
+const ENCODING_FACTOR: usize = 4;
+
+/// Times the row group in the making: what grows twofold may need when it is put together.
+const GROWTH_FACTOR: usize = 2;
+
+/// A line that is no record: its number in the block, from 0, where it begins, where its line feed is, and its fault.
+pub type RefusedLine = (usize, usize, usize, NoRecord);
 
 /// What a block of lines holds.
 #[derive(Debug, Default)]
@@ -46,9 +53,28 @@ pub struct Judged {
     pub refused: Vec<RefusedLine>,
 }
 
+impl Judged {
+    /// Adds a line that is no record; returns where its line feed is.
+    fn add_other(&mut self, block: &[u8], start: usize, found: NoRecord) -> std::result::Result<usize, NoRoom> {
+        if let Some(end) = scan::blank(block, start) {
+            self.blank_lines += 1;
+            return Ok(end);
+        }
+        let fault = match found {
+            NoRecord::NoRoom(error) => return Err(error),
+            NoRecord::NoText => found,
+            _ => scan::fault(block, start, found),
+        };
+        let end = end_of_line(block, start);
+        self.refused.push((self.lines, start, end, fault));
+        Ok(end)
+    }
+}
+
 #[derive(Debug)]
 pub enum Failure {
     Parquet(ParquetError),
+    Memory(NoRoom),
     /// An earlier call failed.
     Broken,
 }
@@ -57,6 +83,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Parquet(error) => error.fmt(formatter),
+            Self::Memory(NoRoom { bytes }) => write!(formatter, "no memory for {bytes} bytes"),
             Self::Broken => formatter.write_str("an earlier call failed; expected none behind it"),
         }
     }
@@ -65,6 +92,12 @@ impl fmt::Display for Failure {
 impl From<ParquetError> for Failure {
     fn from(error: ParquetError) -> Self {
         Self::Parquet(error)
+    }
+}
+
+impl From<NoRoom> for Failure {
+    fn from(error: NoRoom) -> Self {
+        Self::Memory(error)
     }
 }
 
@@ -139,19 +172,15 @@ impl BinWriter {
             let scanned = if is_text || is_line_text(block, at) {
                 scan::record(block, at, self.rows.keys(), &mut fields)
             } else {
-                Err(scan::NoRecord)
+                Err(NoRecord::NoText)
             };
-            let end = if let Ok(end) = scanned {
-                self.rows.append(block, &fields, end - at);
-                self.write_if_full(self.held_bytes, MAX_CELLS)?;
-                end
-            } else if let Some(end) = scan::blank(block, at) {
-                judged.blank_lines += 1;
-                end
-            } else {
-                let end = end_of_line(block, at);
-                judged.refused.push((judged.lines, at, end));
-                end
+            let end = match scanned {
+                Ok(end) => {
+                    self.rows.append(block, &fields, end - at)?;
+                    self.write_if_full(self.held_bytes, MAX_CELLS)?;
+                    end
+                }
+                Err(found) => judged.add_other(block, at, found)?,
             };
             judged.lines += 1;
             at = end + 1;
@@ -168,7 +197,7 @@ impl BinWriter {
     /// # Errors
     ///
     /// The rows could not be encoded.
-    pub fn end_file(&mut self) -> Result<(Vec<Vec<u8>>, bool)> {
+    pub fn end_file(&mut self) -> std::result::Result<(Vec<Vec<u8>>, bool), Failure> {
         let (new_keys, has_further) = self.rows.end_file();
         let new_keys = new_keys.into_iter().map(<[u8]>::to_vec).collect();
         self.write_if_full(self.held_bytes / SHARE_BETWEEN_FILES, MAX_CELLS / SHARE_BETWEEN_FILES)?;
@@ -207,23 +236,30 @@ impl BinWriter {
     /// # Errors
     ///
     /// The rows could not be encoded.
-    pub fn finish(&mut self) -> Result<Vec<u8>> {
+    pub fn finish(&mut self) -> std::result::Result<Vec<u8>, Failure> {
         self.write()?;
-        self.output.finish()
+        self.expect_room_for(0)?;
+        Ok(self.output.finish()?)
     }
 
-    fn write_if_full(&mut self, max_bytes: usize, max_cells: usize) -> Result<()> {
+    /// Whether there is memory to encode records of this length, and to put the row group together.
+    fn expect_room_for(&self, record_bytes: usize) -> std::result::Result<(), NoRoom> {
+        expect_room(ENCODING_FACTOR * record_bytes + GROWTH_FACTOR * self.output.in_progress_bytes())
+    }
+
+    fn write_if_full(&mut self, max_bytes: usize, max_cells: usize) -> std::result::Result<(), Failure> {
         let cells = self.rows.len() * self.columns.len();
         if self.rows.bytes() >= max_bytes || cells >= max_cells { self.write() } else { Ok(()) }
     }
 
-    fn write(&mut self) -> Result<()> {
+    fn write(&mut self) -> std::result::Result<(), Failure> {
         let rows = self.rows.len();
         // Parquet has no rows without columns.
         if rows == 0 || self.rows.lacks_columns() || self.columns.is_empty() {
             return Ok(());
         }
-        let (keyed, rescued, sources) = self.rows.take()?;
+        self.expect_room_for(self.rows.bytes())?;
+        let (keyed, rescued, sources) = self.rows.take().map_err(ParquetError::from)?;
         let mut keyed = keyed.into_iter();
         let arrays = self
             .columns
@@ -238,7 +274,8 @@ impl BinWriter {
                 }
             })
             .collect();
-        self.output.write(&RecordBatch::try_new(self.schema.clone(), arrays)?)
+        let batch = RecordBatch::try_new(self.schema.clone(), arrays).map_err(ParquetError::from)?;
+        Ok(self.output.write(&batch)?)
     }
 }
 

@@ -12,6 +12,7 @@ use arrow_array::{
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
 
+use crate::memory::{NoRoom, room};
 use crate::values::{self, Kind};
 
 pub const UTC: &str = "UTC";
@@ -56,9 +57,18 @@ impl Texts {
         self.ends.len() - 1
     }
 
-    pub fn push_with(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
+    /// Appends a text of so many bytes at most.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for it.
+    #[inline]
+    pub fn push_with(&mut self, max_bytes: usize, append: impl FnOnce(&mut Vec<u8>)) -> Result<(), NoRoom> {
+        room(&mut self.bytes, max_bytes)?;
+        room(&mut self.ends, 1)?;
         append(&mut self.bytes);
         self.close();
+        Ok(())
     }
 
     pub fn truncate(&mut self, len: usize) {
@@ -122,13 +132,18 @@ impl Column {
     }
 
     /// Sets the text of a row that is not filled in, in a column of texts.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Texts::push_with`].
     #[inline]
-    pub fn set_text(&mut self, row: usize, append: impl FnOnce(&mut Vec<u8>)) {
+    pub fn set_text(&mut self, row: usize, max_bytes: usize, append: impl FnOnce(&mut Vec<u8>)) -> Result<(), NoRoom> {
         self.fill(row);
         if let Slots::Texts(texts) = &mut self.slots {
-            texts.push_with(append);
+            texts.push_with(max_bytes, append)?;
             self.valid.append(true);
         }
+        Ok(())
     }
 
     /// Sets the value of a row that is not filled in, in a column of values.
@@ -257,13 +272,18 @@ impl Rescued {
     }
 
     /// Sets the entries of a row that is not filled in.
-    pub fn set<'a>(&mut self, row: usize, entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Texts::push_with`].
+    pub fn set<'a>(&mut self, row: usize, entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Result<(), NoRoom> {
         self.fill(row);
         for (key, value) in entries {
-            self.keys.push_with(|bytes| bytes.extend_from_slice(key));
-            self.values.push_with(|bytes| bytes.extend_from_slice(value));
+            self.keys.push_with(key.len(), |bytes| bytes.extend_from_slice(key))?;
+            self.values.push_with(value.len(), |bytes| bytes.extend_from_slice(value))?;
         }
         self.close();
+        Ok(())
     }
 
     pub fn truncate(&mut self, rows: usize) {

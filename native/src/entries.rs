@@ -4,6 +4,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use crate::memory::{NoRoom, room};
 use crate::scan::Value;
 use crate::strings::unescape_into;
 
@@ -54,20 +55,27 @@ impl Entries {
     }
 
     /// Adds the value of a remembered key that has no entry yet; returns the place of the entry.
-    pub fn push(&mut self, number: usize, value: Value) -> usize {
-        let value = self.write(value);
+    ///
+    /// # Errors
+    ///
+    /// As of each that adds or replaces a value: there is no memory for it.
+    pub fn push(&mut self, number: usize, value: Value) -> Result<usize, NoRoom> {
+        let value = self.write(value)?;
+        room(&mut self.found, 1)?;
         self.found.push((KeyPlace::Numbered(number), value));
-        self.found.len() - 1
+        Ok(self.found.len() - 1)
     }
 
     /// Of a key that is in a record twice, the last value counts.
-    pub fn replace(&mut self, entry: usize, value: Value) {
-        self.found[entry].1 = self.write(value);
+    pub fn replace(&mut self, entry: usize, value: Value) -> Result<(), NoRoom> {
+        self.found[entry].1 = self.write(value)?;
+        Ok(())
     }
 
     /// Adds or replaces the value of a key that is not remembered, which stands in the line as `written`.
-    pub fn rescue_further(&mut self, written: &[u8], is_escaped: bool, value: Value) {
+    pub fn rescue_further(&mut self, written: &[u8], is_escaped: bool, value: Value) -> Result<(), NoRoom> {
         let start = self.texts.len();
+        room(&mut self.texts, written.len())?;
         if is_escaped {
             unescape_into(written, &mut self.texts);
         } else {
@@ -78,15 +86,19 @@ impl Entries {
         let earlier = self.further.find(hash, |entry| self.key_of(*entry) == &self.texts[key.0..key.1]).copied();
         if let Some(entry) = earlier {
             self.texts.truncate(start);
-            self.replace(entry, value);
+            self.replace(entry, value)?;
         } else if value == Value::Null {
             self.texts.truncate(start);
         } else {
-            let value = self.write(value);
+            let value = self.write(value)?;
+            room(&mut self.found, 1)?;
             self.found.push((KeyPlace::Further(key), value));
             let Self { found, texts, further, hasher } = self;
-            further.insert_unique(hash, found.len() - 1, |entry| hasher.hash_one(key_in(found, texts, *entry)));
+            let hash_of = |entry: &usize| hasher.hash_one(key_in(found, texts, *entry));
+            further.try_reserve(1, hash_of).map_err(|_| NoRoom { bytes: found.len() * size_of::<usize>() })?;
+            further.insert_unique(hash, found.len() - 1, hash_of);
         }
+        Ok(())
     }
 
     /// The entries that have a value, in the order in which their keys were found.
@@ -105,14 +117,16 @@ impl Entries {
         key_in(&self.found, &self.texts, entry)
     }
 
-    fn write(&mut self, value: Value) -> Option<Span> {
+    fn write(&mut self, value: Value) -> Result<Option<Span>, NoRoom> {
         let start = self.texts.len();
+        // Escapes are never shorter than what they stand for.
+        room(&mut self.texts, value.len())?;
         match value {
-            Value::Null => return None,
+            Value::Null => return Ok(None),
             Value::Text { inner, escaped: true } => unescape_into(inner, &mut self.texts),
             Value::Source(text) | Value::Text { inner: text, .. } => self.texts.extend_from_slice(text),
         }
-        Some((start, self.texts.len()))
+        Ok(Some((start, self.texts.len())))
     }
 }
 

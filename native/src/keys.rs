@@ -2,6 +2,7 @@
 
 use hashbrown::HashMap;
 
+use crate::memory::{NoRoom, room};
 use crate::strings::characters;
 
 /// What happens to keys without a column.
@@ -98,11 +99,18 @@ impl Keys {
     }
 
     /// Remembers which key stood at a place.
-    pub fn expect(&mut self, place: usize, number: usize) {
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for so many places.
+    pub fn expect(&mut self, place: usize, number: usize) -> Result<(), NoRoom> {
         if place >= self.order.len() {
+            let missing = place + 1 - self.order.len();
+            room(&mut self.order, missing)?;
             self.order.resize(place + 1, NO_KEY);
         }
         self.order[place] = self.expectable(number);
+        Ok(())
     }
 
     /// `NO_KEY` for a key that must be escaped, because lines never contain it literally.

@@ -4,17 +4,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::exceptions::{PyException, PyMemoryError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 
 mod bin_writer;
 mod columns;
 mod entries;
 mod keys;
+mod memory;
 mod output;
 mod rows;
 mod scan;
+mod statistics;
 mod strings;
 mod values;
 mod values_py;
@@ -23,12 +26,14 @@ pub use bin_writer::{BinWriter, OutputColumn};
 pub use columns::ColumnKind;
 pub use keys::KeyRules;
 
-use bin_writer::{Failure, RefusedLine};
+use bin_writer::Failure;
+use memory::NoRoom;
+use scan::NoRecord;
 
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 
 /// Grows with every change of what Python passes to the module or gets from it, so that each refuses an older other.
-const INTERFACE: u32 = 2;
+const INTERFACE: u32 = 3;
 
 /// A column as Python names it: its name, what it is (`key`, `rescued`, `source`, `text` or `timestamp`), and what that
 /// takes: the key, the text or the time; of a key also its type with precision, scale and epoch.
@@ -114,6 +119,7 @@ impl PyBinWriter {
             done.map_err(|panic| Err(panic_text(&*panic))).and_then(|done| done.map_err(Ok))
         });
         done.map_err(|failure| match failure {
+            Ok(Failure::Memory(NoRoom { bytes })) => PyMemoryError::new_err(format!("{bytes} bytes")),
             Ok(failure) => KernelError::new_err(failure.to_string()),
             Err(panic) => KernelError::new_err(panic),
         })
@@ -137,8 +143,11 @@ impl PyBinWriter {
         })
     }
 
-    fn read(&self, py: Python<'_>, block: &[u8]) -> PyResult<(usize, usize, Vec<RefusedLine>)> {
-        self.run(py, |writer| writer.read(block)).map(|judged| (judged.lines, judged.blank_lines, judged.refused))
+    fn read<'py>(&self, py: Python<'py>, block: &[u8]) -> PyResult<(usize, usize, Vec<PyRefusedLine<'py>>)> {
+        let judged = self.run(py, |writer| writer.read(block))?;
+        let refused = judged.refused.into_iter();
+        let refused = refused.map(|(number, start, end, fault)| (number, start, end, reason(py, fault))).collect();
+        Ok((judged.lines, judged.blank_lines, refused))
     }
 
     fn withdraw_file(&self, py: Python<'_>) -> PyResult<bool> {
@@ -146,19 +155,17 @@ impl PyBinWriter {
     }
 
     fn end_file(&self, py: Python<'_>) -> PyResult<(Vec<String>, bool)> {
-        let (new_keys, has_further) = self.run(py, |writer| Ok(writer.end_file()?))?;
+        let (new_keys, has_further) = self.run(py, BinWriter::end_file)?;
         // The scan has seen that they are text.
         Ok((new_keys.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect(), has_further))
     }
 
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.run(py, |writer| Ok(writer.take()))?;
-        Ok(PyBytes::new(py, &bytes))
+        python_bytes(py, &self.run(py, |writer| Ok(writer.take()))?)
     }
 
     fn finish_output<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.run(py, |writer| Ok(writer.finish()?))?;
-        Ok(PyBytes::new(py, &bytes))
+        python_bytes(py, &self.run(py, BinWriter::finish)?)
     }
 
     #[getter]
@@ -175,6 +182,28 @@ impl PyBinWriter {
     fn rescued_values(&self, py: Python<'_>) -> PyResult<u64> {
         self.run(py, |writer| Ok(writer.rescued_values()))
     }
+}
+
+/// A copy; a `MemoryError` rather than a panic where there is no memory for it.
+fn python_bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, bytes.len(), |copy| {
+        copy.copy_from_slice(bytes);
+        Ok(())
+    })
+}
+
+/// A refused line with its reason, as inspection names it; empty where only inspection can tell.
+type PyRefusedLine<'py> = (usize, usize, usize, Bound<'py, PyString>);
+
+fn reason(py: Python<'_>, fault: NoRecord) -> Bound<'_, PyString> {
+    let reason = match fault {
+        NoRecord::NoText => intern!(py, "invalid_utf8"),
+        NoRecord::Malformed => intern!(py, "invalid_json"),
+        NoRecord::OtherValue => intern!(py, "not_an_object"),
+        // The parser that judges lines elsewhere is not always the first to see the depth.
+        NoRecord::TooDeep | NoRecord::NoRoom(_) => intern!(py, ""),
+    };
+    reason.clone()
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

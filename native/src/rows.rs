@@ -9,6 +9,7 @@ use arrow_schema::ArrowError;
 use crate::columns::{Column, ColumnKind, Rescued};
 use crate::entries::{Entries, Key};
 use crate::keys::{KeyRules, Keys};
+use crate::memory::{NoRoom, room};
 use crate::scan::{Field, Value};
 use crate::strings::unescape_into;
 
@@ -157,100 +158,99 @@ impl Rows {
     ///
     /// * `block` - What the fields are places in.
     /// * `bytes` - The length of its line.
-    pub fn append(&mut self, block: &[u8], fields: &[Field], bytes: usize) {
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for it; a part of it may be there, so the rows are of no use any more.
+    pub fn append(&mut self, block: &[u8], fields: &[Field], bytes: usize) -> Result<(), NoRoom> {
         self.row_number += 1;
         let mut lacks_columns = self.lacks_columns();
         for (place, field) in fields.iter().enumerate() {
-            let number = field.number().or_else(|| {
-                let number = self.number(place, block, field);
+            let mut number = field.number();
+            if number.is_none() {
+                number = self.number(place, block, field)?;
                 if number.is_none() {
                     (self.has_further_keys, self.mark.is_with_further_keys) = (true, true);
                 }
                 lacks_columns = self.lacks_columns();
-                number
-            });
+            }
             match number {
                 _ if lacks_columns => {}
-                Some(number) => self.set(number, field.value(block)),
-                None => self.entries.rescue_further(field.key(block), field.key_is_escaped(), field.value(block)),
+                Some(number) => self.set(number, field.value(block))?,
+                None => self.entries.rescue_further(field.key(block), field.key_is_escaped(), field.value(block))?,
             }
         }
         if lacks_columns {
             self.entries.clear();
-            return;
+            return Ok(());
         }
         if !self.entries.is_empty() {
-            self.close_entries();
+            self.close_entries()?;
         }
         self.len += 1;
         self.bytes += bytes;
+        Ok(())
     }
 
     /// The number of a key that was not expected at its place; None if it is not remembered.
-    fn number(&mut self, place: usize, block: &[u8], field: &Field) -> Option<usize> {
-        let number = if field.key_is_escaped() {
-            let mut key = Vec::new();
-            unescape_into(field.key(block), &mut key);
-            self.keys.number(&key)?
+    fn number(&mut self, place: usize, block: &[u8], field: &Field) -> Result<Option<usize>, NoRoom> {
+        let found = if field.key_is_escaped() {
+            self.keys.number(&unescaped(field.key(block))?)
         } else {
-            self.keys.number(field.key(block))?
+            self.keys.number(field.key(block))
         };
-        self.keys.expect(place, number);
-        self.sightings.resize(self.keys.len(), Sighting::default());
-        Some(number)
+        if let Some(number) = found {
+            self.keys.expect(place, number)?;
+            self.sightings.resize(self.keys.len(), Sighting::default());
+        }
+        Ok(found)
     }
 
-    fn set(&mut self, number: usize, value: Value) {
-        self.forget_earlier(number);
+    fn set(&mut self, number: usize, value: Value) -> Result<(), NoRoom> {
+        self.forget_earlier(number)?;
         let row = self.len;
         let Some(column) = self.columns.get_mut(number) else {
             return self.rescue(number, value);
         };
         match (column.kind(), value) {
-            (_, Value::Null) => {}
+            (_, Value::Null) => Ok(()),
             (ColumnKind::Text, Value::Source(text) | Value::Text { inner: text, escaped: false }) => {
-                column.set_text(row, |bytes| bytes.extend_from_slice(text));
+                column.set_text(row, text.len(), |bytes| bytes.extend_from_slice(text))
             }
+            // Escapes are never shorter than what they stand for.
             (ColumnKind::Text, Value::Text { inner, escaped: true }) => {
-                column.set_text(row, |bytes| unescape_into(inner, bytes));
+                column.set_text(row, inner.len(), |bytes| unescape_into(inner, bytes))
             }
             (ColumnKind::Typed(_), Value::Source(text) | Value::Text { inner: text, escaped: false }) => {
-                if !column.set_value(row, text) {
-                    self.rescue(number, value);
-                }
+                if column.set_value(row, text) { Ok(()) } else { self.rescue(number, value) }
             }
             (ColumnKind::Typed(_), Value::Text { inner, escaped: true }) => {
-                let mut text = Vec::new();
-                unescape_into(inner, &mut text);
-                if !column.set_value(row, &text) {
-                    self.rescue(number, value);
-                }
+                if column.set_value(row, &unescaped(inner)?) { Ok(()) } else { self.rescue(number, value) }
             }
         }
     }
 
     /// Of a key that is in a record twice, the last value counts.
     #[inline]
-    fn forget_earlier(&mut self, number: usize) {
+    fn forget_earlier(&mut self, number: usize) -> Result<(), NoRoom> {
         if let Some(column) = self.columns.get_mut(number) {
             column.truncate(self.len);
         }
         let sighting = self.sightings[number];
-        if sighting.rescued_row == self.row_number {
-            self.entries.replace(sighting.entry, Value::Null);
-        }
+        if sighting.rescued_row == self.row_number { self.entries.replace(sighting.entry, Value::Null) } else { Ok(()) }
     }
 
-    fn rescue(&mut self, number: usize, value: Value) {
+    fn rescue(&mut self, number: usize, value: Value) -> Result<(), NoRoom> {
         let sighting = &mut self.sightings[number];
         if sighting.rescued_row == self.row_number {
-            self.entries.replace(sighting.entry, value);
+            self.entries.replace(sighting.entry, value)?;
         } else if value != Value::Null {
-            (sighting.rescued_row, sighting.entry) = (self.row_number, self.entries.push(number, value));
+            (sighting.rescued_row, sighting.entry) = (self.row_number, self.entries.push(number, value)?);
         }
+        Ok(())
     }
 
-    fn close_entries(&mut self) {
+    fn close_entries(&mut self) -> Result<(), NoRoom> {
         let Self { keys, entries, columns, .. } = self;
         let misfits = entries.present().filter(|(key, _)| matches!(key, Key::Numbered(at) if *at < columns.len()));
         self.mark.rescued_values += misfits.count() as u64;
@@ -258,8 +258,9 @@ impl Rows {
             Key::Numbered(number) => (keys.text(number), value),
             Key::Further(text) => (text, value),
         });
-        self.rescued.set(self.len, texts);
+        self.rescued.set(self.len, texts)?;
         self.entries.clear();
+        Ok(())
     }
 
     /// Returns all rows: the columns with keys in their order, and the rescued data.
@@ -292,4 +293,12 @@ impl Rows {
         }
         Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::from(numbers), Arc::new(names))?))
     }
+}
+
+/// What the inside of a string with escapes stands for.
+fn unescaped(inner: &[u8]) -> Result<Vec<u8>, NoRoom> {
+    let mut text = Vec::new();
+    room(&mut text, inner.len())?;
+    unescape_into(inner, &mut text);
+    Ok(text)
 }

@@ -8,6 +8,7 @@
 //! so every token ends at the end of its line at the latest.
 
 use crate::keys::Keys;
+use crate::memory::{NoRoom, room};
 use crate::strings;
 
 /// Levels of arrays and objects, the record itself included. The limit of orjson, which judges lines elsewhere.
@@ -24,6 +25,16 @@ pub enum Value<'a> {
         inner: &'a [u8],
         escaped: bool,
     },
+}
+
+impl Value<'_> {
+    /// Its bytes as they stand in the line.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Null => 0,
+            Self::Source(text) | Self::Text { inner: text, .. } => text.len(),
+        }
+    }
 }
 
 /// A top-level key with its value, as places in their block: a line may have millions of them.
@@ -88,9 +99,20 @@ impl Field {
 
 const UNEXPECTED: u32 = u32::MAX;
 
-/// The line is no record.
-#[derive(Debug, PartialEq, Eq)]
-pub struct NoRecord;
+/// Why a line is no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRecord {
+    /// It is no text in UTF-8.
+    NoText,
+    /// It is not exactly one JSON value.
+    Malformed,
+    /// It is a JSON value, but no object.
+    OtherValue,
+    /// Its levels are too many, or it has another fault behind them.
+    TooDeep,
+    /// It has so many fields that they do not fit into memory.
+    NoRoom(NoRoom),
+}
 
 type Scanned<T> = Result<T, NoRecord>;
 
@@ -114,14 +136,29 @@ pub fn record(block: &[u8], start: usize, keys: &Keys, fields: &mut Vec<Field>) 
     }
     loop {
         let (field, behind) = field(block, at, fields.len(), keys)?;
+        room(fields, 1).map_err(NoRecord::NoRoom)?;
         fields.push(field);
         at = skip_space(block, behind);
         match block[at] {
             b',' => at = skip_space(block, at + 1),
             b'}' => return end_of_line(block, at + 1),
-            _ => return Err(NoRecord),
+            _ => return Err(NoRecord::Malformed),
         }
     }
+}
+
+/// Why a line is no record that is text, and not blank.
+///
+/// # Arguments
+///
+/// * `found` - What [`record`] said.
+pub fn fault(block: &[u8], start: usize, found: NoRecord) -> NoRecord {
+    let at = skip_space(block, start);
+    if block[at] == b'{' {
+        return found;
+    }
+    let whole = value(block, at).and_then(|(_, _, end)| end_of_line(block, end));
+    whole.err().unwrap_or(NoRecord::OtherValue)
 }
 
 /// Whether the line that begins at `start` holds nothing but white space; if so, where its line feed is.
@@ -171,7 +208,7 @@ fn scalar(block: &[u8], at: usize) -> Scanned<usize> {
 }
 
 fn word(block: &[u8], at: usize, text: &[u8]) -> Scanned<usize> {
-    if block[at..].starts_with(text) { Ok(at + text.len()) } else { Err(NoRecord) }
+    if block[at..].starts_with(text) { Ok(at + text.len()) } else { Err(NoRecord::Malformed) }
 }
 
 fn number(block: &[u8], start: usize) -> Scanned<usize> {
@@ -179,7 +216,7 @@ fn number(block: &[u8], start: usize) -> Scanned<usize> {
     let mut at = match block[at] {
         b'0' => at + 1,
         b'1'..=b'9' => skip_digits(block, at + 1),
-        _ => return Err(NoRecord),
+        _ => return Err(NoRecord::Malformed),
     };
     if block[at] == b'.' {
         at = some_digits(block, at + 1)?;
@@ -193,7 +230,7 @@ fn number(block: &[u8], start: usize) -> Scanned<usize> {
 
 fn some_digits(block: &[u8], at: usize) -> Scanned<usize> {
     let end = skip_digits(block, at);
-    if end > at { Ok(end) } else { Err(NoRecord) }
+    if end > at { Ok(end) } else { Err(NoRecord::Malformed) }
 }
 
 #[inline]
@@ -219,7 +256,7 @@ impl Levels {
 
     fn open(&mut self, is_object: bool) -> Scanned<()> {
         if self.depth == MAX_DEPTH {
-            return Err(NoRecord);
+            return Err(NoRecord::TooDeep);
         }
         let (word, bit) = (self.depth / 64, 1 << (self.depth % 64));
         if is_object {
@@ -282,7 +319,7 @@ fn container(block: &[u8], start: usize) -> Scanned<usize> {
                     }
                     continue;
                 }
-                _ => return Err(NoRecord),
+                _ => return Err(NoRecord::Malformed),
             }
             break;
         }
@@ -308,7 +345,7 @@ fn string(block: &[u8], start: usize) -> Scanned<(usize, bool)> {
                 escaped = true;
                 at = escape(block, at + 1)?;
             }
-            _ => return Err(NoRecord),
+            _ => return Err(NoRecord::Malformed),
         }
     }
 }
@@ -320,26 +357,26 @@ fn escape(block: &[u8], at: usize) -> Scanned<usize> {
         b'u' => match hex(block, at + 1)? {
             0xD800..=0xDBFF => {
                 let at = expect(block, expect(block, at + 5, b'\\')?, b'u')?;
-                if matches!(hex(block, at)?, 0xDC00..=0xDFFF) { Ok(at + 4) } else { Err(NoRecord) }
+                if matches!(hex(block, at)?, 0xDC00..=0xDFFF) { Ok(at + 4) } else { Err(NoRecord::Malformed) }
             }
-            0xDC00..=0xDFFF => Err(NoRecord),
+            0xDC00..=0xDFFF => Err(NoRecord::Malformed),
             _ => Ok(at + 5),
         },
-        _ => Err(NoRecord),
+        _ => Err(NoRecord::Malformed),
     }
 }
 
 fn hex(block: &[u8], at: usize) -> Scanned<u32> {
-    block.get(at..at + 4).and_then(strings::hex4).ok_or(NoRecord)
+    block.get(at..at + 4).and_then(strings::hex4).ok_or(NoRecord::Malformed)
 }
 
 fn end_of_line(block: &[u8], at: usize) -> Scanned<usize> {
-    blank(block, at).ok_or(NoRecord)
+    blank(block, at).ok_or(NoRecord::Malformed)
 }
 
 #[inline]
 fn expect(block: &[u8], at: usize, byte: u8) -> Scanned<usize> {
-    if block.get(at) == Some(&byte) { Ok(at + 1) } else { Err(NoRecord) }
+    if block.get(at) == Some(&byte) { Ok(at + 1) } else { Err(NoRecord::Malformed) }
 }
 
 #[inline]

@@ -51,8 +51,8 @@ ONE_PASS = (
     Guard(
         "a line that inspection takes cannot be refused by the kernel alone",
         "engines/bin_task.py",
-        "            if reason is None:\n                raise StagingError(",
-        "            if False:\n                raise StagingError(",
+        "    if reason == BLANK_LINE:\n        raise StagingError(",
+        "    if False:\n        raise StagingError(",
         (_BIN_TASK + "::test_a_kernel_that_refuses_a_record_is_found_out",),
     ),
     Guard(
@@ -102,14 +102,14 @@ ONE_PASS = (
     Guard(
         "a producer of rejects cannot fill the disk",
         "ndjson/rejects.py",
-        "        if self.unkept or self._lines > self._limits.max_lines or self._bytes > self._limits.max_bytes:\n",
+        "        if length > self._max_bytes or self._lines > self._max_lines:\n",
         "        if False:\n",
         ("tests/unit/ndjson/test_rejects.py",),
     ),
     Guard(
         "of a line in pieces no part is kept for the whole",
         "ndjson/rejects.py",
-        "        self.kept_rows -= self._line_rows\n",
+        "        self.kept_rows = self._rows_before\n",
         "",
         ("tests/unit/ndjson/test_rejects.py",),
     ),

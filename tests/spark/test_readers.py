@@ -2,8 +2,10 @@
 
 import json
 from datetime import date, datetime
+from pathlib import Path
 
 import duckdb
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -91,3 +93,43 @@ def test_files_have_statistics_and_small_footers(new_workspace):
     assert by_name["kind"].has_dictionary_page
     assert by_name["kind"].statistics.null_count == 0
     assert footer.serialized_size < 2_000
+
+
+@pytest.mark.parametrize("engine", ["native"])
+def test_every_reader_knows_the_bounds_of_doubles(new_workspace, spark):
+    """Footers say -0 to 1.5, and a reader that skips row groups by this finds the zero, which is both 0 and -0."""
+    workspace = new_workspace(columns={"d": "double"})
+    (output,) = workspace.compact({"a": b'{"d":1.5}\n{"d":0.0}\n{}\n'}).commit.outputs
+    found = pq.read_metadata(output.final).row_group(0).column(0).statistics
+    assert (str(found.min), found.max, found.null_count) == ("-0.0", 1.5, 1)
+    with duckdb.connect() as connection:
+        bounds = "SELECT stats_min_value, stats_max_value FROM parquet_metadata(?) WHERE column_id = 0"
+        assert connection.execute(bounds, [output.final]).fetchall() == [("-0.0", "1.5")]
+        rows = "SELECT count(*) FROM read_parquet(?) WHERE d = ?"
+        assert connection.execute(rows, [output.final, -0.0]).fetchone() == (1,)
+    known = _by_parquet_java(spark, output.final)
+    assert (str(known.genericGetMin()), known.genericGetMax(), known.getNumNulls()) == ("-0.0", 1.5, 1)
+    assert spark.read.parquet(output.final).where("d = double(-0.0)").count() == 1
+    assert ds.dataset(output.final).count_rows(filter=ds.field("d") == -0.0) == 1
+
+
+def _by_parquet_java(spark, path):
+    """The statistics of the first column as Spark reads them."""
+    java = spark._jvm
+    conf = spark._jsc.hadoopConfiguration()
+    file = java.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(java.org.apache.hadoop.fs.Path(path), conf)
+    reader = java.org.apache.parquet.hadoop.ParquetFileReader.open(file)
+    try:
+        return reader.getFooter().getBlocks().get(0).getColumns().get(0).getStatistics()
+    finally:
+        reader.close()
+
+
+@pytest.mark.parametrize("last", ["\U0010ffff", "\x7f"])
+def test_what_describes_a_file_is_small_whatever_its_values_are(new_workspace, last):
+    """Neither engine keeps a long maximum of which no character can be counted up, in footer or page index."""
+    lines = b"\n".join(b'{"huge":"%s"}' % (last.encode() * 100_000) for _ in range(50))
+    (output,) = new_workspace().compact({"a": lines}).commit.outputs
+    footer = pq.read_metadata(output.final)
+    data = sum(footer.row_group(at).column(0).total_compressed_size for at in range(footer.num_row_groups))
+    assert Path(output.final).stat().st_size < data + 5_000

@@ -12,7 +12,7 @@ from compactor.adapters.local.native_kernel import NativeKernel
 from compactor.engines.kernel import Kernel, RowPlan
 from compactor.ndjson.inspection import inspect_lines, refusals
 from compactor.ndjson.line_splitting import split_lines
-from compactor.ndjson.lines import Judged, Limits, Refused, Reject
+from compactor.ndjson.lines import Judged, Limits, Reject
 from compactor.ndjson.rawjson import texts
 from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.schema.schema import DeclaredColumn, KeyLimits, SchemaVersion, extend
@@ -78,11 +78,10 @@ def feed(kernel: Kernel, data: bytes, limits: Limits = WIDE, *, block_bytes: int
 
     def judge(block: bytes) -> Judged:
         lines, blank_lines, refused = kernel.read(block)
-        raws = [block[start:end] for _, start, end in refused]
-        reasons = dict(refusals(raws))
+        # A reason of its own is compared with that of inspection; elsewhere it says none.
         found = [
-            Refused(number, start, reasons.get(at, "accepted!"), raw)
-            for at, ((number, start, _), raw) in enumerate(zip(refused, raws, strict=True))
+            (number, start, reason or dict(refusals([block[start:end]])).get(0, "accepted!"), block[start:end])
+            for number, start, end, reason in refused
         ]
         return Judged(lines, blank_lines, found)
 

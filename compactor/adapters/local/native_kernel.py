@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from compactor.core.errors import StagingError
-from compactor.engines.kernel import Kernel, RowPlan
+from compactor.engines.kernel import Kernel, RefusedPlace, RowPlan
 from compactor.schema.schema import Column
 
 T = TypeVar("T")
@@ -16,7 +16,10 @@ T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-INTERFACE = 2
+_MODULE_OF_PANICS = "pyo3_runtime"
+"""The module of the one exception that a panic becomes. Python cannot import it."""
+
+INTERFACE = 3
 """The version of what is passed to the module and back. A module of another version is not used."""
 
 
@@ -83,8 +86,9 @@ class NativeKernel:
         keys = _KeyPlan(
             plan.rescues_unknown, sorted(plan.schema.retired_keys), limits.max_keys, max(0, limits.max_key_characters)
         )
+        new_writer = partial(native.BinWriter, _columns(plan), plan.compression, keys, plan.held_bytes)
         try:
-            self._writer: Kernel = native.BinWriter(_columns(plan), plan.compression, keys, plan.held_bytes)
+            self._writer: Kernel = self._call(new_writer)
         except (ValueError, TypeError) as exc:
             raise StagingError(f"the native kernel: {exc}; expected it to accept the plan of this release") from exc
 
@@ -103,7 +107,7 @@ class NativeKernel:
     def begin_file(self, source_uri: str) -> None:
         self._call(partial(self._writer.begin_file, source_uri))
 
-    def read(self, block: bytes) -> tuple[int, int, list[tuple[int, int, int]]]:
+    def read(self, block: bytes) -> tuple[int, int, list[RefusedPlace]]:
         return self._call(partial(self._writer.read, block))
 
     def withdraw_file(self) -> bool:
@@ -123,6 +127,16 @@ class NativeKernel:
             return work()
         except self._native.KernelError as exc:
             raise StagingError(f"the native kernel: {exc}; expected it to accept what inspection accepts") from exc
+        except MemoryError as exc:
+            raise StagingError(
+                f"the native kernel: no memory for {exc or 'the bytes it wrote'}; expected room for the longest line "
+                "several times over, beside 100 MB for each task"
+            ) from exc
+        except BaseException as exc:
+            # A panic is none of the exceptions that callers expect, and would end the whole process.
+            if type(exc).__module__ != _MODULE_OF_PANICS:
+                raise
+            raise StagingError(f"the native kernel: a fault of its own: {exc}") from exc
 
 
 def _columns(plan: RowPlan) -> list[_Column]:

@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
 
     assert_eq!(judged.lines, lines.len());
     let refused: Vec<usize> = judged.refused.iter().map(|(number, ..)| *number).collect();
-    for (number, start, end) in &judged.refused {
+    for (number, start, end, _) in &judged.refused {
         assert_eq!(&block[*start..*end], lines[*number]);
     }
     let is_blank = |line: &&[u8]| line.iter().all(|byte| b" \t\r".contains(byte));

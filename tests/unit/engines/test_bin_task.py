@@ -213,13 +213,14 @@ def test_a_store_that_fails_while_rows_are_written_leaves_no_file(store):
     assert staged(store) == []
 
 
-def test_a_kernel_that_refuses_a_record_is_found_out(store):
+@pytest.mark.parametrize("reason", ["", "invalid_json"])
+def test_a_kernel_that_refuses_a_record_is_found_out(store, reason):
     """A line that inspection accepts cannot silently become a reject."""
 
     class Wrong(NativeKernel):
         def read(self, block):
             lines, blank_lines, _ = super().read(block)
-            return lines, blank_lines, [(0, 0, block.index(b"\n"))]
+            return lines, blank_lines, [(0, 0, block.index(b"\n"), reason)]
 
     with pytest.raises(StagingError, match="refused a record"):
         write_bin(store, task_of(store, {"1": GOOD}), Wrong)

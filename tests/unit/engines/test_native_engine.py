@@ -173,6 +173,18 @@ def test_a_flood_of_keys_takes_no_neighbour_along(max_columns):
     assert (len(rounds), rows(harness, again)) == (1, [floods[1]])
 
 
+def test_a_new_key_a_line_behind_all_columns_leaves_whole_rows():
+    """The keys become too many while rows of the file are written; the next file has no record, the last is good."""
+    harness = Harness(
+        schema={"max_columns": 8, "max_new_columns_per_day": 2000}, output={"target_file_bytes": 1024 * 1024}
+    )
+    full = {f"c{at}": str(at) for at in range(8)}
+    late = [{"id": str(at), f"late{at}": "x" * 300} for at in range(11_000)]
+    files = (orjson.dumps(full), b"\n".join(map(orjson.dumps, late)), b"\n", b'{"id":"good"}\n')
+    commit, _ = compact(harness, "m", *files)
+    assert rows(harness, commit) == sorted([full, *late, {"id": "good"}], key=repr)
+
+
 def test_a_long_key_is_rescued_and_its_line_is_a_row():
     """It makes no column; the first one brings the column of rescued data."""
     harness = Harness(schema={"max_key_characters": 9})

@@ -174,6 +174,24 @@ def test_magic_bytes_decide(head, codec):
     assert sniff(head) == codec
 
 
+def test_a_corrupt_zlib_file_is_unreadable_and_no_text():
+    """Wherever the fault is behind its header; also in a file that is shorter than what is sniffed."""
+    encoded = zlib.compress(LINES, 9)
+    for at in range(3, len(encoded)):
+        corrupt = encoded[:at] + bytes([encoded[at] ^ 0xFF]) + encoded[at + 1 :]
+        assert sniff(corrupt) == "zlib", at
+        with pytest.raises(FileError, match="zlib"):
+            b"".join(decode("zlib", [corrupt]))
+    small = zlib.compress(b'{"id":1}\n')
+    assert sniff(small[:-1] + bytes([small[-1] ^ 1])) == "zlib"
+
+
+def test_a_byte_that_is_no_text_makes_no_zlib_file_of_text():
+    """A first line that looks like zlib, and inflates a little, does not take good lines along."""
+    text = b"x^c" + b"abcdefgh" * 20 + b"\n" + LINES + b"\xff\n"
+    assert sniff(text) == "none"
+
+
 @given(st.text())
 def test_text_is_never_taken_for_encoded(text):
     """No valid UTF-8 text of printable characters has a codec."""

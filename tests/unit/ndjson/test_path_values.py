@@ -29,12 +29,13 @@ def test_lines_with_values_of_the_path(lines: list[bytes]) -> None:
     changed = values.lines(block).split(b"\n")[:-1]
     reasons = dict(refusals(lines))
     assert dict(refusals(changed)) == reasons
-    for index, (line, found) in enumerate(zip(lines, changed, strict=True)):
+    for index, (line, made) in enumerate(zip(lines, changed, strict=True)):
         if index not in reasons:
-            assert texts(found) == {**COLUMNS, **texts(line)}
-            assert values.original(found.strip(b" \t\r")) == line.strip(b" \t\r")
-    places = [(index, 0, 0) for index in reasons]
-    assert [block[start:end] for _, start, end in places_in(block, places)] == [lines[index] for index in reasons]
+            assert texts(made) == {**COLUMNS, **texts(line)}
+            assert values.original(made.strip(b" \t\r")) == line.strip(b" \t\r")
+    places = [(index, 0, 0, reason) for index, reason in reasons.items()]
+    found = [(number, block[start:end], reason) for number, start, end, reason in places_in(block, places)]
+    assert found == [(index, lines[index], reason) for index, reason in reasons.items()]
 
 
 def test_a_line_of_another_file() -> None:

@@ -1,0 +1,84 @@
+"""The minima and maxima that the kernel in Rust writes: readers skip rows by them."""
+
+import io
+import math
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support import extras
+from tests.support.native_rows import feed, plan_of, schema_of
+
+pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
+
+from compactor.adapters.local.native_kernel import NativeKernel  # there is nothing to import without it
+
+
+def written(kind: str, *values: str) -> bytes:
+    """A Parquet file with one column of a type."""
+    kernel = NativeKernel(plan_of(schema_of({"v": kind})))
+    kernel.begin_file("file")
+    feed(kernel, b"".join(b'{"v": %s}\n' % value.encode() for value in values))
+    kernel.end_file()
+    return kernel.take() + kernel.finish_output()
+
+
+def statistics_of(data: bytes) -> pq.Statistics:
+    return pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0).column(0).statistics
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds"),
+    [
+        (("1.5", "-2.25", "null"), (-2.25, 1.5)),
+        (("1e308", "5e-324"), (5e-324, 1e308)),
+        (("0.0", "3"), (-0.0, 3.0)),
+        (("-0.0", "-3"), (-3.0, 0.0)),
+        (("-0.0", "0.0"), (-0.0, 0.0)),
+    ],
+)
+def test_bounds_of_doubles_are_in_the_order_that_readers_know(values, bounds):
+    """Readers ignore bounds in an order of columns that they do not know. Both zeros are equal in this one."""
+    found = statistics_of(written("double", *values))
+    assert found.has_min_max
+    assert (found.min, found.max) == bounds
+    assert [math.copysign(1, each) for each in (found.min, found.max)] == [math.copysign(1, each) for each in bounds]
+
+
+def test_a_column_without_doubles_has_no_bounds():
+    """Nulls, and what is none (NaN is no number of JSON), are in no bounds."""
+    data = written("double", "null", '"NaN"', "1e999")
+    assert not statistics_of(data).has_min_max
+    assert statistics_of(data).null_count == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "bounds"),
+    [
+        ("long", ("3", "-4"), (-4, 3)),
+        ("string", ('"a"', '"b"'), ("a", "b")),
+        ("boolean", ("true", "false"), (False, True)),
+    ],
+)
+def test_bounds_of_other_types_are_known_beside_doubles(kind, values, bounds):
+    """The order of each column is declared, however many there are."""
+    assert (statistics_of(written(kind, *values)).min, statistics_of(written(kind, *values)).max) == bounds
+    columns = {f"d{number}": "double" for number in range(20)} | {"v": kind}
+    kernel = NativeKernel(plan_of(schema_of(columns)))
+    kernel.begin_file("file")
+    feed(kernel, b"".join(b'{"v": %s, "d19": 7}\n' % value.encode() for value in values))
+    kernel.end_file()
+    group = pq.ParquetFile(io.BytesIO(kernel.take() + kernel.finish_output())).metadata.row_group(0)
+    assert (group.column(20).statistics.min, group.column(20).statistics.max) == bounds
+    assert (group.column(19).statistics.min, group.column(19).statistics.max) == (7.0, 7.0)
+
+
+@pytest.mark.parametrize("last", ["\U0010ffff", "\uffff", "\x7f", "~", "\U0010ffff\uffff\x7f"])
+def test_a_footer_is_small_whatever_the_values_are(last):
+    """Long values of which no character can be counted up have no maximum; what is known of them stays."""
+    data = written("string", f'"{last * 100_000}"', "null")
+    file = pq.ParquetFile(io.BytesIO(data))
+    assert file.metadata.serialized_size < 2_000
+    statistics = file.metadata.row_group(0).column(0).statistics
+    assert statistics.null_count == 1
+    assert file.read().column(0).to_pylist() == [last * 100_000, None]
