@@ -61,7 +61,7 @@ def test_every_file_that_the_documents_name_exists() -> None:
 
 
 def test_the_internals_tell_every_step() -> None:
-    """Each step of a life, an expiry, of building, a redrive and a rotation has one row, and all rows are about them."""
+    """Each step of a life, an expiry, building, a redrive and a rotation has one row of its own."""
     text = (ROOT / "docs" / "reference-internals.md").read_text()
     tables = [section for section in re.split(r"^##+ ", text, flags=re.MULTILINE) if "\n| step |" in section]
     assert [re.findall(r"^\| (?:`|.*\(`)(\w+)`\)? \|", table, re.MULTILINE) for table in tables] == [
