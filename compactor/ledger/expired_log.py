@@ -98,8 +98,12 @@ class ExpiredParts:
     def of(self, part: Part, key: ManifestKey, generation: int = 1) -> Expired | None:
         """The record that a part of a manifest expired by; None if it has to be there."""
         kinds = [kind for kind in Expiry if part in TAKES[kind]]
-        records = [record for kind in kinds for record in self._records(kind, key.date)]
-        return expired_in(records, part, key, generation)
+        held = [record for kind in kinds for record in self._records(kind, key.date)]
+        if (found := expired_in(held, part, key, generation)) is not None:
+            return found
+        # It may have expired since. What is deleted is on record before that, so another reading tells.
+        now = [record for kind in kinds for record in self._read(kind, key.date)]
+        return expired_in(now, part, key, generation)
 
     @cached_property
     def _records(self) -> Callable[[Expiry, str], tuple[Expired, ...]]:

@@ -69,4 +69,18 @@ EXPIRING = (
         "                    pass\n",
         (_EXPIRING + "::test_a_cleaning_that_dies_anywhere",),
     ),
+    Guard(
+        "which manifests are open is read before their outcomes, which a rebuild may change",
+        "job/retention/expiring.py",
+        "            opened = set(self.state.ledger.open_ids())\n            outcomes = self._outcomes(record)\n",
+        "            outcomes = self._outcomes(record)\n            opened = set(self.state.ledger.open_ids())\n",
+        (_RETIRING + "::test_a_rebuild_that_ends_while_files_go",),
+    ),
+    Guard(
+        "redriven lines that were quarantined stay",
+        "job/retention/expiring.py",
+        "    return not any(is_left(file, place, outcome.manifest_id) for file in outcome.files)\n",
+        "    return True\n",
+        (_RETIRING + "::test_redriven_lines_that_were_quarantined_stay",),
+    ),
 )

@@ -16,6 +16,7 @@ from compactor.core.expired import TAKES, Expired, Expiry, left_under
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter
+from compactor.job.retention.retention import is_left
 from compactor.ledger.expired_log import ExpiredLog
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
@@ -92,9 +93,11 @@ class Expirer:
         outcomes: Outcomes = {}
         may_go, waiting = list(record.manifests), list[str]()
         if TAKES[record.kind] & {"rows", "rejects"}:
+            # Open ones first: a rebuild that is none of them sees the record, or its outcome is among those read now.
+            opened = set(self.state.ledger.open_ids())
             outcomes = self._outcomes(record)
             generations = {each: outcome.generation for each, outcome in outcomes.items()}
-            may_go, waiting = left_under(record, generations, self.state.ledger.open_ids())
+            may_go, waiting = left_under(record, generations, opened)
         keys = [ManifestKey(record.date, each) for each in may_go]
         for part in ("rejects", "archive", "redriven", "rows"):  # readers miss rows last
             if part in TAKES[record.kind]:
@@ -134,13 +137,17 @@ def _redriven(state: State, keys: list[ManifestKey], outcomes: Outcomes) -> Iter
     def listed(key: ManifestKey) -> list[str]:
         return [info.uri for info in state.store.list(f"{state.layout.redriven_folder}{key.id}/")]
 
-    redriven = (key for key in keys if not outcomes or _reads_lines(outcomes[key.id]))
+    redriven = (key for key in keys if not outcomes or _took_lines(state, outcomes[key.id]))
     for uris in map_ordered(listed, redriven):
         yield from uris
 
 
-def _reads_lines(outcome: Commit | DeadLetter) -> bool:
-    return isinstance(outcome, Commit) and bool(outcome.rejects_of)
+def _took_lines(state: State, outcome: Commit | DeadLetter) -> bool:
+    """Whether a manifest compacted all lines that were redriven as it; quarantined ones can be redriven again."""
+    if not isinstance(outcome, Commit) or not outcome.rejects_of:
+        return False
+    place = state.layout.redriven_folder
+    return not any(is_left(file, place, outcome.manifest_id) for file in outcome.files)
 
 
 _PLACES: dict[str, Callable[[State, list[ManifestKey], Outcomes], Iterator[str]]] = {

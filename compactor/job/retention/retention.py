@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import redriven_owner
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Accepted, Commit, DeadLetter, FileStatus
+from compactor.core.records import Accepted, Commit, DeadLetter, FileReport, FileStatus
 from compactor.ledger.state import State
 
 Found = tuple[ManifestKey, int]
 """A manifest that is committed and done, and the generation of its commit."""
+
+
+def is_left(file: FileReport, redriven_folder: str, manifest_id: str) -> bool:
+    """Whether lines that were redriven as a manifest were quarantined there, so that they can be redriven again."""
+    return file.status != FileStatus.COMPACTED and redriven_owner(file.uri, redriven_folder) == manifest_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +48,7 @@ class Retention:
         if isinstance(commit, str):
             return commit
         place = self.state.layout.redriven_folder
-        is_quarantined = any(
-            file.status != FileStatus.COMPACTED and redriven_owner(file.uri, place) == manifest_id
-            for file in commit.files
-        )
+        is_quarantined = any(is_left(file, place, manifest_id) for file in commit.files)
         return "some of its files are quarantined" if is_quarantined else (accepted.key, commit.generation)
 
     def why_keep_staged(self, manifest_id: str) -> str:

@@ -16,6 +16,7 @@ from compactor.core.errors import CompactorError, StagingError
 from compactor.core.layout import base_name
 from compactor.engines.bin_task import BinTask, write_bin
 from compactor.engines.engine import Engine
+from compactor.engines.kernel import RefusedPlace
 from compactor.job.result_log import log_result
 from compactor.telemetry.logs import LOGGER, configure_logs
 from tests.support import extras
@@ -127,9 +128,9 @@ def test_a_kernel_that_refuses_a_record_does_not_quote_it() -> None:
     extras.NATIVE.need()
 
     class Wrong(NativeKernel):
-        def read(self, block: bytes) -> tuple[int, int, list[tuple[int, int, int]]]:
+        def read(self, block: bytes) -> tuple[int, int, list[RefusedPlace]]:
             lines, blank_lines, _ = super().read(block)
-            return lines, blank_lines, [(0, 0, block.index(b"\n"))]
+            return lines, blank_lines, [(0, 0, block.index(b"\n"), "")]
 
     class Workers(ThreadBinWorkers):
         def write_bins(self, _manifest_id: str, tasks: Any) -> Any:

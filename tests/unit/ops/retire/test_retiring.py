@@ -1,13 +1,19 @@
 """A date is retired once, whatever dies or comes late; and what is gone without a record is missing still."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 
 from compactor.core.crash_points import CrashPoint, ExpiryCrashPoint
 from compactor.core.errors import AccessError, CompactorError
-from compactor.core.expired import Expired
+from compactor.core.expired import Expired, Expiry
 from compactor.core.manifest_key import ManifestKey
+from compactor.core.ports import ObjectInfo
+from compactor.core.records import FileStatus
+from compactor.job.retention.expiring import Expirer
+from compactor.ledger.expired_log import ExpiredParts
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
@@ -17,7 +23,7 @@ from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 from tests.support.histories import closed, verified
 from tests.support.rebuilding import NEVER, WatchedStore, rebuild
-from tests.support.redriving import redrive, whys
+from tests.support.redriving import redrive, rejected, whys
 from tests.support.retiring import LATER_DAY, NEXT_DAY, closed_days, compacted, files_of, retire, wait_and_close
 
 M1 = ManifestKey(DAY, "m1")
@@ -252,6 +258,70 @@ def test_a_rebuild_at_the_same_time(point: CrashPoint) -> None:
         assert [WHY in each.why for each in report.refused] == [True]
         assert files_of(harness, DAY) == []
         assert list(harness.ledger.open_ids()) == []
+
+
+class EndsARebuild(WatchedStore):
+    """A store of which a listing of open manifests waits until a rebuild has ended."""
+
+    def __init__(self, harness: Harness, end: Callable[[], None]) -> None:
+        super().__init__(harness.store)
+        self._open_folder, self._end = harness.layout.open_folder, end
+
+    def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
+        if prefix == self._open_folder:
+            self._end()
+        return super().list(prefix, start_after=start_after)
+
+
+def test_a_rebuild_that_ends_while_files_go() -> None:
+    """It opened its manifest before the record, so the names that it uses again are not deleted."""
+    harness = closed_days()
+    harness.store.delete([file.final for file in harness.commit("m1").outputs])
+    opened, may_end = Event(), Event()
+
+    def held_up(found: CrashPoint, _manifest_id: str) -> None:
+        if found is CrashPoint.OPENED:
+            opened.set()
+            assert may_end.wait(60)
+
+    with ThreadPoolExecutor() as pool:
+        rebuilt = pool.submit(rebuild, harness, "m1", on_crash_point=held_up)
+        assert opened.wait(60)
+
+        def end() -> None:
+            may_end.set()
+            rebuilt.result()
+
+        app = harness.app(store=EndsARebuild(harness, end))
+        Expirer(state=app.state).expire(Expiry.RETIRED, DAY, "n", "a rule", {"m1": 1})
+    assert rebuilt.result().rebuilt
+    assert checked(harness).discrepancies == []
+
+
+def test_what_expired_since_records_were_read() -> None:
+    """It is told by another reading, because a record precedes each deletion."""
+    harness = closed_days()
+    expired = ExpiredParts(harness.app().state)
+    assert expired.of("rows", M1) is None
+    retire(harness)
+    found = expired.of("rows", M1)
+    assert found is not None
+    assert found.words.endswith(WHY)
+
+
+def test_redriven_lines_that_were_quarantined_stay() -> None:
+    """A person can still redrive them."""
+    harness = Harness()
+    rejected(harness)
+    [redriven] = redrive(harness, "rejects").redriven
+    folder = f"{harness.layout.redriven_folder}{redriven.manifest_id}/"
+    lines = [info.uri for info in harness.store.list(folder)]
+    harness.store.put(lines[0], b"other lines\n")
+    harness.run_once()
+    commit = harness.commit(redriven.manifest_id)
+    assert {file.status for file in commit.files} > {FileStatus.COMPACTED}
+    Expirer(state=harness.app().state).expire(Expiry.RETIRED, commit.date, "n", "a rule", {commit.manifest_id: 1})
+    assert [info.uri for info in harness.store.list(folder)] == lines
 
 
 def test_a_rebuild_that_begins_after_the_record() -> None:
