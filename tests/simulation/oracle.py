@@ -5,7 +5,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -42,12 +42,12 @@ class Oracle:
     Attributes:
         layout: The places.
         read: Reads an object; None if there is none.
-        may_bury: Whether a manifest of good files may become a dead letter, because its drivers died too often.
+        forgotten: Manifests of which the engine lost a row: with deaths beside, they may become dead letters.
     """
 
     layout: Layout
     read: Callable[[str], bytes | None]
-    may_bury: bool = False
+    forgotten: Collection[str] = ()
     is_damaging: bool = False
     produced: dict[str, list[Produced]] = field(default_factory=dict)
     commits: dict[str, list[Commit]] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class Oracle:
     def _note_dead_letter(self, letter: DeadLetter) -> None:
         self.counts["dead letters"] += 1
         self.buried.append(letter)
-        if not self.may_bury and letter.reason != FORBIDDEN:  # its files were denied for long
+        if letter.manifest_id not in self.forgotten and letter.reason != FORBIDDEN:  # its files were denied for long
             raise Broken(f"{letter.manifest_id}: a good manifest is a dead letter ({letter.reason}): {letter.message}")
 
     def _check_output(self, uri: str, data: bytes | None) -> None:

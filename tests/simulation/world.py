@@ -109,7 +109,7 @@ class World:
         self.settings = parse_settings(SETTINGS | lease | shards)
         self.layout = self.settings.layout()
         self.store = WorldStore(self.clock, self._watch)
-        self.oracle = Oracle(self.layout, self._read)
+        self.oracle = Oracle(self.layout, self._read, self.forgotten)
         self.claims = MemoryClaims()
         self.glues = [MemoryGlue(self.clock, starting_seconds=30) for _ in self.settings.by_shard]  # a job each
         self.services = Process("world")
