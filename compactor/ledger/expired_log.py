@@ -94,12 +94,16 @@ class ExpiredParts:
 
     state: State
     faults: dict[str, str] = field(default_factory=dict)
+    _asked_dates: set[str] = field(default_factory=set, init=False)
 
     def of(self, part: Part, key: ManifestKey, generation: int = 1) -> Expired | None:
         """The record that a part of a manifest expired by; None if it has to be there."""
         kinds = [kind for kind in Expiry if part in TAKES[kind]]
+        may_be_old = key.date in self._asked_dates
+        self._asked_dates.add(key.date)
         held = [record for kind in kinds for record in self._records(kind, key.date)]
-        if (found := expired_in(held, part, key, generation)) is not None:
+        found = expired_in(held, part, key, generation)
+        if found is not None or not may_be_old:
             return found
         # It may have expired since. What is deleted is on record before that, so another reading tells.
         now = [record for kind in kinds for record in self._read(kind, key.date)]

@@ -22,7 +22,8 @@ from compactor.ops.verify.summaries import quarantined_file
 def settled_letters(state: State, totals: ClosedTotals, keys: Sequence[ManifestKey]) -> list[str]:
     """Those dead letters whose redrive is accepted, or of which one of these manifests took over the last file."""
     ids = [each.manifest_id for each in totals.letters]
-    redriven, fates = set(_redriven_letters(state, ids)), letter_fates(state, ids, keys)
+    redriven = set(_redriven_letters(state, ids))
+    fates = letter_fates(state, [each for each in ids if each not in redriven], keys)
     return [each for each in ids if each in redriven or fates[each].settled_by]
 
 
