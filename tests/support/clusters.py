@@ -39,18 +39,13 @@ class Worker:
 
     def signal(self, number: signal.Signals) -> int:
         """Send a signal to the worker, its executors and their Python processes; how many there were."""
-        process_ids = _tree(self.process.pid)
-        for process_id in process_ids:
-            os.kill(process_id, number)
-        return len(process_ids)
+        return sum(_signal(each, number) for each in _tree(self.process.pid))
 
     def kill_python(self) -> int:
         """Kill the Python processes that its executors forked for tasks; how many there were."""
         daemons = [each for each in _tree(self.process.pid) if b"pyspark.daemon" in _command(each)]
         forked = [each for daemon in daemons for each in _tree(daemon)[1:]]
-        for process_id in dict.fromkeys(forked):
-            os.kill(process_id, signal.SIGKILL)
-        return len(set(forked))
+        return sum(_signal(each, signal.SIGKILL) for each in dict.fromkeys(forked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +108,15 @@ def _said(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.1)
     return found.group(1)
+
+
+def _signal(process_id: int, number: signal.Signals) -> bool:
+    """Send a signal; returns False if the process has ended meanwhile, as those that work for others do at any time."""
+    try:
+        os.kill(process_id, number)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _tree(process_id: int) -> list[int]:
