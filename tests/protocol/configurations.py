@@ -226,8 +226,8 @@ LARGE = (
     _shards("one is replaced", is_live=True),
     _shards("their number grows", is_live=True),
     _shards("one without a shard becomes two"),
-    _expiring("a date, by two processes", "retired", expirers="{e1, e2}", late="TRUE", is_short=False),
-    _expiring("rejects, by two processes", "rejects", expirers="{e1, e2}", is_short=False),
+    _expiring("a date, by two processes", "retired", expirers="{e1, e2}", readers="{}"),
+    _expiring("rejects, by two processes", "rejects", expirers="{e1, e2}", readers="{}"),
 )
 """Explored by `make spec-full` only."""
 

@@ -35,6 +35,8 @@ PACES = (60.0, 150.0, 400.0)
 MAX_RECEIVES = 10
 OPERATOR_SECONDS = 1200.0
 DAMAGE_SECONDS = (7200.0, 900.0)
+"""Mean seconds between two files of rows that a person deletes: the second if the run is harsh."""
+
 SECONDS_OF = {"close": 400.0, "retire": 200.0}  # there is nothing to do most of the time, for a date has to be quiet
 COMMAND_TRIES = 5
 QUIET_SECONDS = 12 * 3600.0
