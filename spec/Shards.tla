@@ -38,7 +38,7 @@ VARIABLES
     told,     \* its share when it last did so
     shown,    \* whether its stream has shown it the manifest, which it does once
     queued,   \* whether the manifest waits in its queue
-    at,       \* what it does: "rest", "review", "work", "publish"
+    at,       \* what it does: "rest", "review", "begin", "work", "publish"
     last,     \* the job of the last attempt on record, if that has no end there; 0 for none
     outcome,  \* the job whose attempt was decided; 0 for none
     effects,  \* those whose attempts were decided at some time
@@ -149,12 +149,18 @@ IsLeft(r, isNew) ==
     /\ last \notin {0, r} /\ beat[last] = "fresh" /\ ~IsAlone(r)
     /\ isNew \/ ~Has("an attempt is left to a living job for a time only")
 
+\* It reads what is on record of the manifest.
 Review(r) ==
     /\ IsOn(r) /\ at[r] = "review"
     /\ \E isNew \in {TRUE, FALSE} :
-        IF outcome # 0 THEN at' = Set(at, r, "publish") /\ UNCHANGED last
-        ELSE IF IsLeft(r, isNew) THEN at' = Set(at, r, "rest") /\ UNCHANGED last
-        ELSE at' = Set(at, r, "work") /\ last' = r
+        at' = Set(at, r, IF outcome # 0 THEN "publish" ELSE IF IsLeft(r, isNew) THEN "rest" ELSE "begin")
+    /\ UNCHANGED <<life, beat, shares, shown, queued, last, outcome, effects, done, wrong>>
+
+\* It records an attempt. Meanwhile another job may have done all: then the attempt is for nothing.
+Attempt(r) ==
+    /\ IsOn(r) /\ at[r] = "begin"
+    /\ at' = Set(at, r, "work")
+    /\ last' = r
     /\ UNCHANGED <<life, beat, shares, shown, queued, outcome, effects, done, wrong>>
 
 \* The answer to the record of its attempt is lost, and then the manifest is no longer its own.
@@ -183,7 +189,7 @@ Finish(r) ==
 Next ==
     \E r \in Runs :
         \/ Begin(r) \/ Beat(r) \/ Expire(r) \/ End(r) \/ Read(r)
-        \/ Show(r) \/ Follow(r) \/ Take(r) \/ Review(r) \/ Forget(r) \/ Decide(r) \/ Finish(r)
+        \/ Show(r) \/ Follow(r) \/ Take(r) \/ Review(r) \/ Attempt(r) \/ Forget(r) \/ Decide(r) \/ Finish(r)
 
 Spec == Init /\ [][Next]_vars
 
@@ -194,7 +200,7 @@ FairSpec ==
         /\ WF_vars(Begin(r)) /\ WF_vars(Beat(r)) /\ WF_vars(Expire(r) /\ ~IsOn(r))
         /\ WF_vars(Read(r))
         /\ WF_vars(Show(r)) /\ WF_vars(Follow(r)) /\ WF_vars(Take(r)) /\ SF_vars(Review(r) /\ at'[r] # "rest")
-        /\ WF_vars(Decide(r)) /\ WF_vars(Finish(r))
+        /\ WF_vars(Attempt(r)) /\ WF_vars(Decide(r)) /\ WF_vars(Finish(r))
 
 -----------------------------------------------------------------------------
 TypesHold == last \in Runs \union {0} /\ outcome \in Runs \union {0}

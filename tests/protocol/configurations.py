@@ -20,6 +20,7 @@ SAFETY: dict[str, tuple[str, ...]] = {
         "EachIsCompared", "NothingForgotten",
     ),
     "Shards": ("TypesHold", "AnEffectOnce", "OneTakes"),
+    "Expiring": ("TypesHold", "AnEffectOnce", "NothingIsLost", "EachIsToldApart", "NothingComesBack"),
 }  # fmt: skip
 STAYS = {
     "Commit": ("OutcomesStay",),
@@ -27,6 +28,7 @@ STAYS = {
     "Redrive": ("RecordsStay",),
     "Closing": ("SummariesStay",),
     "Shards": ("OutcomesStay",),
+    "Expiring": ("RecordsStay",),
 }
 LIVENESS = {
     "Claims": "EachFileArrives",
@@ -36,6 +38,7 @@ LIVENESS = {
     "Redrive": "EachArrives",
     "Closing": "EachIsClosed",
     "Shards": "EachIsDone",
+    "Expiring": "EachEnds",
 }
 
 
@@ -157,6 +160,17 @@ def _shards(story: str, *, ascending: bool = True, wrong: int = 0, **how: bool) 
     return Configuration(module="Shards", name=story, values=values, **how)
 
 
+def _expiring(
+    name: str, kind: str, *, expirers: str = "{e1}", readers: str = "{v1}", late: str = "FALSE", **how: bool
+) -> Configuration:
+    values = {
+        "Kind": f'"{kind}"', "Expirers": expirers, "Rebuilders": "{r1}", "Readers": readers, "IsLate": late,
+        "MaxDamages": "2", "MaxStops": "1",
+    }  # fmt: skip
+    alike = () if how.get("is_live") or "," not in expirers else ("Expirers",)
+    return Configuration(module="Expiring", name=name, values=values, alike=alike, **how)
+
+
 SMALL = (
     _claims("a builder and a planner", "{f1}", "{b1}", "{p1}", 3, 1),
     _sealing("two sealers", "{1}", 3, 1),
@@ -165,6 +179,7 @@ SMALL = (
     _redrive("of files", "files", "{t1}", 2, 1),
     _closing("beside a rebuild and a reader", "{m1}", 2, "{c1}", unmarked="{m1}"),
     _shards("one goes"),
+    _expiring("a date, beside a rebuild and a reader", "retired"),
 )
 """Part of `make test`, so they have to be cheap: starting Java is most of it."""
 
@@ -188,6 +203,10 @@ MEDIUM = (
     ),
     _closing("the end of each manifest", "{m1}", 1, "{c1}", readers="{}", is_live=True),
     _shards("one goes", is_live=True),
+    _expiring("a date, beside a late driver as well", "retired", late="TRUE"),
+    _expiring("rejects, beside a rebuild and a reader", "rejects"),
+    _expiring("the end of a date", "retired", readers="{}", is_live=True),
+    _expiring("the end of rejects", "rejects", readers="{}", is_live=True),
 )
 """Beside the small ones, part of `make spec`."""
 
@@ -207,6 +226,8 @@ LARGE = (
     _shards("one is replaced", is_live=True),
     _shards("their number grows", is_live=True),
     _shards("one without a shard becomes two"),
+    _expiring("a date, by two processes", "retired", expirers="{e1, e2}", readers="{}"),
+    _expiring("rejects, by two processes", "rejects", expirers="{e1, e2}", readers="{}"),
 )
 """Explored by `make spec-full` only."""
 
@@ -232,6 +253,11 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
         _shards("one goes", is_live=True),
         _shards("one is replaced"),
         _shards("one without a shard becomes two"),
+    ),
+    "Expiring": (
+        _expiring("a date", "retired", late="TRUE"),
+        _expiring("the end of a date", "retired", readers="{}", is_live=True),
+        _expiring("the end of rejects", "rejects", readers="{}", is_live=True),
     ),
 }
 

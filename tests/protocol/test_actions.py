@@ -7,12 +7,13 @@ from functools import cache
 
 import pytest
 
-from compactor.core.crash_points import BuildCrashPoint, CrashPoint, RedriveCrashPoint
+from compactor.core.crash_points import BuildCrashPoint, CrashPoint, ExpiryCrashPoint, RedriveCrashPoint
 from tests.protocol.configurations import SAFETY
 from tests.protocol.tlc import ROOT, SPEC
 
 ACTIONS = tomllib.loads((SPEC / "actions.toml").read_text())
-POINTS = {f"{kind.__name__}.{each.name}" for kind in (CrashPoint, BuildCrashPoint, RedriveCrashPoint) for each in kind}
+KINDS = (CrashPoint, BuildCrashPoint, RedriveCrashPoint, ExpiryCrashPoint)
+POINTS = {f"{kind.__name__}.{each.name}" for kind in KINDS for each in kind}
 
 
 def actions_of(module: str) -> set[str]:

@@ -1,12 +1,13 @@
 """The model of the protocol holds, its guards are needed, and the code does what the model says."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.manifest_key import ManifestKey
-from tests.protocol import closing_traces
+from tests.protocol import closing_traces, shard_traces
 from tests.protocol.claim_traces import VALUES, claim_traces
 from tests.protocol.configurations import ASSUMED, MEDIUM, SMALL, Configuration, all_guards, tried
 from tests.protocol.traces import Trace, damaged, fingerprint, seen, strays, strays_of
@@ -64,6 +65,30 @@ def test_closings_are_behaviours_of_the_model() -> None:
     wrong = [[*damaged(traces[0])][-1]]
     found = strays_of("Closing", closing_traces.VALUES, [*traces, *wrong])
     assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
+
+
+def of_shards(story: str, scenes: Sequence[shard_traces.Scene]) -> None:
+    """Compare the traces of jobs side by side, and one that is wrong, with the model; each sequence of states once."""
+    assert all(scene.by_shards.states[-1].done for scene in scenes)
+    traces = [*{fingerprint(each.by_shards): each.by_shards for each in scenes}.values()]
+    wrong = [[*damaged(traces[0])][-1]]
+    found = strays_of("Shards", shard_traces.values(story), [*traces, *wrong], without=shard_traces.LEFT)
+    assert [each.partition(" without")[0] for each in found] == [each.name.partition(" without")[0] for each in wrong]
+
+
+def test_jobs_side_by_side_are_behaviours_of_the_model() -> None:
+    """One that dies or is held up is taken over; its state is that of the model all the time."""
+    of_shards("one goes", shard_traces.shard_scenes("one goes", [CrashPoint.OPENED, CrashPoint.DECIDED]))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("story", shard_traces.SCENES)
+def test_jobs_side_by_side_at_every_step(story: str) -> None:
+    """What each knows of the others, and what both leave of the manifest."""
+    scenes = shard_traces.shard_scenes(story, shard_traces.STEPS)
+    of_shards(story, scenes)
+    traces = {fingerprint(each.by_commit): each.by_commit for each in scenes}
+    assert strays([*traces.values()], stops=1, drivers="{d1, d2}") == []
 
 
 @pytest.mark.full

@@ -7,6 +7,7 @@ from typing import Any
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
+from compactor.ledger.closed_dates import ClosedDates
 from compactor.manifests.building.builder import BuildReport
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
@@ -94,12 +95,16 @@ class Code:
         close_after: How long a date must have no new record before it is closed.
         given: What a process gets in place of the services that its settings name.
         forgets: Whether the engine loses a row of a manifest now.
+        archive_days: The age from which `compactor clean` deletes archived manifests.
+        rejects_days: The same for rejects; 0 keeps them.
     """
 
     settings: Settings  # of all shards
     close_after: timedelta
     given: Callable[[Process], dict[str, Any]]
     forgets: Callable[[str], bool]
+    archive_days: float
+    rejects_days: float
 
     def build(self, process: Process, bodies: Mapping[str, str]) -> BuildReport:
         """The builder function."""
@@ -153,7 +158,13 @@ class Code:
 
     def clean(self, process: Process) -> None:
         """`compactor clean`."""
-        self._app(process).cleaner.clean(archive_days=self.settings.retention.archive_days)
+        self._app(process).cleaner.clean(archive_days=self.archive_days, rejects_days=self.rejects_days)
+
+    def retire(self, process: Process, before: str) -> None:
+        """`compactor retire --before DATE`, once a date was closed here."""
+        app = self._app(process)
+        if ClosedDates(app.store, app.layout).has_begun():
+            app.retirer(process.name).retire(app.retire_scanner().scan(before), before)
 
     def close(self, process: Process) -> None:
         """`compactor close`."""

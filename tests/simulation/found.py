@@ -54,4 +54,6 @@ SEEDS: Mapping[str, int] = {
     "a claim in memory is not overwritten": 1,
     "a message whose file another builder may still write comes again": 5,
     "clean-up leaves the staging of a rebuild": 3,
+    "an intention is on record before anything expires, so that the next run finishes it": 4,
+    "what expires is on record before it is deleted": 1,
 }

@@ -11,11 +11,14 @@ from hashlib import sha256
 
 import pyarrow.parquet as pq
 
+from compactor.core.expired import Part
 from compactor.core.layout import Layout
-from compactor.core.records import OUTCOME, Accepted, Commit, DeadLetter
+from compactor.core.records import OUTCOME, Accepted, Commit, DeadLetter, FileStatus
+from tests.simulation.expiry import ExpiryOracle
 from tests.simulation.scheduler import Broken
 
 FORBIDDEN = "forbidden"
+PARTS: tuple[Part, ...] = ("rows", "rejects")
 _RECORD = re.compile(r"/(?P<id>[^/]+)/outcome(-\d+)?\.json$")
 _DONE = re.compile(r"/(?P<id>[^/]+)/done(-(?P<generation>\d+))?\.json$")
 _CREATE_ONLY = re.compile(r"/(outcome(-\d+)?|done(-\d+)?|redrive-\d+)\.json$")
@@ -57,6 +60,9 @@ class Oracle:
     damaged: set[str] = field(default_factory=set)  # ids of manifests of which a person deleted a file
     counts: Counter[str] = field(default_factory=Counter)
 
+    def __post_init__(self) -> None:
+        self.expiry = ExpiryOracle(self.layout, self.read, self.commits, self.counts)
+
     def watch(self, uri: str, data: bytes | None) -> None:
         """Called before each change.
 
@@ -66,8 +72,12 @@ class Oracle:
         layout = self.layout
         if uri.startswith((layout.ledger_folder, layout.accepted_folder, layout.schemas_folder, layout.closed_folder)):
             self._check_record(uri, data)
-        elif uri.startswith(layout.output + "/"):
+        elif uri.startswith((layout.output + "/", layout.rejects_folder)):
             self._check_output(uri, data)
+        elif uri.startswith(layout.expired_folder):
+            self.expiry.watch(uri, data)
+        elif uri.startswith(layout.archive_folder) and data is None:
+            self.expiry.check_deleted(uri)
         elif uri.startswith(layout.staging_folder) and data is None:
             self._check_staging(uri)
 
@@ -107,7 +117,7 @@ class Oracle:
             raise Broken(f"{commit.manifest_id}: its rows had to be made again, and no one had damaged them")
         self.counts["commits" if commit.generation == 1 else "rebuilds"] += 1
         self.commits.setdefault(commit.manifest_id, []).append(commit)
-        for file in commit.outputs:
+        for file in (*commit.outputs, *commit.rejects):
             staged = self.read(file.staged)
             if staged is None:
                 raise Broken(f"{commit.manifest_id}: decided, and {file.staged} is gone")
@@ -124,7 +134,7 @@ class Oracle:
     def _check_output(self, uri: str, data: bytes | None) -> None:
         if data is None:
             if uri not in self.removable and not self.is_damaging:
-                raise Broken(f"{uri}: rows were deleted")
+                self.expiry.check_deleted(uri)
         elif sha256(data).hexdigest() not in self.published.get(uri, ()):
             raise Broken(f"{uri}: visible, and no commit has verified these bytes")
 
@@ -141,6 +151,8 @@ class Oracle:
     def check_lines(self, uris: Iterable[str]) -> None:
         """Every line of the last version of each input is one row or one reject; of earlier versions at most one.
 
+        Of what expired there is none.
+
         Args:
             uris: All objects of output and rejects.
 
@@ -149,17 +161,30 @@ class Oracle:
         """
         rows, rejects = self._found(uris)
         wanted = [each for versions in self.produced.values() for each in versions]
+        gone = self._expired_versions()
         for each in wanted:
             is_last = each is self.produced[each.uri][-1]
             for number, line in each.lines():
                 if line.startswith(b'{"id"'):
-                    found, what = rows.pop(json.loads(line)["id"], 0), f"row {line!r}"
+                    found, what, part = rows.pop(json.loads(line)["id"], 0), f"row {line!r}", "rows"
                 else:
-                    found, what = rejects.pop((each.uri, number, line), 0), f"reject {line!r}"
-                if found > 1 or (is_last and not found):
-                    raise Broken(f"{each.uri} version {each.etag}: {what} is there {found} times, expected once")
+                    found, what, part = rejects.pop((each.uri, number, line), 0), f"reject {line!r}", "rejects"
+                expected = 0 if (part, each.uri, each.etag) in gone else 1
+                if found > expected or (is_last and found < expected):
+                    raise Broken(f"{each.uri} version {each.etag}: {what} is there {found} times, expected {expected}")
         if rows or rejects:
             raise Broken(f"rows or rejects that no file has: {[*rows][:3]} {[*rejects][:3]}")
+
+    def _expired_versions(self) -> set[tuple[str, str, str]]:
+        """The versions of files whose rows or rejects expired."""
+        return {
+            (part, file.uri, file.etag)
+            for commits in self.commits.values()
+            for part in PARTS
+            if self.expiry.is_taken(part, commits[-1].key, commits[-1].generation)
+            for file in commits[-1].files
+            if file.status is FileStatus.COMPACTED
+        }
 
     def _found(self, uris: Iterable[str]) -> tuple[Counter[str], Counter[tuple[str, int, bytes]]]:
         rows: Counter[str] = Counter()

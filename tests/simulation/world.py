@@ -34,12 +34,22 @@ PACES = (60.0, 150.0, 400.0)
 
 MAX_RECEIVES = 10
 OPERATOR_SECONDS = 1200.0
+DAMAGE_SECONDS = (7200.0, 900.0)
+"""Mean seconds between two files of rows that a person deletes: the second if the run is harsh."""
+
+SECONDS_OF = {"close": 400.0, "retire": 200.0}  # there is nothing to do most of the time, for a date has to be quiet
 COMMAND_TRIES = 5
 QUIET_SECONDS = 12 * 3600.0
 """How long all may take that is left to do once nothing goes wrong any more."""
 
 CLOSE_AFTER_SECONDS = 120.0
 """How long a date must be quiet to be closed, in a run of less than a day."""
+
+AGES = ((2, 1), (0.003, 0.0), (0.003, 0.003))
+"""Days until `compactor clean` deletes archived manifests and rejects; 0: never. A long run has the first ones."""
+
+RETIRING = 0.7
+"""The share of the runs in which dates are closed that they are retired in as well."""
 
 SHARDS = (1, 1, 2)
 
@@ -48,7 +58,7 @@ SETTINGS: dict[str, Any] = {
     "input": {"allowed_prefixes": [f"{ROOT}/raw"]},
     "stream": {"trigger_interval_seconds": 15, "manifests_in_flight": 3, "max_manifests_per_trigger": 4},
     "builder": {"target_manifest_bytes": 1500},
-    "retention": {"archive_days": 2, "close_after_days": 1},
+    "retention": {"archive_days": 2, "rejects_days": 1, "close_after_days": 1},
 }
 
 
@@ -85,6 +95,7 @@ class World:
     kept: set[str] = field(default_factory=set)  # input that a rebuild needs
     forgotten: set[str] = field(default_factory=set)  # ids of manifests of which the engine lost a row
     is_over: bool = False
+    is_judged: bool = False
     _numbers: Counter[str] = field(default_factory=Counter)
     _drivers: dict[tuple[int, str], Process] = field(default_factory=dict)
     _awaited: int = 0
@@ -114,14 +125,19 @@ class World:
         self.glues = [MemoryGlue(self.clock, starting_seconds=30) for _ in self.settings.by_shard]  # a job each
         self.services = Process("world")
         close_after = timedelta(seconds=CLOSE_AFTER_SECONDS) if self.days < 1 else timedelta(days=1)
-        self.code = Code(self.settings, close_after, self._given, self._forgets)
+        expires = self.scheduler.chance("expiry")
+        ages = expires.choice(AGES) if self.days < 1 else AGES[0]
+        self.code = Code(self.settings, close_after, self._given, self._forgets, *ages)
         code = self.code
         self._operator = {"redrive": code.redrive, "rebuild": code.rebuild, "clean": code.clean}
         self._operator["breaker"] = lambda process: code.close_breaker(process, self._glues_of(process))
-        if self.chance.random() < 0.5:
+        if self.chance.random() < 0.5 or self.is_harsh:
             self._operator["close"] = code.close
         if self.plans:
             self._operator["plan"] = self._plan
+        self._operator["verify"] = self._verify
+        if "close" in self._operator and expires.random() < RETIRING:
+            self._operator["retire"] = self._retire
         self.outages = self.chance.random() < 0.5
         skew = self.chance.choice((0.0, 0.0, 1.5, 30.0))
         self._skew = lambda: self.chance.uniform(-skew, skew)
@@ -143,7 +159,9 @@ class World:
         self._every(pace, lambda: self._start("sealer", self.code.seal, SEALER_TIMEOUT), "sealer")
         self._every(pace, lambda: self._start("check", self._check, CHECK_TIMEOUT), "control plane")
         for name, work in self._operator.items():
-            self._every(self.rush * OPERATOR_SECONDS, partial(self._operate, name, work), "operator")
+            self._every(
+                self.rush * SECONDS_OF.get(name, OPERATOR_SECONDS), partial(self._operate, name, work), "operator"
+            )
         self._serve(self._damage, "damage")
         if self.outages:
             self._serve(self._deny, "outages")
@@ -196,8 +214,8 @@ class World:
         return process
 
     def _operate(self, name: str, work: Callable[[Process], object]) -> None:
-        """Run a command, and again if it failed for want of an answer."""
-        for _ in range(COMMAND_TRIES):
+        """Run a command, and again if it failed for want of an answer; none while all is compared."""
+        for _ in range(0 if self.is_judged else COMMAND_TRIES):
             process = self._start(name, work)
             while not process.is_dead:
                 self.scheduler.pause(10.0)
@@ -269,7 +287,7 @@ class World:
     def _put_file(self) -> None:
         chance = self.chance
         number = self._numbers["file"] = self._numbers["file"] + 1
-        day = START + timedelta(seconds=self.scheduler.now) - timedelta(days=chance.choice((0, 0, 0, 0, 1)))
+        day = START + timedelta(seconds=self.scheduler.now) - timedelta(days=chance.choice((0, 0, 0, 1, 2, 3)))
         ending = chance.choice(("ndjson", "ndjson", "ndjson.gz"))
         uri = f"{ROOT}/raw/{day:%Y-%m-%d}/{number:06d}.{ending}"
         if number > 3 and chance.random() < 0.05:  # a new version of a file
@@ -357,6 +375,18 @@ class World:
     def _plan(self, process: Process) -> None:
         self.code.plan(process, settle_seconds=self.chance.choice((0.0, 900.0)))
 
+    def _retire(self, process: Process) -> None:
+        """All dates that are closed, or the earlier ones."""
+        days = self.chance.choice((-1, 0, 1, 1))
+        self.code.retire(process, f"{self.scheduler.moment() + timedelta(days=days):%Y-%m-%d}")
+
+    def _verify(self, process: Process) -> None:
+        """Whatever goes on: what is not damaged is whole or expired."""
+        report = self.code.verify(process, deep=False)
+        lost = [each for each in report.discrepancies if each.manifest_id not in self.oracle.damaged]
+        if lost:
+            raise Broken(f"verify amid all: {lost[:2]}")
+
     def _deny(self) -> None:
         """From time to time no input may be read for a while, and manifests become dead letters."""
         while True:
@@ -368,7 +398,7 @@ class World:
     def _damage(self) -> None:
         """From time to time a person deletes a file of rows by mistake."""
         while True:
-            self.scheduler.pause(self.chance.expovariate(1.0) * 2 * 3600 * self.rush)
+            self.scheduler.pause(self.chance.expovariate(1.0) * DAMAGE_SECONDS[self.is_harsh] * self.rush)
             found = [] if self.is_over else self._rebuildable()
             if found:
                 self.oracle.is_damaging = True
@@ -444,18 +474,27 @@ class World:
 
     def _left(self) -> list[str]:
         layout = self.layout
-        folders = (layout.manifests_folder, layout.pending_folder, layout.open_folder)
+        folders = (layout.manifests_folder, layout.pending_folder, layout.open_folder, layout.expiring_folder)
         left = [info.uri for folder in folders for info in self.store.list(folder) if is_delivery(info.uri)]
         return [*left, *self.messages, *["a late request"] * self._awaited]
 
     def _judge(self) -> None:
+        self.is_judged = True
+        while any(name.partition("-")[0] in self._operator for name in self.scheduler.processes):
+            self._pass(10.0)
         places = (f"{ROOT}/output/", self.layout.rejects_folder)
         self.oracle.check_lines(info.uri for place in places for info in self.store.list(place))
+        expected = self.oracle.expiry.counted()
         report, by_summaries = self._verified(deep=True), self._verified(deep=False)
         if report.discrepancies:
             raise Broken(f"verify --deep: {report.discrepancies[:3]}")
         if answer(by_summaries) != answer(report):
             raise Broken(f"verify by the summaries: {answer(by_summaries)}, by the records: {answer(report)}")
+        gone: Counter[str] = Counter()
+        for each in report.expired:
+            gone[each.part] += each.files
+        if gone not in (expected, self.oracle.expiry.counted()):  # a job may go on with what is due by its age
+            raise Broken(f"verify --deep: {gone} expired, expected {expected}")
         left = [each for each in (*report.quarantined_files, *report.dead_letter_manifests) if not each.is_settled]
         if report.unfinished or left:
             raise Broken(f"left to an operator: {report.unfinished} unfinished, {left[:2]}")

@@ -1,0 +1,90 @@
+"""The port of the catalogues that hold the table. No rule of the protocol is decided behind it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from compactor.schema.schema import SchemaVersion
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A Parquet file of rows, as the table lists it.
+
+    Attributes:
+        uri: Where it is.
+        size_bytes: Its length.
+        records: How many rows it has.
+        date: The value of its partition, as YYYY-MM-DD.
+    """
+
+    uri: str
+    size_bytes: int
+    records: int
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableHead:
+    """The state of the table at one instant, which the next change is based on.
+
+    Attributes:
+        table_id: The identity that the catalogue gave the table; a table that is dropped and made again has another.
+        snapshot_id: The current snapshot; None for a table without one.
+        fence: The number of the last batch whose files the table has taken; 0 before the first. It is a property of
+            the table, for the summaries of snapshots expire with them.
+        schema_version: The version of the registry whose columns the table has; 0 before the first.
+    """
+
+    table_id: str
+    snapshot_id: int | None
+    fence: int
+    schema_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """What one batch does to the table, all of it in one transaction.
+
+    Attributes:
+        batch: Its number, which becomes the fence.
+        added: Files that become live.
+        removed: URIs of live files that go: those of an earlier generation of a rebuilt manifest.
+        schema: The version whose columns the files need; None if the table has them.
+    """
+
+    batch: int
+    added: tuple[TableFile, ...]
+    removed: tuple[str, ...] = ()
+    schema: SchemaVersion | None = field(default=None)
+
+
+class TableCatalog(Protocol):
+    """A catalogue with the one table of a stream. Every call may be made from several processes at once."""
+
+    def head(self) -> TableHead | None:
+        """The state of the table now; None if there is no table.
+
+        Raises:
+            TryAgainError: The catalogue does not answer.
+            OperatorError: It refuses.
+        """
+
+    def create(self, schema: SchemaVersion) -> TableHead:
+        """Make the table, or return the head of the one that another process made first."""
+
+    def commit(self, head: TableHead, change: TableChange) -> int:
+        """Do all of a change or nothing of it, and only if the table is still the one of `head`, at its snapshot.
+
+        Returns:
+            The id of the snapshot with the change.
+
+        Raises:
+            TableConflict: The table is no longer at `head`; nothing was changed by this call.
+            TableCommitUnknown: No answer, or one that does not tell (500, 502, 503, 504, a time-out): the change may
+                be in the table, or may still get into it as long as the table stays at `head`.
+            OperatorError: The catalogue refuses the change.
+        """
+
+    def live_files(self, snapshot_id: int | None = None) -> Iterator[TableFile]:
+        """The files of a snapshot, of the current one by default."""
