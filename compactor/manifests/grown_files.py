@@ -1,4 +1,4 @@
-"""Finds files that were renamed and then appended to: each begins with all bytes of an earlier one. No I/O."""
+"""Tells which files begin with all bytes of an earlier version: those that were appended to, perhaps under another name."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
@@ -42,14 +42,36 @@ def gone_versions(namings: Iterable[Naming], sources: Sequence[SourcePlace], ver
     ]
 
 
-def grown(files: Mapping[str, ManifestFile], gone: Iterable[Naming], beginnings_of: BeginningsOf) -> dict[str, Naming]:
-    """The longest version that each file begins with, by canonical URI; each version for one file."""
-    by_content = {(each.size_bytes, each.digest): each for each in gone}
-    lengths = sorted({length for length, _ in by_content}, reverse=True)
-    asked = {uri: file for uri, file in sorted(files.items()) if lengths and (file.size_bytes or 0) > lengths[-1]}
-    found: dict[str, Naming] = {}
-    for uri, beginnings in zip(asked, beginnings_of(list(asked.values()), lengths), strict=True):
-        versions = (by_content.get((length, beginnings.get(length, ""))) for length in lengths)
-        if (longest := next(filter(None, versions), None)) is not None:
-            found[uri] = by_content.pop((longest.size_bytes, longest.digest))
-    return found
+class Beginnings:
+    """Which versions files begin with. Reads each file once.
+
+    Args:
+        files: By canonical URI.
+        versions: All that are asked for.
+        beginnings_of: Reads.
+    """
+
+    def __init__(
+        self, files: Mapping[str, ManifestFile], versions: Iterable[Naming], beginnings_of: BeginningsOf
+    ) -> None:
+        self._files = files
+        self._lengths = sorted({each.size_bytes for each in versions}, reverse=True)
+        self._beginnings_of = beginnings_of
+        self._found: dict[str, Mapping[int, str]] = {}
+
+    def read(self, uris: Iterable[str]) -> None:
+        """Read those of some files that were not read."""
+        unread = sorted(set(uris) - self._found.keys())
+        found = self._beginnings_of([self._files[uri] for uri in unread], self._lengths)
+        self._found.update(zip(unread, found, strict=True))
+
+    def may_have(self, uri: str, version: Naming) -> bool:
+        """Return whether a file is longer than a version."""
+        return (self._files[uri].size_bytes or 0) > version.size_bytes
+
+    def have(self, uri: str, version: Naming) -> bool:
+        """Return whether a file begins with all bytes of a version."""
+        if not self.may_have(uri, version):
+            return False
+        self.read([uri])
+        return self._found[uri].get(version.size_bytes, "") == version.digest

@@ -94,6 +94,20 @@ FOLDERS = (
         (_GROWN,),
     ),
     Guard(
+        "a file that takes the place of another one is compared with versions that are gone",
+        "manifests/file_fates.py",
+        "(is_new or each.uri != uri))\n",
+        "is_new)\n",
+        ("tests/unit/manifests/test_folder_life.py::test_a_file_that_grew_takes_the_place_of_another",),
+    ),
+    Guard(
+        "a version whose file grew in its place is not that of a copy",
+        "manifests/file_fates.py",
+        "        if uri in left and not _has_moved(found, uri) and begun.have(uri, version):\n",
+        "        if False:\n",
+        ("tests/unit/manifests/test_folder_life.py::test_a_copy_and_its_original_both_grow",),
+    ),
+    Guard(
         "a version is not passed over while a file is still written",
         "manifests/source_planning.py",
         '            if not (fates.unread or "unsettled" in plan.skipped):',

@@ -13,7 +13,9 @@ SAFETY: dict[str, tuple[str, ...]] = {
         "TypesHold", "AnEffectOnce", "NothingVisibleUnverified", "DoneIsWhole", "NothingIsLost", "NothingForgotten",
         "OriginalIsKept",
     ),
-    "Rebuild": ("TypesHold", "AnEffectOnce", "NothingVisibleUnverified", "DoneIsWhole", "NothingIsLost"),
+    "Rebuild": (
+        "TypesHold", "AnEffectOnce", "NothingVisibleUnverified", "DoneIsWhole", "NothingIsLost", "NothingForgotten",
+    ),
     "Redrive": ("TypesHold", "AnEffectOnce", "LinesAreKept", "NothingForgotten"),
     "Closing": (
         "TypesHold", "AnEffectOnce", "NoneIsSummarisedAgain", "ReadersCountOnce", "NothingClosedUnverified",

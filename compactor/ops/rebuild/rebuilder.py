@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
@@ -10,6 +11,7 @@ from compactor.core.errors import CompactorError, EngineLost, InputError, Operat
 from compactor.core.manifest import ManifestFile
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Accepted, Attempt, AttemptFailure, Commit, DeadLetter, FileReport, FileStatus
+from compactor.core.versions import is_same_version
 from compactor.job.publication import Publisher
 from compactor.job.staging import Stager
 from compactor.ledger.expired_log import ExpiredParts
@@ -22,6 +24,9 @@ from compactor.ops.rebuild.successor import successor
 from compactor.ops.verify.verifier import Verifier
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
+
+UNDECIDED_SECONDS = 3600.0
+"""A rebuild decides right after it has written its open marker. An older marker is that of a process that died."""
 
 _NOT_COMPARED = {"detail", "reject_rows"}  # a long line may be kept in other pieces
 _OF_THE_VERSION = {"etag", "digest"}  # a touched file has another version, and earlier releases kept no digest
@@ -76,9 +81,13 @@ class Rebuilder:
                 self._forget(commit)
 
     def _forget(self, commit: Commit) -> None:
-        """Delete the open marker of a rebuild that was not decided."""
-        undecided = self.state.layout.open_marker(commit.manifest_id, commit.generation + 1)
-        self.state.store.delete([undecided])
+        """Delete the open markers of rebuilds that died before they decided. One that may still decide keeps its own."""
+        ledger, is_over = self.state.ledger, self.state.clock.now() - timedelta(seconds=UNDECIDED_SECONDS)
+        markers = ledger.open_rebuilds(commit.manifest_id)
+        undecided = [uri for uri, generation, at in markers if generation > commit.generation and at <= is_over]
+        # The outcome is read after the markers: one of them may have decided since the scan.
+        if undecided and ledger.outcome(commit.key).generation == commit.generation:
+            self.state.store.delete(undecided)
 
     def _tried(self, damaged: Damaged) -> RebuildReport:
         """Rebuild one manifest; an error that is its own becomes a line of the report."""
@@ -97,6 +106,8 @@ class Rebuilder:
 
     def _rebuilt(self, damaged: Damaged) -> Rebuilt:
         commit = self._decided(damaged) if damaged.why else damaged.commit
+        if damaged.replaced and not _has_replaced(commit, damaged):
+            raise InputError("another rebuild of its manifest was faster; run the command again")
         self.publisher.roll_forward(damaged.accepted, commit)
         generation, rows = commit.generation, sum(file.records for file in damaged.commit.files)
         log_event("manifest.rebuilt", manifest_id=commit.manifest_id, why=damaged.why, generation=generation, rows=rows)
@@ -111,14 +122,14 @@ class Rebuilder:
         self.on_crash_point(CrashPoint.ATTEMPTED, commit.manifest_id)
         try:
             made = self._staged(stager, damaged, attempt)
-            ledger.open(commit.key, generation)
+            ledger.open(commit.key, generation, attempt.number)
             self._check_kept(commit, made)
         except Exception as exc:
             stager.discard(accepted, attempt)
             newest = ledger.outcome(commit.key)
             if newest.generation > commit.generation:  # another rebuild was faster, and deleted the staging of this one
                 return newest
-            self._record_failure(attempt, commit, exc)
+            self._give_up(attempt, commit, exc)
             raise
         self.on_crash_point(CrashPoint.OPENED, commit.manifest_id)
         # If this fails, the commit may have taken effect: its staged files stay.
@@ -161,12 +172,11 @@ class Rebuilder:
         used = {file.final for file in made.rejects} & _expired_names(self.state, commit)
         if expired is None and not used:
             return
-        if self.state.ledger.outcome(commit.key).generation == commit.generation:
-            self._forget(commit)
         what = f"its rows {expired.words}" if expired else "its rejects expired meanwhile; run the command again"
         raise InputError(f"manifest {commit.manifest_id}: {what}")
 
-    def _record_failure(self, attempt: Attempt, commit: Commit, error: Exception) -> None:
+    def _give_up(self, attempt: Attempt, commit: Commit, error: Exception) -> None:
+        """Record that an attempt failed, and delete its own open marker: it decides nothing any more."""
         failure = AttemptFailure(
             manifest_id=attempt.manifest_id,
             number=attempt.number,
@@ -176,12 +186,21 @@ class Rebuilder:
         )
         with suppress(CompactorError):
             self.state.ledger.fail(commit.key, failure)
+        with suppress(CompactorError):
+            marker = self.state.layout.open_marker(commit.manifest_id, attempt.generation, attempt.number)
+            self.state.store.delete([marker])
 
 
 def _expired_names(state: State, commit: Commit) -> frozenset[str]:
     """The names of rejects that may be deleted at any time, because they expired."""
     expired = ExpiredParts(state).of("rejects", commit.key, commit.generation)
     return frozenset() if expired is None else frozenset(file.final for file in commit.rejects)
+
+
+def _has_replaced(outcome: Commit | DeadLetter, damaged: Damaged) -> bool:
+    """Whether an outcome, which another rebuild may have decided, is of the new versions of replaced files."""
+    made = {file.uri: file.etag for file in outcome.files} if isinstance(outcome, Commit) else {}
+    return all(is_same_version(made.get(uri, ""), damaged.inputs[uri].etag or "") for uri in damaged.replaced)
 
 
 def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:
