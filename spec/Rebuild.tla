@@ -354,7 +354,7 @@ NothingIsLost ==
     Latest > 1 /\ Latest \notin done /\ ~late =>
         \A f \in Files : f \in staged[outcome[Latest].attempt] \/ IsPublished(Latest, f)
 
-\* The job finds what is decided and not done, whoever dies.
+\* The job finds what is decided and not done, also if its rebuild dies.
 NothingForgotten == Latest > 1 /\ Latest \notin done => \E m \in marker : m[1] = Latest
 
 OutcomesStay == [][\A g \in Generations : Decided(g) => outcome'[g] = outcome[g]]_vars

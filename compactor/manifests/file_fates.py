@@ -146,37 +146,26 @@ def _find_grown(
     A version that is found so may have left its name to another file, which is new by that: so it is asked again.
     """
     begun = Beginnings(files, gone, beginnings_of)
-    grew_in_place: set[Naming] = set()
 
-    def is_asked(uri: str) -> bool:
-        rows = left[uri]
+    def is_asked(uri: str, free: Iterable[Naming]) -> bool:
+        """Whether a file is longer than one of the free versions, the shortest of which come first."""
+        rows, length = left[uri], files[uri].size_bytes or 0
         is_rotated = bool(rows) and rows[-1] in used and uri not in others
         is_new = not rows or is_rotated
-        free = (each for each in gone if each not in used and (is_new or each.uri != uri))
-        return not _has_moved(found, uri) and any(begun.may_have(uri, each) for each in free)
+        shortest = next((each.size_bytes for each in free if is_new or each.uri != uri), length)
+        return shortest < length and not _has_moved(found, uri)
 
-    def has_grown_in_place(version: Naming) -> bool:
-        uri = version.uri
-        if uri in left and not _has_moved(found, uri) and begun.have(uri, version):
-            grew_in_place.add(version)
-        return version in grew_in_place
-
-    def of_another_name(uri: str) -> Naming | None:
-        """The longest version that a file begins with; None if there is none, or it is one of its own name."""
-        for version in sorted(gone, key=lambda each: (-each.size_bytes, each.uri != uri)):
-            if version not in used and begun.have(uri, version):
-                if not has_grown_in_place(version):
-                    return version
-                if version.uri == uri:
-                    return None  # of another name it is a copy, so a shorter version is looked for
-        return None
+    def asked_now() -> set[str]:
+        free = sorted((each for each in gone if each not in used), key=lambda each: each.size_bytes)
+        return {uri for uri in left.keys() - asked if is_asked(uri, free)}
 
     asked: set[str] = set()
-    while gone and (new := {uri for uri in left.keys() - asked if is_asked(uri)}):
+    while new := asked_now():
         asked |= new
         begun.read(new)
         for uri in sorted(new):
-            if (version := of_another_name(uri)) is not None:
+            version = begun.of_another_name(uri, used, lambda name: name in left and not _has_moved(found, name))
+            if version is not None:
                 used.add(version)
                 found.replaced[uri] = Replacement(files[uri], version, _hindrance(uri, [version], used))
 

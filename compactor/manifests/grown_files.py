@@ -1,6 +1,6 @@
-"""Tells which files begin with all bytes of an earlier version: those that were appended to, perhaps under another name."""
+"""Tells which files begin with all bytes of an earlier version, perhaps of another name: they were appended to."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from compactor.core.layout import is_within
@@ -47,7 +47,7 @@ class Beginnings:
 
     Args:
         files: By canonical URI.
-        versions: All that are asked for.
+        versions: All that are asked for, with their digests.
         beginnings_of: Reads.
     """
 
@@ -55,23 +55,39 @@ class Beginnings:
         self, files: Mapping[str, ManifestFile], versions: Iterable[Naming], beginnings_of: BeginningsOf
     ) -> None:
         self._files = files
-        self._lengths = sorted({each.size_bytes for each in versions}, reverse=True)
         self._beginnings_of = beginnings_of
-        self._found: dict[str, Mapping[int, str]] = {}
+        self._versions: dict[tuple[int, str], list[Naming]] = {}
+        for each in versions:
+            self._versions.setdefault((each.size_bytes, each.digest), []).append(each)
+        self._lengths = sorted({length for length, _ in self._versions}, reverse=True)
+        self._read: dict[str, Mapping[int, str]] = {}
 
     def read(self, uris: Iterable[str]) -> None:
         """Read those of some files that were not read."""
-        unread = sorted(set(uris) - self._found.keys())
+        unread = sorted(set(uris) - self._read.keys())
         found = self._beginnings_of([self._files[uri] for uri in unread], self._lengths)
-        self._found.update(zip(unread, found, strict=True))
+        self._read.update(zip(unread, found, strict=True))
 
-    def may_have(self, uri: str, version: Naming) -> bool:
-        """Return whether a file is longer than a version."""
-        return (self._files[uri].size_bytes or 0) > version.size_bytes
+    def of_another_name(self, uri: str, used: Container[Naming], is_in_place: Callable[[str], bool]) -> Naming | None:
+        """The longest version that a file begins with; None if it is one of its own name, or there is none.
 
-    def have(self, uri: str, version: Naming) -> bool:
-        """Return whether a file begins with all bytes of a version."""
-        if not self.may_have(uri, version):
+        Args:
+            uri: The file, which was read.
+            used: Versions that are those of other files.
+            is_in_place: Tells whether a file is there that was not moved to its name from another one. If it begins
+                with the version of its name, this one began as a copy of it.
+        """
+        for beginning in sorted(self._read[uri].items(), reverse=True):
+            same = [each for each in self._versions.get(beginning, ()) if each not in used]
+            if any(each.uri == uri for each in same):
+                return None
+            for each in same:
+                if not (is_in_place(each.uri) and self._has(each.uri, each)):
+                    return each
+        return None
+
+    def _has(self, uri: str, version: Naming) -> bool:
+        if (self._files[uri].size_bytes or 0) <= version.size_bytes:
             return False
         self.read([uri])
-        return self._found[uri].get(version.size_bytes, "") == version.digest
+        return self._read[uri].get(version.size_bytes) == version.digest

@@ -101,7 +101,9 @@ class Scene:
                 open=frozenset(
                     (number, generation)
                     for key, number in NUMBERS.items()
-                    for generation in {layout.opened_generation(uri) for uri in markers if layout.opened_id(uri) == key.id}
+                    for generation in {
+                        layout.opened_generation(uri) for uri in markers if layout.opened_id(uri) == key.id
+                    }
                 ),
                 decided=tuple(max((outcome_generation(each) or 0 for each in names[key]), default=0) for key in names),
                 done=tuple(max((done_generation(each) or 0 for each in names[key]), default=0) for key in names),

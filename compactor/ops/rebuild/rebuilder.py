@@ -81,7 +81,7 @@ class Rebuilder:
                 self._forget(commit)
 
     def _forget(self, commit: Commit) -> None:
-        """Delete the open markers of rebuilds that died before they decided. One that may still decide keeps its own."""
+        """Delete the open markers of rebuilds that died undecided. One that may still decide keeps its own."""
         ledger, is_over = self.state.ledger, self.state.clock.now() - timedelta(seconds=UNDECIDED_SECONDS)
         markers = ledger.open_rebuilds(commit.manifest_id)
         undecided = [uri for uri, generation, at in markers if generation > commit.generation and at <= is_over]

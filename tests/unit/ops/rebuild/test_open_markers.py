@@ -1,4 +1,4 @@
-"""The open marker of a rebuild: whoever clears up beside it, the job finishes what it has decided."""
+"""The open marker of a rebuild: the job finishes what it has decided, also if another one clears up beside it."""
 
 from collections.abc import Callable
 from contextlib import suppress

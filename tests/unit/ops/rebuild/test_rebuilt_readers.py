@@ -112,7 +112,7 @@ def test_a_rebuild_stays_open() -> None:
 
 @pytest.mark.parametrize("attempt", [0, 7], ids=["of an earlier release", "of this release"])
 def test_an_abandoned_rebuild(attempt: int) -> None:
-    """A rebuild that died before its decision leaves the index when its manifest is found to be intact, an hour later."""
+    """A rebuild that died undecided leaves the index when its manifest is found to be intact an hour later."""
     harness = damaged()
     rebuild(harness)
     harness.ledger.open(M1, 3, attempt)
