@@ -27,5 +27,5 @@ def not_confirmed(command: str, what: str, *, question: str, done: str) -> ExitC
 
 
 def is_terminal() -> bool:
-    """Return whether somebody can answer."""
+    """Return whether stdin is a terminal, at which a person can answer."""
     return sys.stdin.isatty()
