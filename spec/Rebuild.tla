@@ -10,6 +10,7 @@ CONSTANTS Rebuilders,
           MaxGenerations,
           MaxStops,
           LateCopies,     \* whether a copy may take effect after its driver is gone
+          Tidying,        \* whether rebuilders give up at their markers, and clear up after others
           Guards
 
 Processes == Rebuilders \union Drivers
@@ -142,6 +143,7 @@ Open(p) ==
 
 \* The rows expired meanwhile, or another trouble: it deletes what it staged, and its marker.
 GiveUp(p) ==
+    /\ Tidying
     /\ At(p, "decide")
     /\ marker' = marker \ {Marker(proc[p].generation, proc[p].work)}
     /\ staged' = Empty({proc[p].work})
@@ -182,6 +184,7 @@ Recover(p) ==
 AboutToDecide(a) == \E p \in Rebuilders : proc[p].work = a /\ At(p, "decide")
 
 FindIntact(p) ==
+    /\ Tidying
     /\ p \in Rebuilders
     /\ At(p, "idle")
     /\ Latest \in done
