@@ -76,7 +76,7 @@ REBUILDING = (
     Guard(
         "a replaced file has rows of its new version before it counts as rebuilt",
         "ops/rebuild/rebuilder.py",
-        "        if damaged.replaced and not _has_replaced(commit, damaged):\n",
+        "        if not damaged.replaced <= _replaced_by(commit):\n",
         "        if False:\n",
         (_REPLACING + "::test_another_rebuild_decides_first",),
     ),

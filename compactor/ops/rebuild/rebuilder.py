@@ -11,7 +11,6 @@ from compactor.core.errors import CompactorError, EngineLost, InputError, Operat
 from compactor.core.manifest import ManifestFile
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Accepted, Attempt, AttemptFailure, Commit, DeadLetter, FileReport, FileStatus
-from compactor.core.versions import is_same_version
 from compactor.job.publication import Publisher
 from compactor.job.staging import Stager
 from compactor.ledger.expired_log import ExpiredParts
@@ -106,9 +105,9 @@ class Rebuilder:
 
     def _rebuilt(self, damaged: Damaged) -> Rebuilt:
         commit = self._decided(damaged) if damaged.why else damaged.commit
-        if damaged.replaced and not _has_replaced(commit, damaged):
-            raise InputError("another rebuild of its manifest was faster; run the command again")
         self.publisher.roll_forward(damaged.accepted, commit)
+        if not damaged.replaced <= _replaced_by(commit):
+            raise InputError("another rebuild of its manifest was faster; run the command again")
         generation, rows = commit.generation, sum(file.records for file in damaged.commit.files)
         log_event("manifest.rebuilt", manifest_id=commit.manifest_id, why=damaged.why, generation=generation, rows=rows)
         return _summary(commit if isinstance(commit, Commit) else damaged.commit, damaged, generation)
@@ -197,10 +196,10 @@ def _expired_names(state: State, commit: Commit) -> frozenset[str]:
     return frozenset() if expired is None else frozenset(file.final for file in commit.rejects)
 
 
-def _has_replaced(outcome: Commit | DeadLetter, damaged: Damaged) -> bool:
-    """Whether an outcome, which another rebuild may have decided, is of the new versions of replaced files."""
-    made = {file.uri: file.etag for file in outcome.files} if isinstance(outcome, Commit) else {}
-    return all(is_same_version(made.get(uri, ""), damaged.inputs[uri].etag or "") for uri in damaged.replaced)
+def _replaced_by(outcome: Commit | DeadLetter) -> frozenset[str]:
+    """The files of which an outcome, which another rebuild may have decided, has the rows of new versions."""
+    rebuilt = outcome.rebuild if isinstance(outcome, Commit) else None
+    return frozenset() if rebuilt is None else frozenset(rebuilt.replaced)
 
 
 def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:
