@@ -10,6 +10,7 @@ CONSTANTS Rebuilders,
           MaxGenerations,
           MaxStops,
           LateCopies,     \* whether a copy may take effect after its driver is gone
+          Tidying,        \* whether rebuilders give up at their markers, and clear up after others
           Guards
 
 Processes == Rebuilders \union Drivers
@@ -28,14 +29,16 @@ VARIABLES
     staged,     \* the files in the staging of each attempt
     outcome,    \* the commit of each generation
     visible,    \* the file under each final name: its attempt and its number there
-    done, marker, \* the generations that are done; those whose open marker is there
+    done,       \* the generations that are done
+    marker,     \* the open markers, each with its generation and its attempt
     sent,       \* deletes and copies that may still take effect
     late,       \* whether a copy of an earlier generation took effect after the next one was decided
     cleaner, stops, proc
 
 vars == <<number, generation, swapped, staged, outcome, visible, done, marker, sent, late, cleaner, stops, proc>>
 
-Idle == [at |-> "idle", work |-> 0, generation |-> 0, made |-> NoCommit, next |-> 1, rest |-> 2]
+Idle == [at |-> "idle", work |-> 0, generation |-> 0, made |-> NoCommit, next |-> 1, rest |-> 2,
+         listed |-> {}]
 
 Init ==
     /\ number = 1
@@ -130,11 +133,22 @@ Choose(p) ==
        ELSE Set(p, Idle)
     /\ UNCHANGED <<number, generation, swapped, staged, outcome, visible, done, marker, sent, late, cleaner, stops>>
 
+Marker(g, a) == <<g, IF Has("each attempt has a marker of its own") THEN a ELSE 0>>
+
 Open(p) ==
     /\ At(p, "open")
-    /\ marker' = marker \union {proc[p].generation}
+    /\ marker' = marker \union {Marker(proc[p].generation, proc[p].work)}
     /\ GoTo(p, "decide")
     /\ UNCHANGED <<number, generation, swapped, staged, outcome, visible, done, sent, late, cleaner, stops>>
+
+\* The rows expired meanwhile, or another trouble: it deletes what it staged, and its marker.
+GiveUp(p) ==
+    /\ Tidying
+    /\ At(p, "decide")
+    /\ marker' = marker \ {Marker(proc[p].generation, proc[p].work)}
+    /\ staged' = Empty({proc[p].work})
+    /\ Set(p, Idle)
+    /\ UNCHANGED <<number, generation, swapped, outcome, visible, done, sent, late, cleaner, stops>>
 
 \* The commit point. A rebuilder that comes second deletes what it staged, and publishes the winner's files.
 Decide(p) ==
@@ -164,6 +178,36 @@ Recover(p) ==
     /\ marker # {}
     /\ Set(p, IF Latest \in done THEN [Idle EXCEPT !.at = "unstage", !.generation = Latest] ELSE RollForward(p, Latest))
     /\ UNCHANGED <<number, generation, swapped, staged, outcome, visible, done, marker, sent, late, cleaner, stops>>
+
+\* A rebuilder finds a manifest intact, or what is to be rebuilt expired: markers of the next generation may be left of
+\* rebuilds that died. What has not decided for an hour is taken for dead, and is so here.
+AboutToDecide(a) == \E p \in Rebuilders : proc[p].work = a /\ At(p, "decide")
+
+FindIntact(p) ==
+    /\ Tidying
+    /\ p \in Rebuilders
+    /\ At(p, "idle")
+    /\ Latest \in done
+    /\ Latest < MaxGenerations
+    /\ Set(p, [Idle EXCEPT !.at = "list", !.generation = Latest])
+    /\ UNCHANGED <<number, generation, swapped, staged, outcome, visible, done, marker, sent, late, cleaner, stops>>
+
+ListMarkers(p) ==
+    LET g == proc[p].generation
+        isOver(m) == \/ ~\E a \in 1..number : Marker(m[1], a) = m /\ generation[a] = m[1] /\ AboutToDecide(a)
+                     \/ ~Has("a marker whose rebuild may still decide stays")
+        isLeft == ~Decided(g + 1) \/ ~Has("the outcome is read again before markers are forgotten")
+    IN
+    /\ At(p, "list")
+    /\ Set(p, IF isLeft
+              THEN [proc[p] EXCEPT !.at = "forget", !.listed = {m \in marker : m[1] = g + 1 /\ isOver(m)}] ELSE Idle)
+    /\ UNCHANGED <<number, generation, swapped, staged, outcome, visible, done, marker, sent, late, cleaner, stops>>
+
+Forget(p) ==
+    /\ At(p, "forget")
+    /\ marker' = marker \ proc[p].listed
+    /\ Set(p, Idle)
+    /\ UNCHANGED <<number, generation, swapped, staged, outcome, visible, done, sent, late, cleaner, stops>>
 
 -----------------------------------------------------------------------------
 \* The same once more, in the roll forward; then the names that are given up.
@@ -215,7 +259,7 @@ Unstage(p) ==
 \* A marker of a later generation stays.
 Close(p) ==
     /\ At(p, "close")
-    /\ marker' = {g \in marker : g > proc[p].generation}
+    /\ marker' = {m \in marker : m[1] > proc[p].generation}
     /\ Set(p, Idle)
     /\ UNCHANGED <<number, generation, swapped, staged, outcome, visible, done, sent, late, cleaner, stops>>
 
@@ -276,10 +320,11 @@ CleanerDeletes ==
 
 Progress(p) ==
     \/ Scan(p) \/ Attempt(p) \/ Stage(p) \/ Choose(p) \/ Open(p) \/ Decide(p) \/ Discard(p) \/ Follow(p) \/ Recover(p)
+    \/ FindIntact(p) \/ ListMarkers(p) \/ Forget(p)
     \/ UnstageEarlier(p) \/ MakeWay(p) \/ RemoveNames(p) \/ PublishOne(p) \/ FindStagingGone(p) \/ Finish(p) \/ Unstage(p) \/ Close(p)
 
 Next ==
-    \/ \E p \in Processes : Progress(p) \/ Stop(p)
+    \/ \E p \in Processes : Progress(p) \/ GiveUp(p) \/ Stop(p)
     \/ \E message \in sent : Land(message)
     \/ CleanerLists \/ CleanerJudges \/ CleanerDeletes
 
@@ -292,7 +337,7 @@ Holding(row) == {n \in Names : Row(visible[n]) = row}
 
 TypesHold ==
     /\ number \in Attempts
-    /\ done \subseteq Generations /\ marker \subseteq Generations
+    /\ done \subseteq Generations /\ marker \subseteq (Generations \X (0..MaxAttempts))
     /\ Decided(1)
 
 \* Readers never see a row twice.
@@ -311,6 +356,9 @@ DoneIsWhole ==
 NothingIsLost ==
     Latest > 1 /\ Latest \notin done /\ ~late =>
         \A f \in Files : f \in staged[outcome[Latest].attempt] \/ IsPublished(Latest, f)
+
+\* The job finds what is decided and not done, also if its rebuild dies.
+NothingForgotten == Latest > 1 /\ Latest \notin done => \E m \in marker : m[1] = Latest
 
 OutcomesStay == [][\A g \in Generations : Decided(g) => outcome'[g] = outcome[g]]_vars
 

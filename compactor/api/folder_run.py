@@ -25,7 +25,7 @@ from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog, read_backlog
 from compactor.manifests.changed_files import changed_files
 from compactor.manifests.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
-from compactor.manifests.planning import Plan
+from compactor.manifests.planning import LINKS, Plan
 from compactor.manifests.source_planning import OnReplaced, SourcePlanner, left_out
 from compactor.manifests.summarised_files import NothingSummarised
 from compactor.ops.verify.report import VerifyReport
@@ -225,7 +225,7 @@ class FolderRun:
 
 def _no_data(source: str, survey: SourceSurvey) -> str:
     met = survey.met
-    links = [each for each in met.left_out if each.reason in {"linked_folder", "outside_link", "dangling_link"}]
+    links = [each for each in met.left_out if each.reason in LINKS]
     found = [f"{count(len(links), 'symbolic link')} not followed"] if links else []
     found += [f"{count(hidden, 'hidden file')}: --hidden takes them"] if (hidden := met.skipped.get("hidden")) else []
     denied = [each.detail for each in met.left_out if each.reason == "forbidden"]

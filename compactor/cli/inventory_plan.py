@@ -65,6 +65,7 @@ def plan_inventory(
     prefix: str | None,
     date: str | None,
     since: datetime | None,
+    hidden: bool,
     rate: Rate,
     max_manifests: int | None,
     dry_run: bool,
@@ -78,6 +79,7 @@ def plan_inventory(
         prefix: The folder to plan; None for all allowed ones.
         date: Only files of this date.
         since: Only files written at this time or later.
+        hidden: Also files with hidden names.
         rate: How fast to release manifests.
         max_manifests: The most to write; None for any number, or for that of the settings if they are not held back.
         dry_run: Claim and write nothing.
@@ -90,7 +92,7 @@ def plan_inventory(
 
     reader = InventoryReader(app.store)
     inventory = reader.open(uri)
-    scope = InventoryScope(prefixes_to_plan(app, inventory, prefix), date, since)
+    scope = InventoryScope(prefixes_to_plan(app, inventory, prefix), date, since, hidden)
     made = f"{inventory.created_at:%Y-%m-%d %H:%M} UTC"
     tell(f"Inventory of s3://{inventory.source_bucket} at {made}, {count(len(inventory.files), 'data file')}")
     if max_manifests is None and not rate.is_paced:

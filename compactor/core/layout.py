@@ -278,9 +278,21 @@ class Layout:
     def accepted_folder(self) -> str:
         return f"{folder(self.state)}accepted/"
 
-    def open_marker(self, manifest_id: str, generation: int = 1) -> str:
-        """A marker that exists while a manifest is begun and not done; of a later generation, while it is rebuilt."""
-        return f"{self.open_folder}{manifest_id}{_of_generation('~', generation)}.json"
+    def open_marker(self, manifest_id: str, generation: int = 1, attempt: int = 0) -> str:
+        """A marker that exists while a manifest is begun and not done; of a later generation, while it is rebuilt.
+
+        Each attempt at a rebuild has a marker of its own, so that no other one takes it away.
+        """
+        number = f"-{attempt}" if attempt else ""
+        return f"{self.open_folder}{manifest_id}{_of_generation('~', generation)}{number}.json"
+
+    def open_rebuilds(self, manifest_id: str) -> str:
+        """The beginning of all markers of rebuilds of a manifest."""
+        return f"{self.open_folder}{manifest_id}~"
+
+    def opened_generation(self, uri: str) -> int:
+        """The generation that a marker is of."""
+        return int(base_name(uri).removesuffix(".json").partition("~")[2].partition("-")[0] or 1)
 
     def opened_id(self, uri: str) -> str:
         """The manifest that a marker is of."""

@@ -55,10 +55,6 @@ class ExpiredLog:
                 except ObjectNotFound:  # another process finished it
                     continue
 
-    def count_unfinished(self) -> int:
-        """How many records there are whose deletion is not finished."""
-        return sum(1 for _ in self.state.store.list(self.state.layout.expiring_folder))
-
     def names(self, kind: Expiry) -> Iterator[tuple[str, str]]:
         """The date and the name of each record of a kind, by a listing alone."""
         folder = f"{self.state.layout.expired_folder}{kind}/"

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 from threading import Lock
 from typing import TypeVar
 
@@ -163,14 +164,23 @@ class Ledger:
         is_failed = base_name(failure_uri) in names
         return AttemptState(attempt, self.record(failure_uri, AttemptFailure) if is_failed else None)
 
-    def open(self, key: ManifestKey, generation: int = 1) -> None:
-        """Add a manifest to the index of open ones."""
+    def open(self, key: ManifestKey, generation: int = 1, attempt: int = 0) -> None:
+        """Add a manifest to the index of open ones. A rebuild names its generation and its attempt."""
         marker = OpenMarker(manifest_id=key.id, date=key.date)
-        self._store.create(self._layout.open_marker(key.id, generation), _json(marker))
+        self._store.create(self._layout.open_marker(key.id, generation, attempt), _json(marker))
 
     def close(self, manifest_id: str, generation: int = 1) -> None:
         """Remove a manifest from the index of open ones. A rebuild of a later generation stays in it."""
-        self._store.delete([self._layout.open_marker(manifest_id, each + 1) for each in range(generation)])
+        rebuilds = self.open_rebuilds(manifest_id) if generation > 1 else []
+        over = [uri for uri, of, _ in rebuilds if of <= generation]
+        self._store.delete([self._layout.open_marker(manifest_id), *over])
+
+    def open_rebuilds(self, manifest_id: str) -> list[tuple[str, int, datetime]]:
+        """The markers of rebuilds of a manifest, each with its generation and the time when it was written."""
+        beginning = self._layout.open_rebuilds(manifest_id)
+        listed = self._store.list(self._layout.open_folder, start_after=beginning)
+        found = takewhile(lambda info: info.uri.startswith(beginning), listed)
+        return [(info.uri, self._layout.opened_generation(info.uri), info.modified_at) for info in found]
 
     def mark_unsummarised(self, outcome: Commit | DeadLetter) -> None:
         """Mark a manifest that is done, so that the next summary of its date takes it in. Call it before `close`."""

@@ -148,8 +148,7 @@ def _opened(state: State) -> list[Found]:
             marker = state.ledger.record(info.uri, OpenMarker)
         except ObjectNotFound:
             return None
-        generation = base_name(info.uri).removesuffix(".json").partition("~")[2]
-        return ManifestKey(marker.date, marker.manifest_id), int(generation or 1)
+        return ManifestKey(marker.date, marker.manifest_id), state.layout.opened_generation(info.uri)
 
     return [each for each in map_ordered(read, infos) if each is not None]
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from compactor.core.layout import base_name, canonical, folder, is_text, is_within
 from compactor.core.manifest_parsing import uri_fault
+from compactor.core.source_places import HIDING
 
 NOT_DATA = {
     "outside_allowed_prefixes": "below none of input.allowed_prefixes",
@@ -17,6 +18,27 @@ NOT_DATA = {
 
 _JOB_MARKER_NAME = re.compile(r"_SUCCESS|_(started|committed)_\d+")
 _JOB_FOLDERS = frozenset({"_temporary", "_spark_metadata"})
+
+
+def is_hidden(uri: str, folders: Sequence[str]) -> bool:
+    """Return whether a name below one of some folders begins with `_` or `.`: Spark and Hive pass over it."""
+    path = canonical(uri)
+    places = [folder(canonical(each)) for each in folders]
+    below = next((path.removeprefix(each) for each in places if path.startswith(each)), "")
+    return any(name.startswith(HIDING) for name in below.split("/"))
+
+
+def skip_reason(uri: str, size_bytes: int, folders: Sequence[str], *, is_hidden: bool) -> str | None:
+    """Return why an object of a listing is not planned: one of `NOT_DATA`, or `hidden`; None if it is planned.
+
+    Args:
+        uri: The object.
+        size_bytes: Its length.
+        folders: Those that are planned.
+        is_hidden: Whether it has a hidden name, and these are not planned.
+    """
+    reason = not_data_reason(uri, size_bytes, folders)
+    return "hidden" if is_hidden and reason in {None, "empty"} else reason
 
 
 def not_data_reason(uri: str, size_bytes: int, allowed_prefixes: Sequence[str]) -> str | None:

@@ -11,7 +11,7 @@ from compactor.core.layout import canonical
 from compactor.core.manifest import ManifestFile
 from compactor.core.versions import described_version, is_same_version, version_of
 from compactor.manifests.file_search import Naming
-from compactor.manifests.grown_files import BeginningsOf, VersionAt, grown
+from compactor.manifests.grown_files import Beginnings, BeginningsOf, VersionAt
 
 DigestOf = Callable[[ManifestFile], str]
 """The digest of the bytes of a file as it is now; empty if it cannot be read, or was not read whole."""
@@ -122,9 +122,11 @@ def fates(
     _find_grown(found, files, left, gone, used, others, beginnings_of)
     for uri, rows in left.items():
         # A version that moved away was replaced by nothing: log files are rotated so.
-        if uri not in found.renamed and uri not in found.undecided and rows and (rows[-1] not in used or uri in others):
+        is_there = uri not in found.replaced and not _has_moved(found, uri)
+        if is_there and rows and (rows[-1] not in used or uri in others):
             found.replaced[uri] = Replacement(files[uri], rows[-1], _hindrance(uri, rows, used))
     used.update(each.earlier for each in found.replaced.values())
+    used.update(rows[-1] for uri, rows in left.items() if rows and uri in found.replaced)
     found.passed = [each for each in gone if each not in used]
     return found
 
@@ -138,22 +140,38 @@ def _find_grown(
     others: Container[str],
     beginnings_of: BeginningsOf,
 ) -> None:
-    """Add files that would be new, and begin with a version that is gone, to those that are replaced.
+    """Add files that begin with a version of another name, which is gone, to those that are replaced.
 
+    Without these, they would be new, or a rebuild would take them for a later version of the file that they replaced.
     A version that is found so may have left its name to another file, which is new by that: so it is asked again.
     """
+    begun = Beginnings(files, gone, beginnings_of)
 
-    def is_new(uri: str) -> bool:
-        rows = left[uri]
+    def is_asked(uri: str, free: Iterable[Naming]) -> bool:
+        """Whether a file is longer than one of the free versions, the shortest of which come first."""
+        rows, length = left[uri], files[uri].size_bytes or 0
         is_rotated = bool(rows) and rows[-1] in used and uri not in others
-        return (not rows or is_rotated) and uri not in found.renamed and uri not in found.undecided
+        is_new = not rows or is_rotated
+        shortest = next((each.size_bytes for each in free if is_new or each.uri != uri), length)
+        return shortest < length and not _has_moved(found, uri)
+
+    def asked_now() -> set[str]:
+        free = sorted((each for each in gone if each not in used), key=lambda each: each.size_bytes)
+        return {uri for uri in left.keys() - asked if is_asked(uri, free)}
 
     asked: set[str] = set()
-    while gone and (new := {uri: files[uri] for uri in left.keys() - asked if is_new(uri)}):
-        asked |= new.keys()
-        for uri, naming in grown(new, [each for each in gone if each not in used], beginnings_of).items():
-            used.add(naming)
-            found.replaced[uri] = Replacement(files[uri], naming, _hindrance(uri, [naming], used))
+    while new := asked_now():
+        asked |= new
+        begun.read(new)
+        for uri in sorted(new):
+            version = begun.of_another_name(uri, used, lambda name: name in left and not _has_moved(found, name))
+            if version is not None:
+                used.add(version)
+                found.replaced[uri] = Replacement(files[uri], version, _hindrance(uri, [version], used))
+
+
+def _has_moved(found: Fates, uri: str) -> bool:
+    return uri in found.renamed or uri in found.undecided
 
 
 def _under_earlier_name(

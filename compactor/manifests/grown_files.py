@@ -1,6 +1,6 @@
-"""Finds files that were renamed and then appended to: each begins with all bytes of an earlier one. No I/O."""
+"""Tells which files begin with all bytes of an earlier version, perhaps of another name: they were appended to."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from compactor.core.layout import is_within
@@ -42,14 +42,52 @@ def gone_versions(namings: Iterable[Naming], sources: Sequence[SourcePlace], ver
     ]
 
 
-def grown(files: Mapping[str, ManifestFile], gone: Iterable[Naming], beginnings_of: BeginningsOf) -> dict[str, Naming]:
-    """The longest version that each file begins with, by canonical URI; each version for one file."""
-    by_content = {(each.size_bytes, each.digest): each for each in gone}
-    lengths = sorted({length for length, _ in by_content}, reverse=True)
-    asked = {uri: file for uri, file in sorted(files.items()) if lengths and (file.size_bytes or 0) > lengths[-1]}
-    found: dict[str, Naming] = {}
-    for uri, beginnings in zip(asked, beginnings_of(list(asked.values()), lengths), strict=True):
-        versions = (by_content.get((length, beginnings.get(length, ""))) for length in lengths)
-        if (longest := next(filter(None, versions), None)) is not None:
-            found[uri] = by_content.pop((longest.size_bytes, longest.digest))
-    return found
+class Beginnings:
+    """Which versions files begin with. Reads each file once.
+
+    Args:
+        files: By canonical URI.
+        versions: All that are asked for, with their digests.
+        beginnings_of: Reads.
+    """
+
+    def __init__(
+        self, files: Mapping[str, ManifestFile], versions: Iterable[Naming], beginnings_of: BeginningsOf
+    ) -> None:
+        self._files = files
+        self._beginnings_of = beginnings_of
+        self._versions: dict[tuple[int, str], list[Naming]] = {}
+        for each in versions:
+            self._versions.setdefault((each.size_bytes, each.digest), []).append(each)
+        self._lengths = sorted({length for length, _ in self._versions}, reverse=True)
+        self._read: dict[str, Mapping[int, str]] = {}
+
+    def read(self, uris: Iterable[str]) -> None:
+        """Read those of some files that were not read."""
+        unread = sorted(set(uris) - self._read.keys())
+        found = self._beginnings_of([self._files[uri] for uri in unread], self._lengths)
+        self._read.update(zip(unread, found, strict=True))
+
+    def of_another_name(self, uri: str, used: Container[Naming], is_in_place: Callable[[str], bool]) -> Naming | None:
+        """The longest version that a file begins with; None if it is one of its own name, or there is none.
+
+        Args:
+            uri: The file, which was read.
+            used: Versions that are those of other files.
+            is_in_place: Tells whether a file is there that was not moved to its name from another one. If it begins
+                with the version of its name, this one began as a copy of it.
+        """
+        for beginning in sorted(self._read[uri].items(), reverse=True):
+            same = [each for each in self._versions.get(beginning, ()) if each not in used]
+            if any(each.uri == uri for each in same):
+                return None
+            for each in same:
+                if not (is_in_place(each.uri) and self._has(each.uri, each)):
+                    return each
+        return None
+
+    def _has(self, uri: str, version: Naming) -> bool:
+        if (self._files[uri].size_bytes or 0) <= version.size_bytes:
+            return False
+        self.read([uri])
+        return self._read[uri].get(version.size_bytes) == version.digest

@@ -12,7 +12,7 @@ from typing import TypedDict, Unpack
 from compactor.core.layout import canonical, folder
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectInfo
-from compactor.manifests.data_files import not_data_reason
+from compactor.manifests.data_files import is_hidden, skip_reason
 from compactor.manifests.partitioning import Packing
 from compactor.manifests.planning import Planner, is_settled
 from compactor.manifests.spilled.group_sizes import GroupSizes
@@ -28,6 +28,7 @@ class PlanScope(TypedDict, total=False):
     date: str | None  # only files of this date
     since: datetime | None  # only files written at this time or later
     settle_seconds: float  # only files that were last written at least this long ago
+    hidden: bool  # also files whose names, or those of folders, begin with _ or .
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,8 @@ class ListingPlanner(Planner):
         now = self.state.clock.now()
         for info in self.state.store.list(folder(prefix)):
             dated = self.state.rules.dates.of_file(info.uri, info.modified_at)
-            reason = not_data_reason(info.uri, info.size_bytes, [prefix])
+            is_passed = not scope.get("hidden", False) and is_hidden(info.uri, [prefix])
+            reason = skip_reason(info.uri, info.size_bytes, [prefix], is_hidden=is_passed)
             if reason is None and self.is_of_other_stream(info.uri):
                 reason = "other_stream"
             reason = reason or _left_out(info, dated.date, now, scope)

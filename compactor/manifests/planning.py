@@ -15,19 +15,25 @@ from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimer, ClaimState, claim_key
 from compactor.manifests.data_files import NOT_DATA
 from compactor.manifests.file_fates import Replacement
+from compactor.manifests.others import count_others
 from compactor.manifests.partitioning import Group, grouped, new_manifest_id
 from compactor.telemetry.logs import log_event
+
+LINKS = {
+    "linked_folder": "a symbolic link to a folder, which is not followed",
+    "outside_link": "a symbolic link that leads out of input.allowed_prefixes",
+    "dangling_link": "a symbolic link that leads nowhere",
+}
+"""Symbolic links that are not planned, each reason with its meaning."""
 
 SKIP_REASONS = {
     **NOT_DATA,
     "too_old": "written before the given time",
     "other_date": "belongs to another date than the given one",
-    "linked_folder": "a symbolic link to a folder, which is not followed",
-    "outside_link": "a symbolic link that leads out of input.allowed_prefixes",
-    "dangling_link": "a symbolic link that leads nowhere",
+    **LINKS,
     "unsettled": "written within the last seconds, so it may be incomplete",
     "other_stream": "belongs to another stream of the settings, which has a longer prefix",
-    "hidden": "its name, or that of a folder, begins with _ or .",
+    "hidden": "its name, or that of a folder, begins with _ or .; --hidden takes it",
 }
 """Objects that are not planned, each reason with its meaning."""
 
@@ -80,15 +86,6 @@ class Plan:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
         self.examples.setdefault(reason, uri)
 
-    def count_others(self, claimed: Mapping[str, tuple[ClaimState, datetime]]) -> None:
-        """Count the files that are claimed already."""
-        for state, lease_until in claimed.values():
-            if state == "taken":
-                self.planned_before += 1
-            elif state == "held":
-                self.held += 1
-                self.held_until = max(self.held_until or lease_until, lease_until)
-
 
 @dataclass(frozen=True, slots=True)
 class PlannedGroup:
@@ -131,7 +128,7 @@ class Planner:
             plan.manifests = [self._manifest(date, group.files) for date, group in groups]
         else:
             for planned in self.write(groups):
-                plan.count_others(planned.others)
+                count_others(plan, planned.others)
                 plan.manifests += [planned.manifest] if planned.manifest is not None else []
         self._note_misdated(plan, dry_run=dry_run)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from compactor.core.ports import ObjectInfo
 from compactor.core.source_places import SourcePlace
-from compactor.manifests.data_files import not_data_reason
+from compactor.manifests.data_files import skip_reason
 from compactor.manifests.planning import LeftOut, Plan
 
 Listing = Callable[[SourcePlace], Iterator[ObjectInfo | LeftOut]]
@@ -33,11 +33,7 @@ def source_files(
 
 def _reason(source: SourcePlace, found: ObjectInfo | LeftOut, *, with_hidden: bool) -> str:
     """Why an object is skipped; empty for one that is input, or that a person has to know of."""
-    reason = ""
+    is_hidden = not with_hidden and source.is_hidden(found.uri)
     if isinstance(found, ObjectInfo):
-        reason = not_data_reason(found.uri, found.size_bytes, [source.folder]) or ""
-    if reason in {"job_marker", "folder_marker"}:
-        return reason
-    if not with_hidden and source.is_hidden(found.uri):
-        return "hidden"
-    return reason
+        return skip_reason(found.uri, found.size_bytes, [source.folder], is_hidden=is_hidden) or ""
+    return "hidden" if is_hidden else ""

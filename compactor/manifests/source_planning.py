@@ -9,6 +9,7 @@ from compactor.core.ports import ObjectInfo
 from compactor.core.source_places import SourcePlace
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.file_fates import Fates, Replacement
+from compactor.manifests.others import count_others
 from compactor.manifests.planning import LeftOut, Plan, Planner, is_settled, listed_file
 from compactor.manifests.seen_files import SeenFiles
 from compactor.manifests.source_fates import Listed, SourceFates
@@ -50,7 +51,7 @@ class SourcePlanner:
         plan = Plan()
         listed = self._listed(plan, settle_seconds)
         claimed = self.planner.claimer.states([claim_key(each.file) for each in listed.values()])
-        plan.count_others(claimed)
+        count_others(plan, claimed)
         claims = {uri: claimed[key][0] for uri, each in listed.items() if (key := claim_key(each.file)) in claimed}
         suspects = self.seen.rewritten([listed[uri].info for uri, state in claims.items() if state == "taken"])
         open_ones = {uri: each for uri, each in listed.items() if claims.get(uri, "free") == "free" or uri in suspects}

@@ -22,7 +22,7 @@ from tests.deployment.permissions import allows
 from tests.deployment.resolving import ROOT, parameters_of, resources, template
 from tests.support.aws_account import glue_rules
 from tests.support.aws_account.account import Account
-from tests.unit.control.test_plane import Scene
+from tests.support.control_scene import Scene
 
 GLUES_FILES = ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject")
 """What a folder that Glue fills takes, as far as any way of filling it goes."""

@@ -4,6 +4,7 @@ from tests.guards.guard import Guard
 
 _CONTROL = "tests/unit/control/test_decisions.py"
 _CONTROL_SHELL = "tests/unit/control/test_plane.py"
+_NOTICES = "tests/unit/control/test_notices.py"
 
 CONTROL = (
     Guard(
@@ -88,41 +89,41 @@ CONTROL = (
         "control/gathering.py",
         "            except CompactorError as exc:\n",
         "            except ArithmeticError as exc:\n",
-        (_CONTROL_SHELL,),
+        (_CONTROL_SHELL, _NOTICES),
     ),
     Guard(
         "people are notified once per change",
         "control/notices.py",
         "if about not in told]",
         "if True]",
-        (_CONTROL_SHELL,),
+        (_CONTROL_SHELL, _NOTICES),
     ),
     Guard(
         "what cannot be read is told only if it lasts",
         "control/notices.py",
         "if about not in told and about not in record.passing)",
         "if False)",
-        (_CONTROL_SHELL,),
+        (_CONTROL_SHELL, _NOTICES),
     ),
     Guard(
         "no alarm counts as over while its source cannot be read",
         "control/notices.py",
         " if about in unseen} | alarms",
         " if False} | alarms",
-        (_CONTROL_SHELL,),
+        (_CONTROL_SHELL, _NOTICES),
     ),
     Guard(
         "refused starts are over with the start that is accepted",
         "control/plane.py",
         "        if seen.refusals is not None:\n",
         "        if False:\n",
-        (_CONTROL_SHELL,),
+        (_CONTROL_SHELL, _NOTICES),
     ),
     Guard(
         "a deployment that repairs the job closes the breaker",
         "control/gathering.py",
         "self.job.defined_at) if has_failures else None",
         "self.job.defined_at) if False else None",
-        (_CONTROL_SHELL,),
+        (_CONTROL_SHELL, _NOTICES),
     ),
 )

@@ -89,9 +89,23 @@ FOLDERS = (
     Guard(
         "a file that begins with a version that is gone is no new one",
         "manifests/file_fates.py",
-        "    while gone and (new := ",
-        "    while False and (new := ",
+        "    while new := asked_now():\n",
+        "    while new := set[str]():\n",
         (_GROWN,),
+    ),
+    Guard(
+        "a file that takes the place of another one is compared with versions that are gone",
+        "manifests/file_fates.py",
+        "for each in free if is_new or each.uri != uri), length)\n",
+        "for each in free if is_new), length)\n",
+        ("tests/unit/manifests/test_folder_life.py::test_a_file_that_grew_takes_the_place_of_another",),
+    ),
+    Guard(
+        "a version whose file grew in its place is not that of a copy",
+        "manifests/grown_files.py",
+        "                if not (is_in_place(each.uri) and self._has(each.uri, each)):\n",
+        "                if True:\n",
+        ("tests/unit/manifests/test_folder_life.py::test_a_copy_and_its_original_both_grow",),
     ),
     Guard(
         "a version is not passed over while a file is still written",

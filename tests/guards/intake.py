@@ -104,7 +104,7 @@ ATTEMPTS = (
     Guard(
         "open manifests are found again after a death",
         "ledger/ledger.py",
-        "        self._store.create(self._layout.open_marker(key.id, generation), _json(marker))\n",
+        "        self._store.create(self._layout.open_marker(key.id, generation, attempt), _json(marker))\n",
         "        del marker\n",
         (_COMPACTION + "::test_killer_runs_out_of_attempts",),
     ),

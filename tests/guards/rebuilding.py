@@ -4,6 +4,8 @@ from tests.guards.guard import Guard
 
 _REBUILD = "tests/unit/ops/rebuild/test_rebuild.py"
 _HELD_UP = "tests/unit/ops/rebuild/test_rebuild_held_up.py"
+_MARKERS = "tests/unit/ops/rebuild/test_open_markers.py"
+_REPLACING = "tests/unit/ops/rebuild/test_replacing.py"
 _REFUSED = "tests/unit/ops/rebuild/test_rebuild_refused.py"
 _READERS = "tests/unit/ops/rebuild/test_rebuilt_readers.py"
 
@@ -46,9 +48,37 @@ REBUILDING = (
     Guard(
         "clean-up leaves a rebuild in the index of open manifests",
         "ledger/ledger.py",
-        "for each in range(generation)])",
-        "for each in range(generation + 1)])",
+        "if of <= generation]",
+        "if of <= generation + 1]",
         (_READERS + "::test_a_rebuild_stays_open",),
+    ),
+    Guard(
+        "each attempt at a rebuild has a marker of its own",
+        "core/layout.py",
+        '        number = f"-{attempt}" if attempt else ""\n',
+        '        number = ""\n',
+        (_MARKERS + "::test_the_job_finishes_a_rebuild_beside_which_another_cleared_up",),
+    ),
+    Guard(
+        "the marker of a rebuild that may still decide is not forgotten",
+        "ops/rebuild/rebuilder.py",
+        "if generation > commit.generation and at <= is_over]",
+        "if generation > commit.generation]",
+        (_MARKERS + "::test_the_job_finishes_a_rebuild_beside_which_another_cleared_up",),
+    ),
+    Guard(
+        "what was decided since a scan keeps its marker",
+        "ops/rebuild/rebuilder.py",
+        "        if undecided and ledger.outcome(commit.key).generation == commit.generation:\n",
+        "        if undecided:\n",
+        (_MARKERS + "::test_what_was_decided_since_the_scan_stays_open",),
+    ),
+    Guard(
+        "a replaced file has rows of its new version before it counts as rebuilt",
+        "ops/rebuild/rebuilder.py",
+        "        if not damaged.replaced <= _replaced_by(commit):\n",
+        "        if False:\n",
+        (_REPLACING + "::test_another_rebuild_decides_first",),
     ),
     Guard(
         "a driver that finds the staging of an older commit gone looks for a rebuild",

@@ -90,6 +90,7 @@ class Scene:
         names = {key: [base_name(info.uri) for info in store.list(layout.ledger_records(key))] for key in NUMBERS}
         marks = [*dates.marks()]
         places = range(1, len([*store.list(layout.closed_folder)]) + 1)
+        markers = [info.uri for info in store.list(layout.open_folder)]
         members = [[*dates.members(place)] for place in places]
         ids = {key.id: number for key, number in NUMBERS.items()}
         sums = [dates.read(place).sums.manifests for place in places]
@@ -100,8 +101,9 @@ class Scene:
                 open=frozenset(
                     (number, generation)
                     for key, number in NUMBERS.items()
-                    for generation in (1, 2)
-                    if store.stat(layout.open_marker(key.id, generation)) is not None
+                    for generation in {
+                        layout.opened_generation(uri) for uri in markers if layout.opened_id(uri) == key.id
+                    }
                 ),
                 decided=tuple(max((outcome_generation(each) or 0 for each in names[key]), default=0) for key in names),
                 done=tuple(max((done_generation(each) or 0 for each in names[key]), default=0) for key in names),

@@ -13,7 +13,9 @@ SAFETY: dict[str, tuple[str, ...]] = {
         "TypesHold", "AnEffectOnce", "NothingVisibleUnverified", "DoneIsWhole", "NothingIsLost", "NothingForgotten",
         "OriginalIsKept",
     ),
-    "Rebuild": ("TypesHold", "AnEffectOnce", "NothingVisibleUnverified", "DoneIsWhole", "NothingIsLost"),
+    "Rebuild": (
+        "TypesHold", "AnEffectOnce", "NothingVisibleUnverified", "DoneIsWhole", "NothingIsLost", "NothingForgotten",
+    ),
     "Redrive": ("TypesHold", "AnEffectOnce", "LinesAreKept", "NothingForgotten"),
     "Closing": (
         "TypesHold", "AnEffectOnce", "NoneIsSummarisedAgain", "ReadersCountOnce", "NothingClosedUnverified",
@@ -115,11 +117,18 @@ def _commit(name: str, drivers: str, attempts: int, stops: int, **how: bool) -> 
 
 
 def _rebuild(
-    name: str, rebuilders: str, attempts: int, stops: int, *, late_copies: str = "FALSE", **how: bool
+    name: str,
+    rebuilders: str,
+    attempts: int,
+    stops: int,
+    *,
+    late_copies: str = "FALSE",
+    tidying: str = "TRUE",
+    **how: bool,
 ) -> Configuration:
     values = {
         "Rebuilders": rebuilders, "Drivers": "{d1}", "MaxAttempts": str(attempts), "MaxGenerations": "2",
-        "MaxStops": str(stops), "LateCopies": late_copies,
+        "MaxStops": str(stops), "LateCopies": late_copies, "Tidying": tidying,
     }  # fmt: skip
     alike = () if how.get("is_live") or "," not in rebuilders else ("Rebuilders",)
     return Configuration(module="Rebuild", name=name, values=values, alike=alike, **how)
@@ -215,7 +224,8 @@ LARGE = (
     _claims("two files", "{f1, f2}", "{b1, b2}", "{}", 3, 1, is_short=False),
     _sealing("two parts", "{1, 2}", 3, 1, is_short=False),
     _commit("two drivers, three attempts", "{d1, d2}", 3, 1, is_short=False),
-    _rebuild("two rebuilds beside a late driver", "{r1, r2}", 3, 0, is_short=False),
+    _rebuild("two rebuilds beside a late driver", "{r1, r2}", 3, 0, tidying="FALSE", is_short=False),
+    _rebuild("a rebuild, and one that clears up", "{r1, r2}", 2, 0, is_short=False),
     _redrive("of two files", "files", "{t1, t2}", 3, 2, is_short=False),
     _redrive("of two lines", "lines", "{t1, t2}", 3, 2, is_short=False),
     _closing("beside a driver, a rebuild and a reader", "{m1}", 2, "{c1}", is_short=False),

@@ -246,6 +246,11 @@ def _shown(row: Mapping[str, Any]) -> str:
     return json.dumps(dict(row), sort_keys=True)
 
 
+def counted(harness: Harness, name: str) -> int:
+    """How often a metric was emitted as 1."""
+    return [values.get(name) for values in harness.metrics.emitted].count(1)
+
+
 def commit_of_ratio(ratio: float) -> RecentCommit:
     """An earlier commit to learn a size from, so that no sample is converted first: that halves the time of a test."""
     size = 1024 * 1024 * 1024

@@ -5,6 +5,7 @@ import click
 from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.lists import show_lines
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import waiting
@@ -12,8 +13,6 @@ from compactor.core.formatting import count
 from compactor.ops.closing.report import ClosingReport, Summarised
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.app import App
-
-SHOWN = 20  # of each list; --json shows all
 
 
 @click.command("close")
@@ -47,23 +46,16 @@ def _show(report: ClosingReport) -> None:
     closed = [each for each in report.summarised if each.number == 1]
     additions = [each for each in report.summarised if each.number > 1]
     echo(f"Closed {count(len(closed), 'date')}" + (f"; {count(len(additions), 'addition')}" if additions else ""))
-    _list([_shown(each) for each in report.summarised])
+    show_lines([_shown(each) for each in report.summarised])
     if report.left_open:
         echo(f"Left open: {len(report.left_open):,}")
-        _list([f"{each.date}: {each.why}" for each in report.left_open])
+        show_lines([f"{each.date}: {each.why}" for each in report.left_open])
     if report.discrepancies:
         echo(f"Discrepancies: {len(report.discrepancies):,}")
         found = [f"{each.where}: expected {each.expected}, found {each.found}" for each in report.discrepancies]
-        _list(found)
+        show_lines(found)
 
 
 def _shown(each: Summarised) -> str:
     addition = f", addition {each.number - 1}" if each.number > 1 else ""
     return f"{each.date}{addition}: {count(each.manifests, 'manifest')}, {count(each.files, 'file')}"
-
-
-def _list(lines: list[str]) -> None:
-    for line in lines[:SHOWN]:
-        echo(f"  {line}")
-    if len(lines) > SHOWN:
-        echo(f"  and {len(lines) - SHOWN:,} more; --json shows all")

@@ -14,7 +14,7 @@ from compactor.cli.ui.output import picked, print_json, shallow
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable
 from compactor.core.records import RecentCommit, parse_document
 from compactor.core.sharding import MAX_SHARDS
-from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Shape, estimate
+from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Estimate, Shape, estimate
 from compactor.cost.deployment import Deployment
 from compactor.cost.lines import Load
 from compactor.cost.measured_cost import (
@@ -26,7 +26,7 @@ from compactor.cost.measured_cost import (
     stream_costs,
     together,
 )
-from compactor.cost.price_list import FIRST_REGION, prices_of
+from compactor.cost.price_list import FIRST_REGION, Price, prices_of
 from compactor.cost.price_table import REGIONS
 from compactor.cost.prices import DOLLARS, DPU_PER_WORKER, GLUE_VERSIONS, HOUR_SECONDS, SHIPPED, JobSize
 from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, worker_need
@@ -126,28 +126,38 @@ def cost(
     measured = past or measured_cost(all_recent, hourly)
     in_all = found.dollars_per_hour * past.elapsed_seconds / HOUR_SECONDS if past else None
     parts = _parts(settings, pasts or _measured(recent, hourly), in_all, measured)
-    if not as_json:
-        show_estimate(found, measured, Shown(region, region in REGIONS, in_all, jobs, parts))
+    shown = Shown(region, region in REGIONS, in_all, jobs, parts)
+    if as_json:
+        print_json(_document(found, measured, shown, prices, result))
+    else:
+        show_estimate(found, measured, shown)
         show_needs(result, found)
-        return
-    print_json(
-        {
-            **shallow(found, *DOLLARS, "dollars_per_terabyte"),
-            "region": region,
-            "has_prices_of_region": region in REGIONS,
-            "job": shallow(job, "dpu"),
-            "jobs": jobs,
-            **{name: [shallow(line, *DOLLARS) for line in getattr(found, name)] for name in ("lines", "kept")},
-            "nat": shallow(found.nat, *DOLLARS),
-            "compared": shallow(job.compared, *DOLLARS),
-            "measured": measured and shallow(measured, "elapsed_seconds", *MEASURED_DOLLARS),
-            "streams": parts,
-            "dollars_of_ledger": in_all,
-            "not_counted": NOT_COUNTED.split(", "),
-            "prices": prices,
-            "needed": result and _needed(result, found.load),
-        }
-    )
+
+
+def _document(
+    found: Estimate,
+    measured: MeasuredCost | None,
+    shown: Shown,
+    prices: Mapping[str, Price],
+    result: BenchResult | None,
+) -> dict[str, Any]:
+    """The estimate with its prices, what was measured, and what a benchmark says."""
+    return {
+        **shallow(found, *DOLLARS, "dollars_per_terabyte"),
+        "region": shown.region,
+        "has_prices_of_region": shown.has_prices,
+        "job": shallow(found.job, "dpu"),
+        "jobs": shown.jobs,
+        **{name: [shallow(line, *DOLLARS) for line in getattr(found, name)] for name in ("lines", "kept")},
+        "nat": shallow(found.nat, *DOLLARS),
+        "compared": shallow(found.job.compared, *DOLLARS),
+        "measured": measured and shallow(measured, "elapsed_seconds", *MEASURED_DOLLARS),
+        "streams": shown.streams,
+        "dollars_of_ledger": shown.dollars_of_ledger,
+        "not_counted": NOT_COUNTED.split(", "),
+        "prices": prices,
+        "needed": result and _needed(result, found.load),
+    }
 
 
 def _measured(recent: Mapping[str, Sequence[RecentCommit]], hourly: float) -> dict[str, MeasuredCost]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 import click
 
@@ -18,6 +18,7 @@ from compactor.core.exit_codes import ExitCode
 from compactor.core.formatting import count, size
 from compactor.manifests.dating import DatedFiles
 from compactor.manifests.inventory.rows import INVENTORY_REASONS
+from compactor.manifests.listing_planning import PlanScope
 from compactor.manifests.planning import SKIP_REASONS
 from compactor.manifests.spilled.totals import PlanTotals
 from compactor.settings.places import parse_place
@@ -64,6 +65,7 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
     help="With --inventory, release manifests as the job has room beside live data (live, the default), and at most so "
     "many an hour (a number), or all at once (unlimited).",
 )
+@click.option("--hidden", is_flag=True, help="Plan files and folders whose names begin with . or _, too.")
 @click.option("--dry-run", is_flag=True, help="Claim and write nothing; show what would be written.")
 @date_option
 @click.option(
@@ -85,6 +87,7 @@ def plan(
     words: tuple[str, ...],
     inventory: str | None,
     rate: Rate | None,
+    hidden: bool,
     dry_run: bool,
     day: str | None,
     since: datetime | None,
@@ -106,12 +109,12 @@ def plan(
     of_inventory = None
     if inventory is not None:
         of_inventory = plan_inventory(
-            app, inventory, prefix=prefix, date=day, since=since, rate=rate or Rate(), max_manifests=max_manifests,
-            dry_run=dry_run, quiet=as_json,
+            app, inventory, prefix=prefix, date=day, since=since, hidden=hidden, rate=rate or Rate(),
+            max_manifests=max_manifests, dry_run=dry_run, quiet=as_json,
         )  # fmt: skip
         made = of_inventory.totals
     else:
-        made = _listed(app, prefix or "", day, since, max_manifests, dry_run=dry_run)
+        made = _listed(app, prefix or "", max_manifests, dry_run=dry_run, date=day, since=since, hidden=hidden)
     if as_json:
         print_json(_document(made, of_inventory, dry_run=dry_run))
     else:
@@ -122,10 +125,10 @@ def plan(
 
 
 def _listed(
-    app: App, prefix: str, day: str | None, since: datetime | None, max_manifests: int | None, *, dry_run: bool
+    app: App, prefix: str, max_manifests: int | None, *, dry_run: bool, **scope: Unpack[PlanScope]
 ) -> PlanTotals:
     most = max_manifests or app.settings.builder.max_manifests_per_plan
-    made = app.planner.plan(prefix, date=day, since=since, max_manifests=most, dry_run=dry_run)
+    made = app.planner.plan(prefix, max_manifests=most, dry_run=dry_run, **scope)
     made.skipped |= skipped_links(prefix, app.settings.input.allowed_prefixes)
     return made
 

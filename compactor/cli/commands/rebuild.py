@@ -11,6 +11,7 @@ from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.console import SafeConsole
+from compactor.cli.ui.lists import show_list
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import TryAgainError
@@ -20,8 +21,6 @@ from compactor.ops.rebuild.scan import RebuildScan, RebuildScope
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.app import App
 from compactor.wiring.java_check import check_java
-
-SHOWN = 20
 
 
 @click.command("rebuild")
@@ -89,24 +88,17 @@ def _show(report: RebuildReport, *, dry_run: bool) -> None:
     intact = f"; {report.intact:,} intact" if report.intact else ""
     expired = f"; {report.expired:,} expired" if report.expired else ""
     echo(f"{would} {count(len(report.rebuilt), 'manifest')} with {count(rows, 'row')}{intact}{expired}")
-    _list([(each.manifest_id, each.why) for each in report.rebuilt])
+    show_list([(each.manifest_id, each.why) for each in report.rebuilt])
     for what, those in (("Refused", report.refused), ("Failed", report.failed)):
         if those:
             echo(f"{what}: {len(those):,}")
-            _list(_lines(those))
+            show_list(_lines(those))
     if report.discrepancies:
         echo(f"Discrepancies: {len(report.discrepancies):,}")
-        _list([(each.where, f"expected {each.expected}, found {each.found}") for each in report.discrepancies])
+        show_list([(each.where, f"expected {each.expected}, found {each.found}") for each in report.discrepancies])
     if report.failed:
         say_next(TryAgainError.next_move)
 
 
-def _lines(those: Sequence[NotRebuilt]) -> list[tuple[str, str]]:
+def _lines(those: Sequence[NotRebuilt]) -> list[tuple[str, ...]]:
     return [(each.manifest_id, each.why) for each in those]
-
-
-def _list(entries: Sequence[tuple[str, str]]) -> None:
-    for name, text in entries[:SHOWN]:
-        echo(f"  {name}", f"    {text}")
-    if len(entries) > SHOWN:
-        echo(f"  and {len(entries) - SHOWN:,} more; --json shows all")

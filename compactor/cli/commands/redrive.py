@@ -1,25 +1,24 @@
 """`compactor redrive`: processes dead letters, quarantined files or rejected lines again."""
 
-import sys
-
 import click
 
 from compactor.cli.commands.plan import date_option
 from compactor.cli.commands.verify import manifest_id_type
 from compactor.cli.destination import taken_destination
-from compactor.cli.failures import ExitCode, say
+from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.console import SafeConsole
+from compactor.cli.ui.lists import SHOWN, more_of, show_lines, show_list
 from compactor.cli.ui.output import print_json, shallow
+from compactor.cli.ui.prompts import not_confirmed
 from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import by_name, count
-from compactor.ops.redrive.redrive_report import RedriveReport
+from compactor.ops.redrive.redrive_report import Redriven, RedriveReport
 from compactor.ops.redrive.scan import ScanResult, find_redrivable
 from compactor.ops.redrive.selection import REASONS, THINGS, Kind, Scope
 from compactor.wiring.app import App
 
 ASKED_ABOVE = 1_000
-SHOWN = 20
 
 
 @click.command("redrive")
@@ -71,19 +70,8 @@ def redrive(
 
 
 def _asked(scan: ScanResult) -> ExitCode | None:
-    """Ask for confirmation; returns the exit code if it is not given."""
     things = f"{count(scan.things, THINGS[scan.scope.kind])} of {count(len(scan.sources), 'manifest')}"
-    if not _is_terminal():
-        say(f"redrive: {things} -> expected --yes: there is no terminal for a prompt")
-        return ExitCode.WRONG_USAGE
-    if click.confirm(f"Redrive {things}?", err=True):
-        return None
-    say("nothing was redriven")
-    return ExitCode.FAILED
-
-
-def _is_terminal() -> bool:
-    return sys.stdin.isatty()
+    return not_confirmed("redrive", things, question=f"Redrive {things}?", done="redriven")
 
 
 def _show(report: RedriveReport, kind: Kind, *, dry_run: bool) -> None:
@@ -92,19 +80,15 @@ def _show(report: RedriveReport, kind: Kind, *, dry_run: bool) -> None:
     files = count(sum(each.files for each in report.redriven), "file")
     what = f"{count(lines, 'line')} in {files}" if kind == "rejects" else files
     echo(f"{would} {what} of {count(len(report.redriven), 'manifest')}")
-    for each in report.redriven[:SHOWN]:
-        echo(f"  {each.source}{f' as {each.manifest_id}' if each.manifest_id else ''}  {by_name(each.counts)}")
-    _more(len(report.redriven))
+    show_lines([_shown(each) for each in report.redriven])
     for manifest_id in report.healed[:SHOWN]:
         echo(f"{'Would write' if dry_run else 'Wrote'} the manifest of an earlier redrive: {manifest_id}")
-    _more(len(report.healed))
+    for line in more_of(len(report.healed)):
+        echo(f"  {line}")
     if report.refused:
         echo(f"Refused: {len(report.refused):,}")
-    for refused in report.refused[:SHOWN]:
-        echo(f"  {refused.manifest_id}{f'  {refused.uri}' if refused.uri else ''}", f"    {refused.why}")
-    _more(len(report.refused))
+    show_list([(f"{each.manifest_id}{f'  {each.uri}' if each.uri else ''}", each.why) for each in report.refused])
 
 
-def _more(number: int) -> None:
-    if number > SHOWN:
-        echo(f"  and {number - SHOWN:,} more; --json shows all")
+def _shown(each: Redriven) -> str:
+    return f"{each.source}{f' as {each.manifest_id}' if each.manifest_id else ''}  {by_name(each.counts)}"

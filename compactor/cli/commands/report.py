@@ -12,6 +12,7 @@ from compactor.cli.commands.cost import shape_of
 from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.expired import expired_lines
 from compactor.cli.ui.output import print_fields, print_json
 from compactor.cli.ui.streams import show_reports, stream_documents
 from compactor.cli.ui.terminal import write_out
@@ -194,11 +195,13 @@ def _open_private(target: str, flags: int) -> int:
 
 def _show(made: Report, target: str) -> None:
     period, points = made.figures.period, [point.text for point in made.verdict.points]
+    expired = made.figures.expired
     print_fields(
         [
             ("report", target),
             ("period", f"{period.since:%Y-%m-%d %H:%M:%S} to {period.until:%Y-%m-%d %H:%M:%S} UTC"),
             ("verdict", made.verdict.headline),
             *([("because", points)] if points else []),
+            *([("expired", expired_lines(expired))] if expired else []),
         ]
     )

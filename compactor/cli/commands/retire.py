@@ -1,14 +1,14 @@
 """`compactor retire`: removes what closed dates hold, and puts on record that it expired."""
 
-import sys
-
 import click
 
 from compactor.adapters.local.person import person
 from compactor.cli.destination import destination_argument
-from compactor.cli.failures import ExitCode, say
+from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.lists import show_lines
 from compactor.cli.ui.output import print_json, shallow
+from compactor.cli.ui.prompts import not_confirmed
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import waiting
 from compactor.core.formatting import count, size
@@ -17,8 +17,6 @@ from compactor.ops.retire.report import RetiredDate, RetireReport
 from compactor.ops.retire.scan import RetireScan
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.app import App
-
-SHOWN = 20  # of each list; --json shows all
 
 
 def _date(_context: click.Context, _option: click.Parameter, value: str) -> str:
@@ -69,15 +67,8 @@ def retire(
 
 
 def _asked(scan: RetireScan, before: str) -> ExitCode | None:
-    """Ask for confirmation; returns the exit code if it is not given."""
     what = _sum([each.sizes for each in scan.retirable])
-    if not sys.stdin.isatty():
-        say(f"retire: {what} before {before} -> expected --yes: there is no terminal for a prompt")
-        return ExitCode.WRONG_USAGE
-    if click.confirm(f"Remove {what} for good?", err=True):
-        return None
-    say("nothing was removed")
-    return ExitCode.FAILED
+    return not_confirmed("retire", f"{what} before {before}", question=f"Remove {what} for good?", done="removed")
 
 
 def _sum(dates: list[RetiredDate]) -> str:
@@ -89,12 +80,12 @@ def _sum(dates: list[RetiredDate]) -> str:
 def _show(report: RetireReport, *, dry_run: bool) -> None:
     before = f"; {report.retired_before:,} retired before" if report.retired_before else ""
     echo(f"{'Would retire' if dry_run else 'Retired'} {_sum(report.retired)}{before}")
-    _list([_shown(each) for each in report.retired])
+    show_lines([_shown(each) for each in report.retired])
     if report.finished:
         echo(f"Finished {count(report.finished, 'deletion')} of an earlier call")
     if report.refused:
         echo(f"Refused: {len(report.refused):,}")
-        _list([f"{each.date}: {each.why}" for each in report.refused])
+        show_lines([f"{each.date}: {each.why}" for each in report.refused])
 
 
 def _shown(each: RetiredDate) -> str:
@@ -102,10 +93,3 @@ def _shown(each: RetiredDate) -> str:
     later = f"; {count(each.in_work, 'manifest')} in work, left to the next call" if each.in_work else ""
     archived = count(each.archived_manifests, "archived manifest")
     return f"{each.date}: {count(each.rows, 'row')}, {files}, {archived}, {size(each.size_bytes)}{later}"
-
-
-def _list(lines: list[str]) -> None:
-    for line in lines[:SHOWN]:
-        echo(f"  {line}")
-    if len(lines) > SHOWN:
-        echo(f"  and {len(lines) - SHOWN:,} more; --json shows all")

@@ -11,10 +11,11 @@ from compactor.cli.commands.plan import date_option
 from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.expired import unfinished
+from compactor.cli.ui.lists import SHOWN, more_of, show_list
 from compactor.cli.ui.misfits import misfit_fields
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.cli.ui.streams import show_verifications, stream_documents
-from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import waiting
 from compactor.core.formatting import by_name, count, fates, size
 from compactor.ops.verify.report import Discrepancy, VerifyReport
@@ -26,7 +27,6 @@ _PARTS = {
     "archive": "archived manifest",
     "redriven": "file of redriven lines",
 }
-SHOWN = 20  # of each list; --json shows all
 
 
 def manifest_id_type(value: str) -> str:
@@ -114,12 +114,13 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
             fields.append(("", f"{count(report.inputs_gone, 'input file')} deleted or replaced, not compared"))
     fields.append(("discrepancies", f"{len(report.discrepancies):,}" if report.discrepancies else "none"))
     print_fields(fields)
-    _list("", [_shown(each) for each in report.discrepancies])
+    show_list([_shown(each) for each in report.discrepancies], spaced=True)
     waiting = [each for each in report.dead_letter_manifests if not each.is_settled]
-    _list("dead letters", [(f"{each.manifest_id}: {each.reason}", each.message) for each in waiting])
+    letters = [(f"{each.manifest_id}: {each.reason}", each.message) for each in waiting]
+    show_list(letters, title="dead letters", spaced=True)
     quarantined = [each for each in report.quarantined_files if not each.is_settled]
     files = [(f"{each.uri}: {each.status} (manifest {each.manifest_id})", each.detail) for each in quarantined]
-    _list("quarantined files", files)
+    show_list(files, title="quarantined files", spaced=True)
 
 
 def _expired_fields(report: VerifyReport) -> list[Field]:
@@ -128,10 +129,9 @@ def _expired_fields(report: VerifyReport) -> list[Field]:
     if report.retired_dates:
         fields.append(("retired dates", f"{report.retired_dates:,}, whose files expired"))
     names = [f"{count(each.files, _PARTS[each.part])} of {each.date} {each.why}" for each in report.expired[:SHOWN]]
-    if len(report.expired) > SHOWN:
-        names.append(f"and {len(report.expired) - SHOWN:,} more; --json shows all")
+    names += more_of(len(report.expired))
     if report.expiring:
-        names.append(f"{count(report.expiring, 'deletion')} not finished; the next `compactor clean` or `retire` does")
+        names.append(unfinished(report.expiring))
     return [*fields, ("expired", names)] if names else fields
 
 
@@ -149,12 +149,3 @@ def _settled(report: VerifyReport) -> str:
 def _shown(each: Discrepancy) -> tuple[str, ...]:
     of = f" (manifest {each.manifest_id})" if each.manifest_id else ""
     return f"{each.where}{of}", f"expected  {each.expected}", f"found     {each.found}"
-
-
-def _list(title: str, entries: Sequence[tuple[str, ...]]) -> None:
-    if entries and title:
-        echo("", title)
-    for first, *others in entries[:SHOWN]:
-        echo("", f"  {first}", *(f"    {each}" for each in others))
-    if len(entries) > SHOWN:
-        echo("", f"  and {len(entries) - SHOWN:,} more; --json shows all")

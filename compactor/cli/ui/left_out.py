@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from compactor.cli.ui.output import Field
 from compactor.core.formatting import count
 from compactor.core.layout import canonical, folder
-from compactor.manifests.planning import SKIP_REASONS, LeftOut, Plan
+from compactor.manifests.planning import LINKS, SKIP_REASONS, LeftOut, Plan
 from compactor.settings.compact_paths import CompactPaths
 
 _WORDS = {
@@ -70,7 +70,7 @@ def _details(first: LeftOut) -> list[str]:
 
 
 def _word(reason: str) -> str:
-    return SKIP_REASONS[reason] if reason in {"linked_folder", "outside_link", "dangling_link"} else reason
+    return SKIP_REASONS[reason] if reason in LINKS else reason
 
 
 def _example(uri: str, number: int, paths: CompactPaths) -> str:

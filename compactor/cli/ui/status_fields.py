@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from compactor.cli.ui.expired import expired_lines
 from compactor.cli.ui.misfits import by_column
 from compactor.core.formatting import by_name, count, duration, percent, rate, shown_seconds, size
 from compactor.core.safe_text import visible
@@ -33,6 +34,8 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
     yield "schema", _schema(found), ""
     if found.ratio is not None:
         yield "size", [f"{found.ratio:.3f} Parquet bytes for each decoded input byte"], ""
+    if found.expired:
+        yield "expired", expired_lines(found.expired), ""
     yield "cost", _cost(found), ""
 
 

@@ -33,11 +33,13 @@ class InventoryScope:
         prefixes: Folders; each ends with `/`.
         date: Only files of this date.
         since: Only files written at this time or later.
+        hidden: Also files whose names, or those of folders, begin with `_` or `.`.
     """
 
     prefixes: tuple[str, ...]
     date: str | None = None
     since: datetime | None = None
+    hidden: bool = False
 
 
 @dataclass(slots=True)
@@ -106,7 +108,7 @@ class InventoryPlanner:
         dates = self.planner.state.rules.dates
         for row in rows:
             uri = f"s3://{row.bucket}/{row.key}"
-            reason = row_reason(row, uri, scope.prefixes)
+            reason = row_reason(row, uri, scope.prefixes, hidden=scope.hidden)
             if reason is None:
                 dated = dates.of_file(uri, row.modified_at)
                 reason = _out_of_scope(dated.date, row.modified_at, scope)

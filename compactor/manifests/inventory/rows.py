@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from compactor.manifests.data_files import not_data_reason
+from compactor.manifests.data_files import is_hidden, skip_reason
 
 INVENTORY_REASONS = {
     "delete_marker": "a delete marker",
@@ -43,13 +43,14 @@ class InventoryRow(NamedTuple):
     access_tier: str = ""
 
 
-def row_reason(row: InventoryRow, uri: str, prefixes: tuple[str, ...]) -> str | None:
-    """Return why a row is no file to plan: one of `INVENTORY_REASONS` or of `NOT_DATA`; None if it is one.
+def row_reason(row: InventoryRow, uri: str, prefixes: tuple[str, ...], *, hidden: bool = False) -> str | None:
+    """Return why a row is no file to plan: one of `INVENTORY_REASONS` or of `SKIP_REASONS`; None if it is one.
 
     Args:
         row: The row.
         uri: Its object.
         prefixes: The folders to plan; each ends with `/`.
+        hidden: Whether to plan hidden objects, too.
     """
     if not uri.startswith(prefixes):
         return "other_prefix"
@@ -57,7 +58,8 @@ def row_reason(row: InventoryRow, uri: str, prefixes: tuple[str, ...]) -> str | 
         return "delete_marker"
     if not row.is_latest:
         return "old_version"
-    reason = not_data_reason(uri, row.size_bytes, prefixes)
+    is_passed = not hidden and is_hidden(uri, prefixes)
+    reason = skip_reason(uri, row.size_bytes, prefixes, is_hidden=is_passed)
     if reason is None and (row.storage_class in _ARCHIVES or row.access_tier in _ARCHIVE_TIERS):
         return "archived"
     return reason

@@ -9,6 +9,7 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.named_dates import ARRIVAL
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.dating import DatingTally
+from compactor.manifests.others import count_others
 from compactor.manifests.partitioning import Group
 from compactor.manifests.planning import Planner
 from compactor.manifests.spilled.named_before import FoundFiles, NamedBefore, dates_to_search
@@ -49,7 +50,7 @@ class Steps:
         """The files of a page that are not claimed; counts the others."""
         files = {claim_key(file): file for file in map(self.file, page)}
         claimed = self.planner.claimer.states(list(files))
-        held = self.totals.count_others(claimed)
+        held = count_others(self.totals, claimed)
         self.on_held([files[key] for key in held])
         return [file for key, file in files.items() if key not in claimed or claimed[key][0] == "free"]
 
@@ -75,7 +76,7 @@ class Steps:
             return
         left = self._left(groups)
         for (_, group), result in zip(left, self.planner.write(left), strict=True):
-            held = set(self.totals.count_others(result.others))
+            held = set(count_others(self.totals, result.others))
             self.on_held([file for file in group.files if claim_key(file) in held])
             if result.manifest is not None:
                 self.named.note_own(result.manifest.manifest_id)

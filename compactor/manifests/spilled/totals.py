@@ -1,11 +1,10 @@
 """What came of planning, in figures: it does not grow with the number of files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.manifest import ManifestFile
-from compactor.manifests.claiming import ClaimState
 from compactor.manifests.dating import DatedFiles
 
 
@@ -69,22 +68,6 @@ class PlanTotals:
         """Count objects that are no input."""
         if files:
             self.skipped[reason] = self.skipped.get(reason, 0) + files
-
-    def count_others(self, claimed: Mapping[str, tuple[ClaimState, datetime]]) -> list[str]:
-        """Count the files that are claimed already.
-
-        Returns:
-            The claim keys of those that may still become free.
-        """
-        held: list[str] = []
-        for key, (state, lease_until) in claimed.items():
-            if state == "taken":
-                self.planned_before += 1
-            elif state == "held":
-                self.held += 1
-                self.held_until = max(self.held_until or lease_until, lease_until)
-                held.append(key)
-        return held
 
 
 def planned(date: str, files: Sequence[ManifestFile], manifest_id: str) -> PlannedManifest:

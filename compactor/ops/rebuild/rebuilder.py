@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
@@ -22,6 +23,9 @@ from compactor.ops.rebuild.successor import successor
 from compactor.ops.verify.verifier import Verifier
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
+
+UNDECIDED_SECONDS = 3600.0
+"""A rebuild decides right after it has written its open marker. An older marker is that of a process that died."""
 
 _NOT_COMPARED = {"detail", "reject_rows"}  # a long line may be kept in other pieces
 _OF_THE_VERSION = {"etag", "digest"}  # a touched file has another version, and earlier releases kept no digest
@@ -76,9 +80,13 @@ class Rebuilder:
                 self._forget(commit)
 
     def _forget(self, commit: Commit) -> None:
-        """Delete the open marker of a rebuild that was not decided."""
-        undecided = self.state.layout.open_marker(commit.manifest_id, commit.generation + 1)
-        self.state.store.delete([undecided])
+        """Delete the open markers of rebuilds that died undecided. One that may still decide keeps its own."""
+        ledger, is_over = self.state.ledger, self.state.clock.now() - timedelta(seconds=UNDECIDED_SECONDS)
+        markers = ledger.open_rebuilds(commit.manifest_id)
+        undecided = [uri for uri, generation, at in markers if generation > commit.generation and at <= is_over]
+        # The outcome is read after the markers: one of them may have decided since the scan.
+        if undecided and ledger.outcome(commit.key).generation == commit.generation:
+            self.state.store.delete(undecided)
 
     def _tried(self, damaged: Damaged) -> RebuildReport:
         """Rebuild one manifest; an error that is its own becomes a line of the report."""
@@ -98,6 +106,8 @@ class Rebuilder:
     def _rebuilt(self, damaged: Damaged) -> Rebuilt:
         commit = self._decided(damaged) if damaged.why else damaged.commit
         self.publisher.roll_forward(damaged.accepted, commit)
+        if not damaged.replaced <= _replaced_by(commit):
+            raise InputError("another rebuild of its manifest was faster; run the command again")
         generation, rows = commit.generation, sum(file.records for file in damaged.commit.files)
         log_event("manifest.rebuilt", manifest_id=commit.manifest_id, why=damaged.why, generation=generation, rows=rows)
         return _summary(commit if isinstance(commit, Commit) else damaged.commit, damaged, generation)
@@ -111,14 +121,14 @@ class Rebuilder:
         self.on_crash_point(CrashPoint.ATTEMPTED, commit.manifest_id)
         try:
             made = self._staged(stager, damaged, attempt)
-            ledger.open(commit.key, generation)
+            ledger.open(commit.key, generation, attempt.number)
             self._check_kept(commit, made)
         except Exception as exc:
             stager.discard(accepted, attempt)
             newest = ledger.outcome(commit.key)
             if newest.generation > commit.generation:  # another rebuild was faster, and deleted the staging of this one
                 return newest
-            self._record_failure(attempt, commit, exc)
+            self._give_up(attempt, commit, exc)
             raise
         self.on_crash_point(CrashPoint.OPENED, commit.manifest_id)
         # If this fails, the commit may have taken effect: its staged files stay.
@@ -161,12 +171,11 @@ class Rebuilder:
         used = {file.final for file in made.rejects} & _expired_names(self.state, commit)
         if expired is None and not used:
             return
-        if self.state.ledger.outcome(commit.key).generation == commit.generation:
-            self._forget(commit)
         what = f"its rows {expired.words}" if expired else "its rejects expired meanwhile; run the command again"
         raise InputError(f"manifest {commit.manifest_id}: {what}")
 
-    def _record_failure(self, attempt: Attempt, commit: Commit, error: Exception) -> None:
+    def _give_up(self, attempt: Attempt, commit: Commit, error: Exception) -> None:
+        """Record that an attempt failed, and delete its own open marker: it decides nothing any more."""
         failure = AttemptFailure(
             manifest_id=attempt.manifest_id,
             number=attempt.number,
@@ -176,12 +185,21 @@ class Rebuilder:
         )
         with suppress(CompactorError):
             self.state.ledger.fail(commit.key, failure)
+        with suppress(CompactorError):
+            marker = self.state.layout.open_marker(commit.manifest_id, attempt.generation, attempt.number)
+            self.state.store.delete([marker])
 
 
 def _expired_names(state: State, commit: Commit) -> frozenset[str]:
     """The names of rejects that may be deleted at any time, because they expired."""
     expired = ExpiredParts(state).of("rejects", commit.key, commit.generation)
     return frozenset() if expired is None else frozenset(file.final for file in commit.rejects)
+
+
+def _replaced_by(outcome: Commit | DeadLetter) -> frozenset[str]:
+    """The files of which an outcome, which another rebuild may have decided, has the rows of new versions."""
+    rebuilt = outcome.rebuild if isinstance(outcome, Commit) else None
+    return frozenset() if rebuilt is None else frozenset(rebuilt.replaced)
 
 
 def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from compactor.core.distributions import Distribution
 from compactor.core.records import NEEDS_OPERATOR
+from compactor.ledger.expired_seen import ExpiredSeen
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.report.period import Period
 
@@ -240,3 +241,4 @@ class Figures:
     quarantined_files: QuarantinedFiles  # quarantined input files
     schema: Schema  # the columns
     unreadable: Unreadable  # records of the ledger that are damaged
+    expired: ExpiredSeen  # what is on record as expired by now, whatever the period

@@ -8,6 +8,7 @@ from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import DeadLetter, Done
+from compactor.ledger.expired_seen import expired_seen
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import unsummarised_if_readable
 from compactor.ops.redrive.kept_letters import kept_letters
@@ -70,6 +71,7 @@ class ReportReader:
             quarantined_files=figures.QuarantinedFiles(dict(tallies.quarantined), files),
             schema=schema,
             unreadable=tallies.unreadable(),
+            expired=expired_seen(self.state),
         )
 
     def _facts(self, listed: Listed, period: Period) -> CommitFacts | DeadLetterFacts | str | None:

@@ -9,6 +9,7 @@ from compactor.control.ports import JobRuns
 from compactor.core.errors import CompactorError, ObjectNotFound, StuckError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, Done, RecentCommit
+from compactor.ledger.expired_seen import expired_seen
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import learned_ratio
@@ -37,10 +38,11 @@ _SHOWN_ERROR_CHARACTERS = 200
 class StatusReader:
     """Reads the status of the job.
 
-    One reading lists six folders (the watched prefix, pending, open, failed, runs, schemas) and the ring of latest
-    commits. It reads at most `MANIFESTS_READ` waiting manifests, `RECENT_SLOTS` summaries, three records of each of
-    `LATENCY_COMMITS` commits, and the redrive logs of `LETTERS_READ` dead letters and `COMMITS_READ` commits, each of a
-    few records; where files are quarantined, also the commits of the ring since. What never changes is read once.
+    One reading lists eight folders (the watched prefix, pending, open, failed, runs, schemas, and the two of what
+    expired) and the ring of latest commits. It reads at most `MANIFESTS_READ` waiting manifests, `RECENT_SLOTS`
+    summaries, three records of each of `LATENCY_COMMITS` commits, and the redrive logs of `LETTERS_READ` dead letters
+    and `COMMITS_READ` commits, each of a few records; where files are quarantined, also the commits of the ring since.
+    What never changes is read once.
     """
 
     state: State
@@ -89,6 +91,7 @@ class StatusReader:
             ratio=learned_ratio(recent),
             cost=self._cost(recent, now),
             folder=self.rules.suggest.folder,
+            expired=expired_seen(self.state),
         )
         cache.keep_only(letters=letters_read, commits=committed)
         return status

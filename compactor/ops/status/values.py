@@ -10,6 +10,7 @@ from compactor.core.formatting import shown_seconds
 from compactor.core.records import DeadLetter, RecentCommit
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
+from compactor.ledger.expired_seen import NOTHING_EXPIRED, ExpiredSeen
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
 
@@ -146,3 +147,4 @@ class Status(Facts):
     ratio: float | None  # Parquet bytes per decoded input byte, as learned from the ledger
     cost: Spent
     folder: str = ""  # what `compact` wrote, as commands name it; empty for a job
+    expired: ExpiredSeen = NOTHING_EXPIRED  # what is on record as expired

@@ -11,6 +11,7 @@ from compactor.core.layout import canonical, folder
 from compactor.core.named_dates import RULES
 from compactor.core.records import Accepted, DeadLetter, FileReport
 from compactor.core.safe_text import quoted
+from compactor.core.source_places import HIDING
 from compactor.core.totals import Totals
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.redrive.redrive_log import Fate, RedriveLogEntry
@@ -195,8 +196,9 @@ def move_to_see(uri: str) -> str:
 
 def move_to_plan(uri: str) -> str:
     """The command that plans a file that is in no manifest."""
-    place = uri.rpartition("/")[0]
-    return f"compactor plan {quoted(place if place.isprintable() else folder(place))}"
+    place, _, name = uri.rpartition("/")
+    hidden = " --hidden" if name.startswith(HIDING) else ""
+    return f"compactor plan {quoted(place if place.isprintable() else folder(place))}{hidden}"
 
 
 def _traced(state: AttemptState) -> TracedAttempt:

@@ -117,7 +117,7 @@ def _outcome_faults(
 def _is_open(state: State, key: ManifestKey, accepted: Accepted | None, generation: int = 1) -> bool:
     """Whether a job will finish the manifest."""
     if generation > 1:
-        return state.store.stat(state.layout.open_marker(key.id, generation)) is not None
+        return any(of == generation for _, of, _ in state.ledger.open_rebuilds(key.id))
     if state.store.stat(state.layout.archived_manifest(key)) is not None:
         return False  # only a manifest that is done is archived
     waiting = accepted.source_uri if accepted else state.layout.manifest(key.id)

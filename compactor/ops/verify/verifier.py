@@ -6,12 +6,11 @@ from datetime import datetime
 from functools import cached_property, partial
 
 from compactor.core.errors import OperatorError, RecordUnreadable, StoreUnavailable
-from compactor.core.expired import Expiry
 from compactor.core.layout import redriven_owner
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter, FileReport
-from compactor.ledger.expired_log import ExpiredLog
+from compactor.ledger.expired_seen import expired_seen
 from compactor.ledger.state import State
 from compactor.ledger.unsummarised import Unsummarised, read_unsummarised
 from compactor.ops.redrive.quarantined_file import later_keys, settled
@@ -64,9 +63,8 @@ class Verifier:
         To compare values, the records of all dates are read.
         """
         report = self._verified_all(closed=closed)
-        log = ExpiredLog(self.state)
-        report.retired_dates = len({date for date, _ in log.names(Expiry.RETIRED)})
-        report.expiring = log.count_unfinished()
+        seen = expired_seen(self.state)
+        report.retired_dates, report.expiring = seen.retired_dates, seen.expiring
         return report
 
     def _verified_all(self, *, closed: bool) -> VerifyReport:

@@ -123,6 +123,8 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     app = workspace.app
     with app.heartbeat:
         found.append(workspace.json("status")[0])
+    retired(workspace)
+    found.append(workspace.json("status")[0])
     unread = replace(STATUSES["behind"].backlog, input_bytes=None)
     older = COMMITS[0].model_copy(update={**OLDER, "redriven": {"line_too_long": 1}})
     old = replace(STATUSES["idle"], recent=(older, FULL), backlog=unread)
@@ -444,6 +446,8 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     nothing = workspace.json("report")[0]
     quarantined(workspace)
     real = workspace.json("report")[0]
+    retired(workspace)
+    later = workspace.json("report")[0]
     harness = Harness()
     ReportDay(harness, files=2).fill(manifests=12)
     harness.store.put(harness.layout.outcome(ManifestKey("2025-12-21", "m-000003")), b"{")
@@ -462,7 +466,7 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         for each in (harness, Harness())
     ]
     made = [each.document() for each in (day, replace(day, figures=unknown), replace(day, sla_seconds=None), *priced)]
-    return [nothing, real, *(json.loads(_printed(each)) for each in made)]
+    return [nothing, real, later, *(json.loads(_printed(each)) for each in made)]
 
 
 COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {

@@ -8,8 +8,8 @@ from random import Random
 from compactor.adapters.aws.glue_job import GlueJob
 from compactor.control.notices import Told
 from compactor.control.plane import Check
+from tests.support.control_scene import LAYOUT, Scene
 from tests.support.glue_service import Definition, GlueService, Run
-from tests.unit.control.test_plane import LAYOUT, Scene
 
 START = datetime(2026, 3, 1, tzinfo=UTC)  # a Sunday
 DAYS = 30

@@ -1,128 +1,21 @@
-"""The shell of the control plane: sources fail alone, actions are taken once, people are notified once per change."""
+"""The shell of the control plane: sources fail alone, and actions are taken once."""
 
 import json
 from typing import Any
 
 import pytest
 
-from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier, MemoryQueue
-from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
-from compactor.control.actions import ActionKind
-from compactor.control.gathering import Sources
-from compactor.control.notices import Notices
-from compactor.control.plane import Check, ControlPlane
+from compactor.adapters.memory.glue import MemoryGlue
 from compactor.control.runs import JobState
-from compactor.control.snapshot import QueueDepth, Refusals, Source
-from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
-from compactor.core.layout import Layout
-from compactor.core.ports import ObjectStore, ProcessName
-from compactor.core.records import RunHeartbeat
-from compactor.core.safe_text import visible
+from compactor.control.snapshot import QueueDepth, Source
+from compactor.core.errors import AccessError, SettingsError
 from compactor.ledger.backlog import Backlog
-from compactor.ledger.heartbeat import Runs
-from compactor.ledger.ledger import Ledger
-from compactor.ledger.state import State
-from compactor.settings.control_policy import Policy
 from compactor.settings.settings import parse_settings
 from compactor.telemetry.metrics import CATALOGUE
 from compactor.wiring.control import ControlComponents
+from tests.support.control_scene import LAYOUT, BrokenQueue, Scene, kinds
 from tests.support.fakes import FaultyStore
 from tests.support.harness import GOOD, Harness
-
-LETTER = (
-    "1 S3 event is in the dead-letter queue; "
-    "read one of them and the builder's log, fix the cause, then redrive the queue"
-)
-LAYOUT = Layout(manifests="/w/manifests", output="/w/output", state="/w/state")
-
-
-class Machines:
-    """Processes of other machines, which are unknown here."""
-
-    def this(self) -> ProcessName:
-        return ProcessName("lambda", 1)
-
-    def is_gone(self, process: ProcessName) -> bool:  # noqa: ARG002 - a port's method
-        return False
-
-
-class BrokenQueue:
-    """A queue that cannot be reached."""
-
-    def depth(self) -> QueueDepth:
-        raise StoreUnavailable("queue: away")
-
-    def oldest_seconds(self, now: object) -> float | None:  # noqa: ARG002 - a port's method
-        raise AccessError("age: denied")
-
-
-class Scene:
-    """A control plane over everything in memory.
-
-    Args:
-        store: What the control plane sees in place of the store itself.
-        policy: The policy's numbers.
-    """
-
-    def __init__(self, store: ObjectStore | None = None, **policy: Any) -> None:
-        self.clock = ManualClock()
-        self.memory = MemoryStore(self.clock)
-        self.store = store or self.memory
-        self.glue = MemoryGlue(self.clock)
-        self.queue, self.dead_letters = MemoryQueue(), MemoryQueue()
-        self.notifier, self.metrics = MemoryNotifier(), MemoryMetrics()
-        self.policy = Policy(**policy)
-
-    def sources(self, **changes: Any) -> Sources:
-        parts: dict[str, Any] = {
-            "job": self.glue,
-            "runs": Runs(self.store, LAYOUT, self.clock, Machines()),
-            "queue": self.queue,
-            "dead_letter_queue": self.dead_letters,
-            "state": State(
-                store=self.store,
-                layout=LAYOUT,
-                ledger=Ledger(self.store, LAYOUT, self.clock, "control"),
-                clock=self.clock,
-            ),
-        }
-        return Sources(**{**parts, **changes})
-
-    def plane(self, **changes: Any) -> ControlPlane:
-        notices = Notices(notifier=self.notifier, store=self.store, uri=LAYOUT.notices, job_name="job")
-        return ControlPlane(
-            sources=self.sources(**changes),
-            policy=self.policy,
-            notices=notices,
-            metrics=self.metrics,
-            clock=self.clock,
-        )
-
-    def check(self, **changes: Any) -> Check:
-        return self.plane(**changes).check()
-
-    def minutes(self, number: int, *, alive: bool = True) -> list[Check]:
-        """Check once a minute, with or without a heartbeat from the job."""
-        checks = []
-        for _ in range(number):
-            self.clock.advance(60)
-            if alive:
-                self.beat()
-            checks.append(self.check())
-        return checks
-
-    def beat(self, run_id: str = "a") -> None:
-        """Write a run's heartbeat."""
-        now = self.clock.now()
-        beat = RunHeartbeat(run_id=run_id, host="glue", process_id=7, started_at=now, heartbeat_at=now)
-        self.memory.put(LAYOUT.run(run_id), beat.model_dump_json().encode())
-
-    def deliver(self, name: str = "m1.json") -> None:
-        self.memory.put(LAYOUT.manifests_folder + name, b"{}")
-
-
-def kinds(checked: Check) -> list[str]:
-    return [action.kind for action in checked.actions if action.kind is not ActionKind.ALARM]
 
 
 def test_a_job_that_is_down_is_started_once() -> None:
@@ -364,134 +257,6 @@ def test_the_definition_is_asked_for_only_after_a_failure() -> None:
     assert before < 40
 
 
-def test_people_are_notified_once_per_change() -> None:
-    """A message is sent when an alarm comes and when it goes, not in between, however its figures change."""
-    scene = Scene()
-    scene.check()
-    scene.minutes(2)
-    scene.notifier.messages.clear()
-    scene.dead_letters.waiting = 1
-    scene.minutes(2)
-    scene.dead_letters.waiting = 7
-    scene.minutes(2)
-    [(subject, text)] = scene.notifier.messages
-    assert subject == f"job: {LETTER}"
-    assert text == f"Wrong now:\n- {LETTER}"
-    scene.dead_letters.waiting = 0
-    scene.minutes(2)
-    assert [subject for subject, _ in scene.notifier.messages[1:]] == ["job: all is well again"]
-    assert scene.notifier.messages[1][1].startswith("Right again:\n- 1 S3 event")
-
-
-def test_what_cannot_be_read_is_told_if_it_lasts() -> None:
-    """One check that Glue throttles is no news; two in a row are, and what was wrong before does not count as over."""
-    scene = Scene()
-    scene.check()
-    scene.minutes(2)
-    scene.dead_letters.waiting = 1
-    scene.minutes(1)
-    scene.notifier.messages.clear()
-    for _ in range(3):
-        with scene.glue.trouble():
-            scene.minutes(1)
-        scene.minutes(1)
-    assert scene.notifier.messages == []
-    with scene.glue.trouble():
-        checks = [*scene.minutes(3), scene.check(dead_letter_queue=BrokenQueue())]
-    assert all("unknown_runs" in each.alarms for each in checks)
-    [(_, text)] = scene.notifier.messages
-    assert text.startswith("Wrong now:\n- the run history could not be read")
-    assert LETTER in text
-    with scene.glue.trouble():  # which says nothing of the queue
-        scene.dead_letters.waiting = 0
-        scene.minutes(1)
-        assert "Right again:\n- 1 S3 event" in scene.notifier.messages.pop()[1]
-        scene.dead_letters.waiting = 1
-        scene.minutes(1)
-        scene.notifier.messages.pop()
-    scene.minutes(1)
-    assert len(scene.notifier.messages) == 2
-    assert "Right again:\n- the run history" in scene.notifier.messages[-1][1]
-    assert f"Still wrong:\n- {LETTER}" in scene.notifier.messages[-1][1]
-
-
-def test_an_alarm_of_the_runs_is_not_over_while_they_cannot_be_read() -> None:
-    """A crash loop whose runs Glue does not show for a while is not told as over."""
-    scene = Scene(breaker_failures=2, backoff_first_seconds=1.0)
-    for _ in range(2):
-        scene.check()
-        scene.glue.end(scene.glue.started[-1], JobState.FAILED, "boom")
-        scene.clock.advance(120)
-    assert "crash_loop" in scene.check().alarms
-    scene.notifier.messages.clear()
-    with scene.glue.trouble():
-        scene.minutes(3, alive=False)
-    scene.minutes(1, alive=False)
-    lasting, back = (text for _, text in scene.notifier.messages)
-    assert "Right again" not in lasting
-    assert "Still wrong:\n- 2 runs failed in a row" in lasting
-    assert "Right again:\n- the run history could not be read" in back
-    assert "Still wrong:\n- 2 runs failed in a row" in back
-
-
-def test_refused_starts_are_over_with_the_start_that_is_accepted() -> None:
-    """A job that is deleted later takes its runs with it, and no one hears again of refusals of long ago."""
-
-    class HeldGlue(MemoryGlue):
-        def start(self) -> str | None:
-            return None
-
-    scene = Scene()
-    scene.glue = HeldGlue(scene.clock)
-    scene.minutes(8, alive=False)
-    scene.glue = MemoryGlue(scene.clock)
-    assert "starts_refused" not in scene.minutes(2, alive=False)[-1].alarms
-    scene.glue = MemoryGlue(scene.clock)  # made anew, without a history
-    assert scene.check().alarms == {}
-    assert scene.plane().preview().snapshot.refusals is None
-
-
-def test_a_record_of_refusals_that_cannot_be_ended() -> None:
-    """The start counts all the same."""
-    scene = Scene()
-    scene.sources().keep_refusals(Refusals(2, scene.clock.now()))
-    faulty = FaultyStore(scene.memory)
-    faulty.unavailable_at(1, "put")
-    scene.store = faulty
-    checked = scene.check()
-    assert (checked.done, checked.failed) == (("run jr_000001 was started: no run is on record",), ())
-
-
-def test_a_message_that_did_not_go_out_is_repeated() -> None:
-    """A message that could not be sent is sent at the next check."""
-    scene = Scene()
-    scene.check()
-
-    class DeadTopic:
-        def tell(self, subject: str, text: str) -> None:
-            raise StoreUnavailable(f"topic away: {subject} {text}")
-
-    topic, scene.notifier = scene.notifier, DeadTopic()  # type: ignore[assignment]
-    scene.dead_letters.waiting = 1
-    scene.minutes(1)
-    scene.notifier = topic
-    topic.messages.clear()
-    scene.minutes(2)
-    assert len(topic.messages) == 1
-
-
-def test_a_damaged_note_of_what_was_told() -> None:
-    """Without a readable record of what was sent, alarms are sent once more."""
-    scene = Scene()
-    scene.check()
-    scene.dead_letters.waiting = 1
-    scene.minutes(1)
-    scene.memory.put(LAYOUT.notices, b"{")
-    scene.notifier.messages.clear()
-    scene.minutes(2)
-    assert len(scene.notifier.messages) == 1
-
-
 def test_measurements() -> None:
     """All that is known is measured, under names of the catalogue, and each start is counted."""
     scene = Scene()
@@ -535,29 +300,3 @@ def test_settings_that_are_no_policy(key: str, value: object, expected: str) -> 
         settings(**{key: value})
     [fault] = caught.value.faults
     assert fault == f"control.{key}: {json.dumps(value)} -> expected {expected}"
-
-
-@pytest.mark.parametrize("words", ["Java heap space", "", "of \x1b]0;x\x07"])
-def test_the_reason_of_a_restart_is_in_the_message(words: str) -> None:
-    """People read why a run was started, with Glue's own words about the last one."""
-    scene = Scene()
-    scene.check()
-    scene.glue.end("jr_000001", JobState.FAILED, words)
-    scene.minutes(2, alive=False)
-    subject, text = scene.notifier.messages[-1]
-    assert subject.startswith("job: run jr_000002 was started")
-    assert f"ended 1 min ago as FAILED, after 0 s{f': {visible(words)}' if words else ''}" in text
-
-
-def test_a_check_without_a_notifier_leaves_the_record_of_what_was_told() -> None:
-    """Without a topic, as from a terminal, the record of what was sent stays, so that it is sent once."""
-    scene = Scene()
-    alarms = {"events_dead_lettered": "3 S3 events are in the dead-letter queue"}
-    told = Notices(notifier=scene.notifier, store=scene.store, uri=LAYOUT.notices, job_name="job")
-    silent = Notices(notifier=None, store=scene.store, uri=LAYOUT.notices, job_name="job")
-    silent.tell([], alarms)
-    assert scene.store.stat(LAYOUT.notices) is None
-    told.tell([], alarms)
-    silent.tell([], {})
-    told.tell([], alarms)
-    assert len(scene.notifier.messages) == 1

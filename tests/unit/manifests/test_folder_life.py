@@ -247,6 +247,44 @@ def test_files_that_grow_and_are_renamed() -> None:
     life.teardown()
 
 
+def test_a_file_that_grew_takes_the_place_of_another() -> None:
+    """Its old lines stay the rows of its old name, and are in no rebuild of the file that it replaced."""
+    life = FolderLife()
+    life.begin()
+    for name in ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson"):  # the last one in a manifest of its own
+        life.write(name, 2)
+    life.compact("quarantine", None)
+    life.rotate("a.ndjson", "2026-01-02-c.ndjson")
+    for policy in ("quarantine", "rebuild", "quarantine"):
+        life.compact(policy, None)
+    [found] = life._call("rebuild", None)
+    assert found.detail.startswith(f"it was {life.raw}/a.ndjson then")
+    life.append("2026-01-02-c.ndjson")
+    life.rename("2026-01-02-c.ndjson", "a.ndjson")
+    for policy in ("quarantine", "rebuild", "rebuild"):
+        life.compact(policy, None)
+    life.teardown()
+
+
+def test_a_copy_and_its_original_both_grow() -> None:
+    """The original is replaced by its later version, as it would be alone; the copy is a file of its own."""
+    life = FolderLife()
+    life.begin()
+    life.write("b.ndjson", 2)
+    life.compact("quarantine", None)
+    path = life.raw / "b.ndjson"
+    life._write("a.ndjson", path.read_bytes() + life._lines(1), next(life.times))
+    life.append("b.ndjson")
+    for _ in range(2):
+        [found] = life._call("quarantine", None)
+        assert found.uri == str(path)
+    assert life._call("rebuild", None) == []
+    rows = Counter(row["id"] for info in life.harness.store.list("/w/output/") for row in life.harness.table(info.uri))
+    in_files = Counter(each for path in life.raw.rglob("*.ndjson") for each in ids(path.read_bytes()))
+    assert rows == in_files
+    life.teardown()
+
+
 TestFolderLife = FolderLife.TestCase
 TestFolderLife.settings = settings(
     max_examples=int(os.environ.get("FOLDER_LIVES", "10")),

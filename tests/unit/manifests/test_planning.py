@@ -20,6 +20,7 @@ from compactor.manifests.planning import SKIP_REASONS
 from compactor.manifests.spilled.totals import PlanTotals
 from tests.support.harness import DAY, DiedError, Harness
 from tests.support.rebuilding import NEVER, WatchedStore
+from tests.support.sources import source_planner
 
 ROW = b'{"id": "1"}\n'
 LEASE_SECONDS = 600.0
@@ -281,20 +282,35 @@ def test_dry_run(harness: Harness) -> None:
         ("_committed_123", b"x", "job_marker"),
         ("_temporary/0/part-0.json", ROW, "job_marker"),
         ("day/_spark_metadata/0", ROW, "job_marker"),
-        ("_SUCCESS_STORIES.ndjson", ROW, None),
-        ("_started_early.ndjson", ROW, None),
-        (".hidden.ndjson", ROW, None),
+        ("_SUCCESS_STORIES.ndjson", ROW, "hidden"),
+        ("_started_early.ndjson", ROW, "hidden"),
+        (".hidden.ndjson", ROW, "hidden"),
+        (".hive-staging_1/000000_0", ROW, "hidden"),
+        ("_empty.ndjson", b"", "hidden"),
+        ("a_b.c/d.ndjson", ROW, None),
         ("odd *?[{ %+ name.ndjson", ROW, None),
     ],
 )
 def test_what_is_input(name: str, content: bytes, reason: str | None) -> None:
-    """Only what Spark and Hadoop leave beside data, and what holds nothing, is no input."""
+    """What Spark and Hadoop leave beside data, and what holds nothing, is no input. `compact` decides the same."""
     harness = Harness()
     harness.file(name, content)
+    survey = source_planner(harness).plan(dry_run=True)
     found = plan(harness)
+    assert survey.skipped == found.skipped
     assert found.skipped == ({reason: 1} if reason else {})
     assert planned(harness) == Counter([] if reason else [f"/w/raw/{name}"])
     assert set(found.skipped) <= set(SKIP_REASONS)
+
+
+def test_hidden_names_on_request() -> None:
+    """They are planned then, apart from markers of jobs. What is asked for by its folder is not hidden."""
+    harness = Harness()
+    for name in ("_a.ndjson", "b/.c/d.ndjson", "_temporary/0/e.ndjson"):
+        harness.file(name, ROW)
+    assert harness.app().planner.plan("/w/raw/b/.c").files == 1
+    found = harness.app().planner.plan("/w/raw", hidden=True)
+    assert (found.files, found.planned_before, found.skipped) == (1, 1, {"job_marker": 1})
 
 
 def test_date_and_since() -> None:

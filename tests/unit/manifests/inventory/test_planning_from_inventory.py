@@ -126,6 +126,8 @@ def test_what_is_no_file() -> None:
         row("raw/folder/", 0, **more),
         row("raw/empty.ndjson", 0, **more),
         row("raw/_SUCCESS", **more),
+        row("raw/_hidden.ndjson", **more),
+        row("raw/.hive-staging_1/0", **more),
         row("raw/../up.ndjson", **more),
         row("raw-other/a.ndjson", **more),
         row("output/x.parquet", **more),
@@ -140,8 +142,10 @@ def test_what_is_no_file() -> None:
     assert planned(harness) == all_inputs(harness)
     assert made.skipped == {
         "folder_marker": 1, "empty": 1, "job_marker": 1, "bad_name": 1, "other_prefix": 2, "old_version": 1,
-        "delete_marker": 1, "archived": 2, "repeated": 1,
+        "delete_marker": 1, "archived": 2, "repeated": 1, "hidden": 2,
     }  # fmt: skip
+    with_hidden = InventoryScope((f"s3://{BUCKET}/raw/",), hidden=True)
+    assert "hidden" not in plan(harness, scope=with_hidden, dry_run=True).skipped
 
 
 def test_scope() -> None:

@@ -110,12 +110,17 @@ def test_a_rebuild_stays_open() -> None:
     harness.check_exact()
 
 
-def test_an_abandoned_rebuild() -> None:
-    """A rebuild that died before its decision leaves the index when its manifest is found to be intact."""
+@pytest.mark.parametrize("attempt", [0, 7], ids=["of an earlier release", "of this release"])
+def test_an_abandoned_rebuild(attempt: int) -> None:
+    """A rebuild that died undecided leaves the index when its manifest is found to be intact an hour later."""
     harness = damaged()
     rebuild(harness)
-    harness.ledger.open(M1, 3)
+    harness.ledger.open(M1, 3, attempt)
     assert rebuild(harness).intact == 1
+    assert list(harness.ledger.open_ids()) == ["m1"]
+    harness.clock.advance(3600)
+    assert rebuild(harness).intact == 1
+    assert list(harness.ledger.open_ids()) == []
     harness.check_exact()
 
 
@@ -131,7 +136,7 @@ def test_retention() -> None:
         rebuild(harness, on_crash_point=die)
     harness.clock.advance(3 * 24 * 3600)
     keep = harness.app().cleaner.retention
-    harness.store.delete([harness.layout.open_marker("m1", 2)])
+    harness.store.delete([uri for uri, _, _ in harness.ledger.open_rebuilds("m1")])
     assert keep.why_keep_staged("m1") == "its commit is not done"
     archived = harness.layout.archived_manifest(M1)
     assert keep.why_keep_archived(archived) == "its commit is not done"

@@ -3,7 +3,9 @@
 import gzip
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from threading import Event
 
 import pytest
 
@@ -14,7 +16,7 @@ from compactor.manifests.claiming import claim_key
 from compactor.manifests.file_fates import Replacement
 from compactor.ops.rebuild.replacing import Replaced
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
-from tests.support.rebuilding import WatchedStore, visible_rows
+from tests.support.rebuilding import WatchedStore, rebuild, visible_rows
 from tests.support.sources import source_planner
 
 OTHER = b'{"id": "20"}\n{"id": "21", "late": [3]}\nbroken\n{"id": "22"}\n'
@@ -155,6 +157,34 @@ def test_two_calls_at_once(harness: Harness) -> None:
 
     replace(harness, found, on_crash_point=plan)
     assert set(others) == {0}
+    check(harness)
+
+
+def test_another_rebuild_decides_first(harness: Harness) -> None:
+    """It had read the earlier version. The new one is in no row then, and the next call takes it."""
+    opened, may_decide = Event(), Event()
+
+    def held_up(step: CrashPoint, _manifest_id: str) -> None:
+        if step is CrashPoint.OPENED:
+            opened.set()
+            assert may_decide.wait(60)
+
+    with ThreadPoolExecutor() as pool:
+
+        def replace_meanwhile(step: CrashPoint, _manifest_id: str) -> None:
+            if step is CrashPoint.OPENED:
+                harness.file(f"{DAY}-0.ndjson", OTHER)
+                slower.append(pool.submit(replace, harness, replacements(harness), on_crash_point=held_up))
+                assert opened.wait(60)
+
+        slower: list[Future[Replaced]] = []
+        assert len(rebuild(harness, force=True, on_crash_point=replace_meanwhile).rebuilt) == 1
+        may_decide.set()
+        result = slower[0].result()
+    assert result.report.rebuilt == []
+    [(_, why)] = result.refused
+    assert why.endswith("another rebuild of its manifest was faster; run the command again")
+    assert replace(harness, replacements(harness)).refused == []
     check(harness)
 
 

@@ -1,0 +1,176 @@
+"""A job whose stream moves to new checkpoints, on streams with threads of their own: each line is one row."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from compactor.adapters.listed_manifests import ListedManifests
+from compactor.core.crash_points import RotationCrashPoint, ignore_rotation_crash_point
+from compactor.core.errors import CompactorError
+from compactor.core.layout import base_name
+from compactor.job.service import Service
+from compactor.wiring.app import App
+from tests.support.harness import GOOD, DiedError, Harness, counted
+from tests.support.logged import events_logged
+
+MOST = 10
+
+
+class FiledStream(ListedManifests):
+    """A stream that leaves something in its checkpoint."""
+
+    def __init__(self, harness: Harness, checkpoint: str) -> None:
+        super().__init__(harness.store, harness.layout.manifests_folder, batch_size=2, poll_seconds=0.01)
+        harness.store.put(f"{checkpoint}/metadata", b"x")
+
+
+def job(
+    harness: Harness,
+    app: App,
+    on_rotation: Callable[[RotationCrashPoint], None] = ignore_rotation_crash_point,
+) -> Service:
+    source = app.rotating_source(lambda checkpoint: FiledStream(harness, checkpoint))
+    source.on_crash_point = on_rotation
+    service = app.service_on(harness.engine(), source)
+    service.poll_seconds = 0.01
+    return service
+
+
+def feeding(harness: Harness, app: App, number: int) -> threading.Event:
+    """Deliver manifests one by one, as others end; the event is set when all of them have."""
+    done, lock, ended = threading.Event(), threading.Lock(), Counter[str]()
+
+    def on_result(_: object) -> None:
+        with lock:
+            ended["manifests"] += 1
+            if ended["manifests"] < number - 2:
+                harness.deliver(f"m{ended['manifests'] + 3:03d}", GOOD)
+            if ended["manifests"] == number:
+                done.set()
+
+    app.on_result = on_result
+    for first in range(3):
+        harness.deliver(f"m{first + 1:03d}", GOOD)
+    return done
+
+
+def run_until(service: Service, done: threading.Event) -> None:
+    thread = threading.Thread(target=lambda: done.wait(60) and service.stop())
+    thread.start()
+    service.run(once=False)
+    thread.join()
+    assert done.is_set()
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness(stream={"max_manifests_per_checkpoint": MOST, "trigger_interval_seconds": 0.01})
+
+
+def test_the_job_moves_on_while_manifests_arrive(harness: Harness) -> None:
+    """Rotation after rotation, each line is one row; the run leaves no checkpoint, and nothing looks like a restart."""
+    app = harness.app()
+    done = feeding(harness, app, 45)
+    with events_logged("checkpoint.rotated") as rotated, events_logged("stream.restarting") as restarts:
+        run_until(job(harness, app), done)
+    assert len(rotated) >= 3
+    assert restarts == []
+    assert counted(harness, "CheckpointRotations") == len(rotated)
+    harness.check_exact()
+    assert list(harness.store.list(harness.layout.checkpoints_folder)) == []
+    assert len(list(harness.ledger.manifests())) == 45
+
+
+@pytest.mark.parametrize("point", RotationCrashPoint)
+def test_death_at_each_step(harness: Harness, point: RotationCrashPoint) -> None:
+    """A run that dies amid a rotation leaves two checkpoints at most; the next run has its own, and misses nothing."""
+    app = harness.app()
+    feeding(harness, app, 30)
+
+    def die(reached: RotationCrashPoint) -> None:
+        if reached is point:
+            raise DiedError
+
+    service = job(harness, app, die)
+    service.recovery = LeavingCheckpoints(service.recovery)  # type: ignore[assignment]
+    with pytest.raises(DiedError):
+        service.run(once=False)
+    left = {base_name(info.uri.rpartition("/")[0]) for info in harness.store.list(harness.layout.checkpoints_folder)}
+    assert 1 <= len(left) <= 2
+    harness.deliver("late", GOOD)
+    job(harness, harness.app()).run(once=True)
+    harness.check_exact()
+
+
+class LeavingCheckpoints:
+    """Recovery of a run that dies: it never comes to delete its checkpoints."""
+
+    def __init__(self, recovery: object) -> None:
+        self._recovery = recovery
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._recovery, name)
+
+    def drop_checkpoints(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("point", RotationCrashPoint)
+def test_stopping_amid_a_rotation(harness: Harness, point: RotationCrashPoint) -> None:
+    """A job that is told to stop does so at once, and leaves no checkpoint; the next one goes on from there."""
+    app = harness.app()
+    feeding(harness, app, 30)
+
+    def stop(reached: RotationCrashPoint) -> None:
+        if reached is point:
+            service.stop()
+
+    service = job(harness, app, stop)
+    service.run(once=False)
+    assert list(harness.store.list(harness.layout.checkpoints_folder)) == []
+    job(harness, harness.app()).run(once=True)
+    harness.check_exact()
+
+
+def test_two_drivers_that_rotate(harness: Harness) -> None:
+    """Each has checkpoints of its own, and deletes those only."""
+    apps = [harness.app(), harness.app()]
+    done = feeding(harness, apps[0], 40)
+    apps[1].on_result = apps[0].on_result
+    services = [job(harness, app) for app in apps]
+    threads = [threading.Thread(target=each.run, kwargs={"once": False}) for each in services]
+    for thread in threads:
+        thread.start()
+    try:
+        assert done.wait(60)
+    finally:
+        for each in services:
+            each.stop()
+        for thread in threads:
+            thread.join()
+    job(harness, harness.app()).run(once=True)
+    harness.check_exact()
+    assert list(harness.store.list(harness.layout.checkpoints_folder)) == []
+
+
+def test_a_stream_that_cannot_start_at_all_is_the_jobs_to_restart(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no old stream yet: the job starts the source again, as it always did."""
+    app = harness.app()
+    tries: list[str] = []
+
+    def new_source(checkpoint: str) -> FiledStream:
+        tries.append(checkpoint)
+        if len(tries) < 3:
+            raise CompactorError("no stream today")
+        return FiledStream(harness, checkpoint)
+
+    monkeypatch.setattr("compactor.job.service.FIRST_PAUSE_SECONDS", 0.001)
+    harness.deliver("m1", GOOD)
+    service = app.service_on(harness.engine(), app.rotating_source(new_source))
+    service.run(once=True)
+    assert len(set(tries)) == 3
+    harness.check_exact()

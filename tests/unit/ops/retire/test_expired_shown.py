@@ -1,0 +1,65 @@
+"""What expired is told by `status` and `report` as `verify` tells it."""
+
+from datetime import timedelta
+
+import pytest
+
+from compactor.cli.commands.report import make_report
+from compactor.cli.ui.expired import expired_lines
+from compactor.cli.ui.status_fields import fields
+from compactor.core.crash_points import ExpiryCrashPoint
+from compactor.core.expired import Expiry
+from compactor.cost.prices import CLASSIC
+from compactor.job.retention.expiring import Expirer
+from compactor.ledger.expired_seen import ExpiredSeen
+from compactor.ops.report.period import Period
+from tests.support.harness import DAY, DiedError, Harness
+from tests.support.retiring import LATER_DAY, NEXT_DAY, closed_days, retire
+
+
+def seen(harness: Harness) -> ExpiredSeen:
+    """What the three commands say, which has to be the same."""
+    app, verified = harness.app(), harness.verification()
+    now = harness.clock.now()
+    period = Period(now - timedelta(hours=1), now)
+    reported = make_report(app, period, CLASSIC, is_job_named=False, with_samples=False).document()["expired"]
+    status = app.status_reader.read()
+    assert status.expired == reported
+    assert (status.expired.retired_dates, status.expired.expiring) == (verified.retired_dates, verified.expiring)
+    shown = [lines for name, lines, _ in fields(status) if name == "expired"]
+    assert shown == ([expired_lines(status.expired)] if status.expired else [])
+    return status.expired
+
+
+def test_dates_and_counts_of_each_rule() -> None:
+    """How many dates, which, and when; nothing where nothing expired, and foreign objects are passed over."""
+    harness = closed_days()
+    harness.store.put(harness.layout.expired_folder + "readme.txt", b"")
+    assert not seen(harness)
+    retire(harness, LATER_DAY)
+    harness.clock.advance(86_400)
+    Expirer(state=harness.app().state).expire(Expiry.ARCHIVE, NEXT_DAY, "n", "a rule", {"m3": 1})
+    found, today = seen(harness), harness.clock.now()
+    assert (found.retired_dates, found.expiring) == (2, 0)
+    assert expired_lines(found) == [
+        f"retired: 2 dates ({DAY} to {NEXT_DAY}), last on {today - timedelta(days=1):%Y-%m-%d}",
+        f"archive: 1 date ({NEXT_DAY}), on {today:%Y-%m-%d}",
+    ]
+
+
+def test_a_deletion_that_is_not_finished() -> None:
+    """It is told until another call finishes it, also before its record takes effect."""
+    for step, retired in ((ExpiryCrashPoint.BEGUN, 0), (ExpiryCrashPoint.RECORDED, 1)):
+        harness = closed_days()
+
+        def die(found: ExpiryCrashPoint, _date: str, step: ExpiryCrashPoint = step) -> None:
+            if found is step:
+                raise DiedError
+
+        with pytest.raises(DiedError):
+            retire(harness, on_crash_point=die)
+        found = seen(harness)
+        assert (found.retired_dates, found.expiring) == (retired, 1)
+        assert expired_lines(found)[-1] == "1 deletion not finished; the next `compactor clean` or `retire` does"
+        retire(harness)
+        assert (seen(harness).retired_dates, seen(harness).expiring) == (1, 0)
