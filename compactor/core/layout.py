@@ -68,6 +68,11 @@ def folder(uri: str) -> str:
     return uri.rstrip("/") + "/"
 
 
+def index_folder(log: str) -> str:
+    """Where the index of a log is, given the folder of the log."""
+    return f"{log.rstrip('/')}-index/"
+
+
 def is_within(uri: str, prefix: str) -> bool:
     """Return whether a URI lies in a folder, without climbing out of it through `.` or `..`."""
     path = canonical(uri)
