@@ -109,7 +109,7 @@ class JournalClaims:
             self._apply(number, entry)
 
     def _indexed_entries(self) -> int:
-        """How many entries the index has. One that is of another journal is forgotten, as after `folder` was deleted."""
+        """How many entries the index has. One of another journal is forgotten, as after this one was deleted."""
         number = self._index.upto * BLOCK_ENTRIES
         if number:
             try:

@@ -402,6 +402,16 @@ class Layout:
         """The folder of the log of closed dates."""
         return f"{folder(self.state)}closed/"
 
+    @property
+    def closed_names(self) -> str:
+        """The folder of an index of the names of files in summaries. A cache."""
+        return f"{index_folder(self.closed_folder)}names/"
+
+    @property
+    def closed_versions(self) -> str:
+        """The folder of an index of the file versions in summaries. A cache."""
+        return f"{index_folder(self.closed_folder)}versions/"
+
     def summary(self, place: int) -> str:
         """One summary in the log of closed dates, by its place from 1."""
         return f"{self.closed_folder}{place:08d}.summary"

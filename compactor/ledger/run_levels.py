@@ -1,9 +1,8 @@
 """An index over a log, as sorted runs that are merged in levels: so there are few of them, however long the log is.
 
-A run of level 0 is of one place in the log, from 1. Sixteen runs of a level that end at a multiple of their number are
-merged into one of the next level, unless that would be too large. No run is ever deleted by another, so a reader who has
-a list of them can go on with it. All that is here follows from the log, and is made again if it is lost: two processes
-that write the same run write the same bytes.
+A run of level 0 is of one place in the log, from 1. Sixteen runs of a level are merged into one of the next level, unless
+that would be too large. They stay, so a reader who has a list of runs can go on with it. All that is here follows from
+the log, and is made again if it is lost: two processes that write the same run write the same bytes.
 """
 
 import heapq

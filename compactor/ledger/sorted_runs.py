@@ -9,7 +9,8 @@ import sys
 import tempfile
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
@@ -57,7 +58,7 @@ class SortedRun:
     firsts: "array[int]"
     begins_at: int
 
-    def parts(self, wanted: Set[int]) -> list[Row]:
+    def parts(self, wanted: AbstractSet[int]) -> list[Row]:
         """The pages that may have some digests, as few parts: the first row of each, and how many rows it has."""
         pages: Iterable[int] = range(len(self.firsts))
         if len(wanted) < len(self.firsts):
@@ -72,7 +73,7 @@ class SortedRun:
                 found.append((first, rows))
         return found
 
-    def find(self, wanted: Set[int], first: int, rows: int) -> list[Row]:
+    def find(self, wanted: AbstractSet[int], first: int, rows: int) -> list[Row]:
         """The rows of one part that have one of the digests."""
         digests = self._digests(first, rows)
         found = sorted(wanted.intersection(digests))
@@ -129,7 +130,7 @@ def open_run(store: ObjectStore, uri: str) -> SortedRun | None:
 
 
 def write_run(store: ObjectStore, uri: str, rows: Iterable[Row], note: str) -> SortedRun:
-    """Write a run of rows that are in order, in bounded memory. The same rows make the same bytes, so it does no harm to write it twice."""
+    """Write a run of rows that are in order, in bounded memory. The same rows and the same note make the same bytes."""
     each, count, firsts, noted = iter(rows), 0, array("Q"), note.encode()
     with tempfile.TemporaryFile() as digests, tempfile.TemporaryFile() as numbers:
         while page := list(islice(each, PAGE_ROWS)):

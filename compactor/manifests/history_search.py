@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from compactor.core.closed_dates import ClosedDate, ClosedTotals
+from compactor.core.closed_dates import ClosedTotals
 from compactor.core.errors import RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.closed_dates import ClosedDates
@@ -106,13 +106,9 @@ class HistorySearch:
 
 def known_at(dates: ClosedDates, place: int) -> Known:
     """What is known once the files of a summary and of all before it are."""
-    return Known(place, _fingerprint(dates.read(place)))
+    return Known(place, dates.read(place).fingerprint)
 
 
 def _is_of(dates: ClosedDates, totals: ClosedTotals, known: Known) -> bool:
     """Whether what is remembered is of this log."""
     return known.place <= totals.upto and known_at(dates, known.place) == known
-
-
-def _fingerprint(summary: ClosedDate) -> str:
-    return f"{summary.date} {summary.run_id} {summary.closed_at.isoformat()}"

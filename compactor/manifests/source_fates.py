@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 
 from compactor.core.errors import AccessError, TryAgainError
-from compactor.core.layout import canonical
+from compactor.core.layout import canonical, is_s3
 from compactor.core.manifest import ManifestFile
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
@@ -65,7 +65,8 @@ class SourceFates:
         versions = {version_of(each.info.etag) for each in files.values() if each.info.stamp}
         versions |= {version_of(etag) for etag in earlier.values()}
         by_uri = {uri: each.file for uri, each in files.items()}
-        longest = max(file.size_bytes or 0 for file in by_uri.values())
+        # What files on S3 begin with is not read.
+        longest = max((file.size_bytes or 0 for uri, file in by_uri.items() if not is_s3(uri)), default=0)
         may_be_gone = partial(self._may_be_gone, longest)
         search = FileSearch(
             state=self.state, allowed_prefixes=self.allowed_prefixes, versions=versions, also=may_be_gone
