@@ -129,7 +129,7 @@ class JournalClaims:
         if not asked:
             return
         found: dict[str, Claim | None] = dict.fromkeys(asked)
-        numbers = sorted({number for _, number in self._index.find(map(digest_of, asked))})
+        numbers = sorted({number for _, number in self._index.find(sorted(map(digest_of, asked)))})
         for _, entry in map_ordered(self._read_indexed, (base_name(self._uri(number)) for number in numbers)):
             claim = Claim(entry.holder, entry.lease_until)
             found.update({key: claim for key in entry.keys if key in asked})

@@ -1,12 +1,12 @@
 """An index over a log, as sorted runs that are merged in levels: so there are few of them, however long the log is.
 
-A run of level 0 is of one place in the log, from 1. Sixteen runs of a level are merged into one of the next level, unless
-that would be too large. They stay, so a reader who has a list of runs can go on with it. All that is here follows from
-the log, and is made again if it is lost: two processes that write the same run write the same bytes.
+A run of level 0 is of one place in the log, from 1. Sixteen runs of a level are merged into one of the next level,
+unless that would be too large. They stay, so a reader who has a list of runs can go on with it. All that is here
+follows from the log, and is made again if it is lost: two processes that write the same run write the same bytes.
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ MAX_ROWS = 1 << 26
 """The most rows of a merged run: 1 GB, and about two minutes of merging."""
 
 _LEVELS = 6
+_WANTED_AT_ONCE = 1 << 18
 _READS_AT_ONCE = 8
 """Fewer than elsewhere: each may be 2 MB of digests."""
 
@@ -69,18 +70,18 @@ class RunLevels:
         while (start := self._mergeable(runs)) is not None:
             runs[start : start + FANOUT] = [self._merged(runs[start : start + FANOUT])]
 
-    def find(self, wanted: Iterable[int], *, after: int = 0) -> Iterator[Row]:
-        """The rows that have one of the digests, in runs with places behind one: so some may be of places before it."""
-        digests = frozenset(wanted)
-        parts = (
-            (each.run, first, rows)
-            for each in self._placed()
-            if each.last > after
-            for first, rows in each.run.parts(digests)
-        )
-        found = map_ordered(lambda part: part[0].find(digests, *part[1:]), parts, threads=_READS_AT_ONCE)
-        for some in found:
-            yield from some
+    def find(self, wanted: Sequence[int], *, after: int = 0) -> Iterator[Row]:
+        """The rows that have one of the digests, in runs with places behind one: so some may be of places before it.
+
+        Args:
+            wanted: The digests in order. So many of them read each page once, although not all are looked up at once.
+            after: The place.
+        """
+        runs = [each.run for each in self._placed() if each.last > after]
+        chunks = (frozenset(wanted[at : at + _WANTED_AT_ONCE]) for at in range(0, len(wanted), _WANTED_AT_ONCE))
+        parts = ((run, some, part) for some in chunks for run in runs for part in run.parts(some))
+        for found in map_ordered(lambda each: each[0].find(each[1], *each[2]), parts, threads=_READS_AT_ONCE):
+            yield from found
 
     def forget(self) -> None:
         """Delete all runs: they are of another log."""

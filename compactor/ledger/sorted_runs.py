@@ -60,7 +60,9 @@ class SortedRun:
 
     def parts(self, wanted: AbstractSet[int]) -> list[Row]:
         """The pages that may have some digests, as few parts: the first row of each, and how many rows it has."""
-        pages: Iterable[int] = range(len(self.firsts))
+        if not wanted:
+            return []
+        pages: Iterable[int] = range(self._pages_of(min(wanted)).start, self._pages_of(max(wanted)).stop)
         if len(wanted) < len(self.firsts):
             pages = sorted({page for digest in wanted for page in self._pages_of(digest)})
         found: list[Row] = []

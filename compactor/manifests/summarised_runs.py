@@ -59,7 +59,7 @@ class StoredSummarisedFiles:
         if any(True for _ in versions):
             return None
         found: dict[int, set[int]] = {}
-        for _, number in self._index.find(map(digest_of, uris)):
+        for _, number in self._index.find(sorted(map(digest_of, uris))):
             found.setdefault(number >> _PLACE_BITS, set()).add(number & (1 << _PLACE_BITS) - 1)
         return {key for place, members in found.items() for key in self._keys(place, members)}
 
