@@ -28,7 +28,6 @@ from compactor.ledger.sorted_runs import digest_of
 BLOCK_ENTRIES = 16
 
 _NAME = re.compile(r"(\d{12})\.json")
-_KEYS_KEPT = 1 << 20  # about 0.2 kB each
 
 
 @dataclass(slots=True)
@@ -123,8 +122,6 @@ class JournalClaims:
 
     def _look_up(self, keys: Sequence[str]) -> None:
         """Read the entries that the index knows of some keys, as far as that was not done yet."""
-        if len(self._indexed_claims) > _KEYS_KEPT:
-            self._indexed_claims.clear()
         asked = {key for key in keys if key not in self._indexed_claims and key not in self._late_claims}
         if not asked:
             return

@@ -7,12 +7,13 @@ from datetime import date, timedelta
 
 import pytest
 
+from compactor.core.closed_dates import Member
 from compactor.core.errors import CompactorError
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.job.retention.daily import DailyRetention
 from compactor.job.retention.daily_closing import DailyClosing
-from compactor.ledger.closed_dates import ClosedDates
+from compactor.ledger.closed_dates import ClosedDates, Versions
 from compactor.ops.closing.report import ClosingReport
 from compactor.ops.closing.version_index import VersionIndex
 from compactor.ops.redrive.scan import find_redrivable
@@ -267,6 +268,21 @@ def test_doubles_of_two_closings_at_once_are_found() -> None:
     closer._close_date(found, 0, index, report)
     assert numbers(report) == [(NEXT_DAY, 1, 2)]
     assert [each.manifest_id for each in report.discrepancies] == ["again"]
+
+
+def test_the_members_of_a_date_are_one_request() -> None:
+    """Commands that look for rejects ask for those of each date that has some; more members than usual are two."""
+    harness = quiet()
+    closed(harness)
+    store = FaultyStore(harness.store)
+    dates = ClosedDates(store, harness.layout)
+    assert [each.id for each in dates.members(1)] == ["bad", "m1"]
+    assert store.calls["any"] == 1
+    many = [Member(f"m-{number:06d}", 1, number) for number in range(9_000)]
+    assert dates.write(3, dates.read(2), many, Versions.none())
+    before = store.calls["read_range"]
+    assert dates.members(3) == many
+    assert store.calls["read_range"] == before + 2
 
 
 @pytest.mark.parametrize("lost", ["index", "summaries"])
