@@ -22,6 +22,7 @@ from bench.scale_ledger import FIRST_DAY
 from bench.scale_probe import settings_at
 from bench.scale_s3 import settings_on_s3, store_on_s3
 from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.local.listed_files import SqliteListedFiles
 from compactor.adapters.local.seen_files import LocalSeenFiles
 from compactor.adapters.local.summarised_names import LocalSummarisedFiles
 from compactor.adapters.source_listing import SourceListing
@@ -73,6 +74,7 @@ def _compact(app: App) -> None:
         listing=SourceListing(app.store, [raw]),
         sources=[SourcePlace(raw)],
         seen=LocalSeenFiles(app.store, "" if on_s3 else seen),
+        new_listed=SqliteListedFiles,
         summarised=StoredSummarisedFiles(app.store, app.layout) if on_s3 else LocalSummarisedFiles(seen),
     )
     planner.plan()

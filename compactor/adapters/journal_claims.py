@@ -10,7 +10,7 @@ and those behind the last block that is in the index.
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -41,8 +41,8 @@ class JournalClaims:
     """The entries behind the index, by number."""
     _late_claims: dict[str, tuple[int, Claim]] = field(default_factory=dict)
     """Their claims, each with the number of its entry."""
-    _indexed_claims: dict[str, Claim | None] = field(default_factory=dict)
-    """What the entries before them say of keys that were asked for."""
+    _free: set[str] = field(default_factory=set)
+    """Keys that were asked for and that no entry before them claims."""
     _entries: int | None = None
     _lock: Lock = field(default_factory=Lock)
 
@@ -53,10 +53,10 @@ class JournalClaims:
         lease_until = now + timedelta(seconds=lease_seconds)
         with self._lock:
             self._catch_up()
-            self._look_up(keys)
-            while free := [key for key in dict.fromkeys(keys) if self._claim(key) is None]:
+            indexed = self._indexed(keys)
+            while free := [key for key in dict.fromkeys(keys) if self._claim(key, indexed) is None]:
                 self._append(ClaimsEntry(keys=free, holder=holder, lease_until=lease_until))
-            found = {key: claim for key in keys if (claim := self._claim(key)) is not None}
+            found = {key: claim for key in keys if (claim := self._claim(key, indexed)) is not None}
             self._extend_index()
             return found
 
@@ -66,27 +66,28 @@ class JournalClaims:
         until = now + timedelta(seconds=lease_seconds)
         with self._lock:
             self._catch_up()
-            self._look_up(keys)
-            while left := [key for key in dict.fromkeys(keys) if self._holder(key) == from_holder != to_holder]:
+            indexed = self._indexed(keys)
+
+            def held_by(asked: str) -> list[str]:
+                claims = ((key, self._claim(key, indexed)) for key in dict.fromkeys(keys))
+                return [key for key, claim in claims if claim is not None and claim.holder == asked]
+
+            while from_holder != to_holder and (left := held_by(from_holder)):
                 self._append(ClaimsEntry(keys=left, holder=to_holder, lease_until=until))
-            found = {key for key in keys if self._holder(key) == to_holder}
+            found = set(held_by(to_holder))
             self._extend_index()
             return found
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
         with self._lock:
             self._catch_up()
-            self._look_up(keys)
-            return {key: claim for key in keys if (claim := self._claim(key)) is not None}
+            indexed = self._indexed(keys)
+            return {key: claim for key in keys if (claim := self._claim(key, indexed)) is not None}
 
-    def _claim(self, key: str) -> Claim | None:
-        """The claim of a key that was looked up."""
+    def _claim(self, key: str, indexed: Mapping[str, Claim]) -> Claim | None:
+        """The claim of a key, by the entries behind the index, else by what was found before."""
         late = self._late_claims.get(key)
-        return late[1] if late is not None else self._indexed_claims[key]
-
-    def _holder(self, key: str) -> str | None:
-        claim = self._claim(key)
-        return None if claim is None else claim.holder
+        return late[1] if late is not None else indexed.get(key)
 
     def _append(self, entry: ClaimsEntry) -> None:
         """Write an entry after the last known one, or read the entry that another planner wrote there."""
@@ -120,17 +121,18 @@ class JournalClaims:
             self._index.forget()
         return 0
 
-    def _look_up(self, keys: Sequence[str]) -> None:
-        """Read the entries that the index knows of some keys, as far as that was not done yet."""
-        asked = {key for key in keys if key not in self._indexed_claims and key not in self._late_claims}
+    def _indexed(self, keys: Sequence[str]) -> dict[str, Claim]:
+        """The claims of some keys by the entries that the index has, as far as later ones do not tell."""
+        asked = {key for key in keys if key not in self._free and key not in self._late_claims}
         if not asked:
-            return
-        found: dict[str, Claim | None] = dict.fromkeys(asked)
+            return {}
         numbers = sorted({number for _, number in self._index.find(sorted(map(digest_of, asked)))})
+        found: dict[str, Claim] = {}
         for _, entry in map_ordered(self._read_indexed, (base_name(self._uri(number)) for number in numbers)):
             claim = Claim(entry.holder, entry.lease_until)
             found.update({key: claim for key in entry.keys if key in asked})
-        self._indexed_claims.update(found)  # only now: what was not read must not count as free
+        self._free |= asked - found.keys()  # only now: what could not be read must not count as free
+        return found
 
     def _extend_index(self) -> None:
         """Add the blocks of entries that are whole to the index. What fails here is done by a later call."""
@@ -145,11 +147,10 @@ class JournalClaims:
                     self._settle(number, entry)
 
     def _settle(self, number: int, entry: ClaimsEntry) -> None:
-        """Keep what an entry, which is in the index now, says of keys that were asked for."""
-        claim = Claim(entry.holder, entry.lease_until)
-        self._indexed_claims.update({key: claim for key in entry.keys if key in self._indexed_claims})
+        """Leave the claims of an entry to the index, which has it now."""
+        self._free.difference_update(entry.keys)
         for key in entry.keys:
-            if self._late_claims.get(key, (0, claim))[0] == number:
+            if key in self._late_claims and self._late_claims[key][0] == number:
                 del self._late_claims[key]
 
     def _read(self, name: str) -> tuple[int, ClaimsEntry]:

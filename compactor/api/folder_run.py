@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from compactor.adapters.local.listed_files import SqliteListedFiles
 from compactor.adapters.local.seen_files import LocalSeenFiles
 from compactor.adapters.local.summarised_names import LocalSummarisedFiles
 from compactor.adapters.local.threads import usable_threads
@@ -94,6 +95,7 @@ class FolderRun:
             sources=self.folder.paths.sources,
             seen=LocalSeenFiles(app.store, "" if is_s3(state) else app.layout.seen_file),
             summarised=self._summarised(app),
+            new_listed=SqliteListedFiles,
             on_replaced=self.on_replaced,
             with_hidden=self.with_hidden,
         )

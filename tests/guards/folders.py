@@ -125,14 +125,14 @@ FOLDERS = (
     Guard(
         "a claim that could not be looked up in the index does not count as free",
         "adapters/journal_claims.py",
-        "        found: dict[str, Claim | None] = dict.fromkeys(asked)\n",
-        "        self._indexed_claims.update(found := dict.fromkeys(asked))\n",
+        "        if not asked:\n            return {}\n",
+        "        if not asked:\n            return {}\n        self._free |= asked\n",
         (_CLAIMS + "::test_a_key_that_could_not_be_looked_up_is_not_free",),
     ),
     Guard(
-        "what a block of claims says of keys that were asked for is kept once it is in the index",
+        "a key that a block of claims has is not free once the block is in the index",
         "adapters/journal_claims.py",
-        "        self._indexed_claims.update({key: claim for key in entry.keys if key in self._indexed_claims})\n",
+        "        self._free.difference_update(entry.keys)\n",
         "",
         (_CLAIMS + "::test_a_journal_with_an_index_answers_as_one_without",),
     ),
