@@ -10,7 +10,6 @@ import tempfile
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
@@ -37,7 +36,7 @@ _COPY_BYTES = 1 << 20
 
 def digest_of(text: str) -> int:
     """What stands for a text in a run."""
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogateescape"), digest_size=_BYTES).digest(), "big")
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_BYTES).digest(), "big")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class SortedRun:
     firsts: "array[int]"
     begins_at: int
 
-    def parts(self, wanted: AbstractSet[int]) -> list[Row]:
+    def parts(self, wanted: set[int] | frozenset[int]) -> list[Row]:
         """The pages that may have some digests, as few parts: the first row of each, and how many rows it has."""
         if not wanted:
             return []
@@ -75,7 +74,7 @@ class SortedRun:
                 found.append((first, rows))
         return found
 
-    def find(self, wanted: AbstractSet[int], first: int, rows: int) -> list[Row]:
+    def find(self, wanted: set[int] | frozenset[int], first: int, rows: int) -> list[Row]:
         """The rows of one part that have one of the digests."""
         digests = self._digests(first, rows)
         found = sorted(wanted.intersection(digests))

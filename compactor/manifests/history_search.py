@@ -69,9 +69,9 @@ class HistorySearch:
         try:
             unknown = self._learn(found.totals)
             shorter = {each.key for each in self.files.shorter(size_bytes) if is_wanted(each)}
+            named = self.files.naming(uris, self.search.versions)
         except (LookupError, RecordUnreadable):  # a damaged record is met again by those who read all
             return None
-        named = self.files.naming(uris, self.search.versions)
         if named is None or unknown is None:
             return None
         return sorted({*found.keys, *unknown, *shorter, *named}, key=lambda key: f"{key.date}/{key.id}/")

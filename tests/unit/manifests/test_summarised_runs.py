@@ -171,3 +171,18 @@ def test_files_of_a_disk_are_not_found_by_name_only() -> None:
     with pytest.raises(LookupError):
         memory.shorter(1)
     assert list(memory.shorter(0)) == []
+
+
+def test_a_damaged_index() -> None:
+    """All records are read then."""
+    bucket = Bucket()
+    bucket.history(1, 2)
+    bucket.write("2026-01-20-new.ndjson")
+    bucket.compact()
+    store = bucket.harness.store
+    for info in list(store.list(bucket.harness.layout.closed_names)):
+        store.put(info.uri, store.read(info.uri)[:-1])
+    bucket.write("2026-01-01-x.ndjson")
+    bucket.write("2026-01-21-new.ndjson")
+    plan = bucket.compact()
+    assert (plan.replaced, len(plan.manifests)) == (1, 1)
