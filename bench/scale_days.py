@@ -21,9 +21,9 @@ from statistics import median
 import click
 
 from bench.scale_history import LETTER_EVERY, manifest_id
+from bench.scale_journal import index_on_s3
 from bench.scale_ledger import FIRST_DAY, write_finished
 from bench.scale_probe import settings_at
-from bench.scale_s3 import index_on_s3
 from bench.scale_table import FLAT
 from compactor.adapters.local.seen_files import seen_rows
 from compactor.adapters.local.summarised_names import LocalSummarisedFiles

@@ -18,9 +18,10 @@ from random import Random
 
 from bench.scale_days import closed_days
 from bench.scale_history import HistoryStore
+from bench.scale_journal import store_on_s3
 from bench.scale_ledger import FIRST_DAY
 from bench.scale_probe import settings_at
-from bench.scale_s3 import settings_on_s3, store_on_s3
+from bench.scale_s3 import settings_on_s3
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.listed_files import SqliteListedFiles
 from compactor.adapters.local.seen_files import LocalSeenFiles
