@@ -21,6 +21,7 @@ from statistics import median
 import click
 
 from bench.scale_history import LETTER_EVERY, manifest_id
+from bench.scale_journal import index_on_s3
 from bench.scale_ledger import FIRST_DAY, write_finished
 from bench.scale_probe import settings_at
 from bench.scale_table import FLAT
@@ -30,6 +31,7 @@ from compactor.core.closed_dates import ClosedDate, ClosingBegun, ManifestSums, 
 from compactor.ledger.closed_dates import ClosedDates, Versions
 from compactor.manifests.file_search import Naming
 from compactor.manifests.history_search import known_at
+from compactor.ops.closing.version_index import VersionIndex
 from compactor.wiring.app import App
 
 MANIFESTS = 2_500
@@ -43,28 +45,30 @@ _WORK = Path(__file__).resolve().parent.parent / ".bench"
 @click.option("--days", "counts", default="1,30,400", show_default=True, help="Numbers of closed dates to compare.")
 @click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="Processes for each figure.")
 @click.option("--only", help="Measure only these commands, separated by semicolons.")
+@click.option("--manifests", type=click.IntRange(min=1), default=MANIFESTS, show_default=True, help="Of each date.")
 @click.option("--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Keep all files here.")
-def days(*, counts: str, rounds: int, only: str | None, work: Path) -> None:
+def days(*, counts: str, rounds: int, only: str | None, manifests: int, work: Path) -> None:
     """Measure each command with few and with many closed dates: calls of the store, CPU seconds, memory."""
-    from bench.scale_days_probe import COMMANDS  # noqa: PLC0415 - it imports this module
+    from bench.scale_days_probe import COMMANDS, ON_S3, WITH_INDEX  # noqa: PLC0415 - it imports this module
 
     numbers = sorted(map(int, counts.split(",")))
     roots = {number: work.resolve() / f"days-{number}" for number in numbers}
-    chosen = list(COMMANDS) if only is None else [each.strip() for each in only.split(";")]
-    if unknown := [each for each in chosen if each not in COMMANDS]:
-        raise click.UsageError(f"--only: nothing called {unknown[0]!r}; expected some of {'; '.join(COMMANDS)}")
+    known = [*COMMANDS, *WITH_INDEX, *ON_S3]
+    chosen = known if only is None else [each.strip() for each in only.split(";")]
+    if unknown := [each for each in chosen if each not in known]:
+        raise click.UsageError(f"--only: nothing called {unknown[0]!r}; expected some of {'; '.join(known)}")
     try:
         for number, root in roots.items():
-            make_state(root, number)
+            make_state(root, number, manifests=manifests)
         for command in chosen:
-            found = {number: _measured(root, number, command, rounds) for number, root in roots.items()}
+            found = {number: _measured(root, number, command, rounds, manifests) for number, root in roots.items()}
             for line in table_lines(command, found):
                 click.echo(line)
     finally:
         for root in roots.values():
             shutil.rmtree(root, ignore_errors=True)
     click.echo(
-        f"Closed dates of {MANIFESTS:,} manifests each, and an open one of {_OPEN_MANIFESTS}. A list call gives 1,000 "
+        f"Closed dates of {manifests:,} manifests each, and an open one of {_OPEN_MANIFESTS}. A list call gives 1,000 "
         f"objects. Up to {_LEAST['seconds'] * 1000:.0f} ms more count as flat. Medians of {rounds} processes each, at "
         f"nice {os.nice(0)}. Local disk, {os.cpu_count()} cores, {platform.machine()}, Python "
         f"{platform.python_version()}."
@@ -90,6 +94,9 @@ def make_state(root: Path, number: int, *, manifests: int = MANIFESTS, open_mani
     dates.keep_totals(dates.totals())
     dates.begin(ClosingBegun(run_id="earlier", begun_at=now))
     _remember(app, dates, closed_days(number), manifests)
+    index = VersionIndex(dates)
+    index.read_to(number)
+    index_on_s3(root, closed_days(number), manifests)
 
 
 def _close(dates: ClosedDates, place: int, date: str, closed_at: datetime, manifests: int) -> None:
@@ -125,8 +132,8 @@ def _remember(app: App, dates: ClosedDates, closed: Sequence[str], manifests: in
         memory.reach(known_at(dates, place))
 
 
-def _measured(root: Path, number: int, command: str, rounds: int) -> dict[str, float]:
-    argv = [sys.executable, "-m", "bench.scale_days_probe", str(root), str(number), command]
+def _measured(root: Path, number: int, command: str, rounds: int, manifests: int) -> dict[str, float]:
+    argv = [sys.executable, "-m", "bench.scale_days_probe", str(root), str(number), command, str(manifests)]
     runs = [subprocess.run(argv, check=True, capture_output=True, text=True) for _ in range(rounds)]
     found = [json.loads(run.stdout.splitlines()[-1]) for run in runs]
     return {key: median(each[key] for each in found) for key in found[0]}

@@ -1,6 +1,6 @@
 """One command of the benchmark of closed dates, in a process of its own.
 
-python -m bench.scale_days_probe ROOT DAYS COMMAND
+python -m bench.scale_days_probe ROOT DAYS COMMAND MANIFESTS
 
 It prints its calls of the store, its seconds on the processor and the peak memory of the process, as one JSON object.
 """
@@ -10,22 +10,32 @@ import resource
 import sys
 import time
 import uuid
+from array import array
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 
-from bench.scale_days import MANIFESTS, closed_days
+from bench.scale_days import closed_days
 from bench.scale_history import HistoryStore
+from bench.scale_journal import store_on_s3
 from bench.scale_ledger import FIRST_DAY
 from bench.scale_probe import settings_at
+from bench.scale_s3 import settings_on_s3
 from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.local.listed_files import SqliteListedFiles
 from compactor.adapters.local.seen_files import LocalSeenFiles
 from compactor.adapters.local.summarised_names import LocalSummarisedFiles
 from compactor.adapters.source_listing import SourceListing
+from compactor.core.layout import is_s3
 from compactor.core.source_places import SourcePlace
+from compactor.ledger.closed_dates import ClosedDates, Versions
 from compactor.manifests.source_planning import SourcePlanner
+from compactor.manifests.summarised_runs import StoredSummarisedFiles
+from compactor.ops.closing.version_index import VersionIndex
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
+from compactor.ops.rejects.query import Query
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import ReportReader
 from compactor.wiring.app import App
@@ -46,16 +56,27 @@ def _start(app: App) -> object:
     return app.service_on(PlainEngine(app.store), source).run(once=True)
 
 
+def _close_a_date(app: App) -> None:
+    """What a closing does with the versions of a date, beside its verification."""
+    dates, random = ClosedDates(app.store, app.layout), Random(0)
+    digests = array("Q", sorted(random.getrandbits(64) for _ in range(20_000)))
+    index = VersionIndex(dates)
+    index.read_to(dates.totals().upto)
+    list(index.shared(Versions(digests, array("I", [0] * len(digests)))))
+
+
 def _compact(app: App) -> None:
     """Plan, work and verify, as `compactor compact` does."""
     [raw] = app.settings.input.allowed_prefixes
     seen = app.layout.seen_file
+    on_s3 = is_s3(raw)
     planner = SourcePlanner(
         planner=app.planner,
         listing=SourceListing(app.store, [raw]),
         sources=[SourcePlace(raw)],
-        seen=LocalSeenFiles(app.store, seen),
-        summarised=LocalSummarisedFiles(seen),
+        seen=LocalSeenFiles(app.store, "" if on_s3 else seen),
+        new_listed=SqliteListedFiles,
+        summarised=StoredSummarisedFiles(app.store, app.layout) if on_s3 else LocalSummarisedFiles(seen),
     )
     planner.plan()
     _start(app)
@@ -64,7 +85,7 @@ def _compact(app: App) -> None:
 
 def _compact_new(app: App) -> None:
     [raw] = app.settings.input.allowed_prefixes
-    (Path(raw) / f"{FIRST_DAY}-{uuid.uuid4().hex}.ndjson").write_bytes(_LINES)
+    app.store.put(f"{raw}/{FIRST_DAY}-{uuid.uuid4().hex}.ndjson", _LINES)
     _compact(app)
 
 
@@ -75,17 +96,31 @@ COMMANDS: dict[str, Callable[[App], object]] = {
     "redrive manifests": lambda app: find_redrivable(app.state, Scope("manifests")),
     "redrive files": lambda app: find_redrivable(app.state, Scope("files")),
     "redrive rejects": lambda app: find_redrivable(app.state, Scope("rejects")),
+    "rejects": lambda app: list(app.rejects_reader(print).manifests(Query())),
     "close": lambda app: app.closer().close(),
     "start": _start,
     "compact, nothing new": _compact,
     "compact, one new file": _compact_new,
 }
+WITH_INDEX: dict[str, Callable[[App], object]] = {"close, one date": _close_a_date}
+"""What reads some requests more with each doubling of the history."""
+
+ON_S3: dict[str, Callable[[App], object]] = {
+    "compact on S3, nothing new": _compact,
+    "compact on S3, one new file": _compact_new,
+}
 
 
-def measured(root: Path, days: int, command: Callable[[App], object], *, manifests: int, page: int) -> HistoryStore:
+def measured(
+    root: Path, days: int, command: Callable[[App], object], *, manifests: int, page: int, on_s3: bool = False
+) -> HistoryStore:
     """Run one command; returns the store, which has counted its calls."""
-    settings = settings_at(root)
-    store = HistoryStore(App(settings).store, settings.layout(), closed_days(days), manifests, page=page)
+    settings, dates = settings_on_s3() if on_s3 else settings_at(root), closed_days(days)
+    store = (
+        store_on_s3(root, dates, manifests, page=page)
+        if on_s3
+        else HistoryStore(App(settings).store, settings.layout(), dates, manifests, page=page)
+    )
     command(App(settings, store=store))
     return store
 
@@ -93,7 +128,9 @@ def measured(root: Path, days: int, command: Callable[[App], object], *, manifes
 def main() -> None:
     """Run one command, and print what it took."""
     began = time.process_time()  # other work on the machine does not count
-    store = measured(Path(sys.argv[1]), int(sys.argv[2]), COMMANDS[sys.argv[3]], manifests=MANIFESTS, page=1_000)
+    root, days, name, manifests = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+    command = {**COMMANDS, **WITH_INDEX, **ON_S3}[name]
+    store = measured(root, days, command, manifests=manifests, page=1_000, on_s3=name in ON_S3)
     seconds = time.process_time() - began
     print(json.dumps({"calls": store.calls.total(), "seconds": seconds, "bytes": _peak_bytes()}))
 

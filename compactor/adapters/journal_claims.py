@@ -1,21 +1,31 @@
 """Claims as a journal of objects: for a state on S3 without a table. Exact for any number of concurrent planners.
 
 Each entry is a create-only object with the next number, so all planners agree on the order of entries. A planner whose
-number is taken reads that entry and tries the next number. Entries never change and are never deleted, and a planner
-reads all of them. The journal is meant for back-fills, where one entry claims a whole manifest.
+number is taken reads that entry and tries the next number. Entries never change and are never deleted. The journal is
+meant for back-fills, where one entry claims a whole manifest.
+
+An index tells which entries claim a key, block by block. So a planner reads the entries of the keys that it asks for,
+and those behind the last block that is in the index.
 """
 
 import re
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 from threading import Lock
 
-from compactor.core.errors import RecordUnreadable
-from compactor.core.layout import base_name
+from compactor.core.errors import AccessError, ObjectNotFound, RecordUnreadable, TryAgainError
+from compactor.core.layout import base_name, index_folder
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Claim, ObjectStore
 from compactor.core.records import ClaimsEntry, read_record
+from compactor.ledger.run_levels import RunLevels
+from compactor.ledger.sorted_runs import digest_of
+
+BLOCK_ENTRIES = 16
 
 _NAME = re.compile(r"(\d{12})\.json")
 
@@ -26,17 +36,29 @@ class JournalClaims:
 
     store: ObjectStore
     folder: str
-    _claims: dict[str, Claim] = field(default_factory=dict)
-    _entries: int = 0
+    _index: RunLevels = field(init=False)
+    _late: "deque[tuple[int, ClaimsEntry]]" = field(default_factory=deque)
+    """The entries behind the index, by number."""
+    _late_claims: dict[str, tuple[int, Claim]] = field(default_factory=dict)
+    """Their claims, each with the number of its entry."""
+    _free: set[str] = field(default_factory=set)
+    """Keys that were asked for and that no entry before them claims."""
+    _entries: int | None = None
     _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self._index = RunLevels(self.store, index_folder(self.folder))
 
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
         lease_until = now + timedelta(seconds=lease_seconds)
         with self._lock:
             self._catch_up()
-            while free := [key for key in dict.fromkeys(keys) if key not in self._claims]:
+            indexed = self._indexed(keys)
+            while free := [key for key in dict.fromkeys(keys) if self._claim(key, indexed) is None]:
                 self._append(ClaimsEntry(keys=free, holder=holder, lease_until=lease_until))
-            return {key: self._claims[key] for key in keys}
+            found = {key: claim for key in keys if (claim := self._claim(key, indexed)) is not None}
+            self._extend_index()
+            return found
 
     def take_over(
         self, keys: Sequence[str], *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float
@@ -44,36 +66,92 @@ class JournalClaims:
         until = now + timedelta(seconds=lease_seconds)
         with self._lock:
             self._catch_up()
-            while left := [key for key in dict.fromkeys(keys) if self._holder(key) == from_holder != to_holder]:
+            indexed = self._indexed(keys)
+
+            def held_by(asked: str) -> list[str]:
+                claims = ((key, self._claim(key, indexed)) for key in dict.fromkeys(keys))
+                return [key for key, claim in claims if claim is not None and claim.holder == asked]
+
+            while from_holder != to_holder and (left := held_by(from_holder)):
                 self._append(ClaimsEntry(keys=left, holder=to_holder, lease_until=until))
-            return {key for key in keys if self._holder(key) == to_holder}
+            found = set(held_by(to_holder))
+            self._extend_index()
+            return found
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
         with self._lock:
             self._catch_up()
-            return {key: self._claims[key] for key in keys if key in self._claims}
+            indexed = self._indexed(keys)
+            return {key: claim for key in keys if (claim := self._claim(key, indexed)) is not None}
 
-    def _holder(self, key: str) -> str | None:
-        claim = self._claims.get(key)
-        return None if claim is None else claim.holder
+    def _claim(self, key: str, indexed: Mapping[str, Claim]) -> Claim | None:
+        """The claim of a key, by the entries behind the index, else by what was found before."""
+        late = self._late_claims.get(key)
+        return late[1] if late is not None else indexed.get(key)
 
     def _append(self, entry: ClaimsEntry) -> None:
         """Write an entry after the last known one, or read the entry that another planner wrote there."""
-        if self.store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()):
-            self._apply(entry)
+        number = (self._entries or 0) + 1
+        if self.store.create(self._uri(number), entry.model_dump_json().encode()):
+            self._apply(number, entry)
         else:
             self._catch_up()
 
     def _catch_up(self) -> None:
+        """Read the entries behind the last known one; at first, behind the index."""
+        if self._entries is None:
+            self._entries = self._indexed_entries()
         last = self._uri(self._entries) if self._entries else None
         listed = (base_name(info.uri) for info in self.store.list(self.folder, start_after=last))
         for number, entry in map_ordered(self._read, (name for name in listed if _NAME.fullmatch(name))):
             if number != self._entries + 1:
-                missing = self._uri(self._entries + 1)
-                raise RecordUnreadable(
-                    f"{missing}: missing, although later entries exist; expected every entry of the journal"
-                )
-            self._apply(entry)
+                raise _missing(self._uri(self._entries + 1), "later entries exist")
+            self._apply(number, entry)
+
+    def _indexed_entries(self) -> int:
+        """How many entries the index has. One of another journal is forgotten, as after this one was deleted."""
+        number = self._index.upto * BLOCK_ENTRIES
+        if number:
+            try:
+                _, last = self._read(base_name(self._uri(number)))
+                if last.holder == self._index.note:
+                    return number
+            except ObjectNotFound:
+                pass
+            self._index.forget()
+        return 0
+
+    def _indexed(self, keys: Sequence[str]) -> dict[str, Claim]:
+        """The claims of some keys by the entries that the index has, as far as later ones do not tell."""
+        asked = {key for key in keys if key not in self._free and key not in self._late_claims}
+        if not asked:
+            return {}
+        numbers = sorted({number for _, number in self._index.find(sorted(map(digest_of, asked)))})
+        found: dict[str, Claim] = {}
+        for _, entry in map_ordered(self._read_indexed, (base_name(self._uri(number)) for number in numbers)):
+            claim = Claim(entry.holder, entry.lease_until)
+            found.update({key: claim for key in entry.keys if key in asked})
+        self._free |= asked - found.keys()  # only now: what could not be read must not count as free
+        return found
+
+    def _extend_index(self) -> None:
+        """Add the blocks of entries that are whole to the index. What fails here is done by a later call."""
+        with suppress(TryAgainError, AccessError):
+            while len(self._late) >= BLOCK_ENTRIES:
+                block = list(islice(self._late, BLOCK_ENTRIES))
+                rows = sorted((digest_of(key), number) for number, entry in block for key in entry.keys)
+                last, entry = block[-1]
+                self._index.add(last // BLOCK_ENTRIES, rows, entry.holder)
+                for number, entry in block:
+                    self._late.popleft()
+                    self._settle(number, entry)
+
+    def _settle(self, number: int, entry: ClaimsEntry) -> None:
+        """Leave the claims of an entry to the index, which has it now."""
+        self._free.difference_update(entry.keys)
+        for key in entry.keys:
+            if key in self._late_claims and self._late_claims[key][0] == number:
+                del self._late_claims[key]
 
     def _read(self, name: str) -> tuple[int, ClaimsEntry]:
         uri, expected = self.folder + name, "an entry of the journal of claims"
@@ -81,9 +159,21 @@ class JournalClaims:
         entry = read_record(ClaimsEntry.model_validate_json, data, uri, kind="ClaimsEntry", expected=expected)
         return int(name.removesuffix(".json")), entry
 
-    def _apply(self, entry: ClaimsEntry) -> None:
-        self._claims.update(dict.fromkeys(entry.keys, Claim(entry.holder, entry.lease_until)))
-        self._entries += 1
+    def _read_indexed(self, name: str) -> tuple[int, ClaimsEntry]:
+        try:
+            return self._read(name)
+        except ObjectNotFound as exc:
+            raise _missing(self.folder + name, "the index of the journal has it") from exc
+
+    def _apply(self, number: int, entry: ClaimsEntry) -> None:
+        self._late.append((number, entry))
+        claim = Claim(entry.holder, entry.lease_until)
+        self._late_claims.update(dict.fromkeys(entry.keys, (number, claim)))
+        self._entries = number
 
     def _uri(self, number: int) -> str:
         return f"{self.folder}{number:012d}.json"
+
+
+def _missing(uri: str, although: str) -> RecordUnreadable:
+    return RecordUnreadable(f"{uri}: missing, although {although}; expected every entry of the journal")

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from compactor.adapters.local.listed_files import SqliteListedFiles
 from compactor.adapters.local.seen_files import LocalSeenFiles
 from compactor.adapters.local.summarised_names import LocalSummarisedFiles
 from compactor.adapters.local.threads import usable_threads
@@ -27,7 +28,8 @@ from compactor.manifests.changed_files import changed_files
 from compactor.manifests.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
 from compactor.manifests.planning import LINKS, Plan
 from compactor.manifests.source_planning import OnReplaced, SourcePlanner, left_out
-from compactor.manifests.summarised_files import NothingSummarised
+from compactor.manifests.summarised_files import NothingSummarised, SummarisedFiles
+from compactor.manifests.summarised_runs import StoredSummarisedFiles
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import Settings
 from compactor.telemetry.logs import run_in_log
@@ -92,10 +94,18 @@ class FolderRun:
             listing=SourceListing(app.store, confined),
             sources=self.folder.paths.sources,
             seen=LocalSeenFiles(app.store, "" if is_s3(state) else app.layout.seen_file),
-            summarised=NothingSummarised() if is_s3(state) else LocalSummarisedFiles(app.layout.seen_file),
+            summarised=self._summarised(app),
+            new_listed=SqliteListedFiles,
             on_replaced=self.on_replaced,
             with_hidden=self.with_hidden,
         )
+
+    def _summarised(self, app: App) -> SummarisedFiles:
+        if not is_s3(app.layout.state):
+            return LocalSummarisedFiles(app.layout.seen_file)
+        # Local files may be renamed, and appended to: their index would need more than names.
+        is_known_by_name = all(is_s3(place.folder) for place in self.folder.paths.sources)
+        return StoredSummarisedFiles(app.store, app.layout) if is_known_by_name else NothingSummarised()
 
     def _closing(self, app: App) -> Closing:
         paths = self.folder.paths

@@ -144,6 +144,11 @@ class ClosedDate(Document):
     member_bytes: int
     versions: int
 
+    @property
+    def fingerprint(self) -> str:
+        """Tells it from the summary that another log has in its place."""
+        return f"{self.date} {self.run_id} {self.closed_at.isoformat()}"
+
 
 class DateSpan(Document):
     """The summaries of one closed date, by their places in the log, and the times of the records behind them.

@@ -68,6 +68,11 @@ def folder(uri: str) -> str:
     return uri.rstrip("/") + "/"
 
 
+def index_folder(log: str) -> str:
+    """Where the index of a log is, given the folder of the log."""
+    return f"{log.rstrip('/')}-index/"
+
+
 def is_within(uri: str, prefix: str) -> bool:
     """Return whether a URI lies in a folder, without climbing out of it through `.` or `..`."""
     path = canonical(uri)
@@ -408,6 +413,16 @@ class Layout:
     def closed_folder(self) -> str:
         """The folder of the log of closed dates."""
         return f"{folder(self.state)}closed/"
+
+    @property
+    def closed_names(self) -> str:
+        """The folder of an index of the names of files in summaries. A cache."""
+        return f"{index_folder(self.closed_folder)}names/"
+
+    @property
+    def closed_versions(self) -> str:
+        """The folder of an index of the file versions in summaries. A cache."""
+        return f"{index_folder(self.closed_folder)}versions/"
 
     def summary(self, place: int) -> str:
         """One summary in the log of closed dates, by its place from 1."""

@@ -24,7 +24,7 @@ DIGEST_BYTES = 8
 VERSIONS_AT_ONCE = 1 << 20
 _NUMBER_BYTES = 4
 _LEAST = 3  # fields of a member; earlier releases did not tell the rejects that are only counted
-_HEAD_BYTES = 64 * 1024
+_HEAD_BYTES = 128 * 1024  # of a date of 3,000 manifests this has the members, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,10 @@ class ClosedDates:
         Raises:
             RecordUnreadable: As for `read`.
         """
-        summary, start = self._headed(place)
-        data = self.store.read_range(self.layout.summary(place), start, summary.member_bytes)
+        summary, data, start = self._headed(place)
+        if len(data) < summary.member_bytes:
+            data = self.store.read_range(self.layout.summary(place), start, summary.member_bytes)
+        data = data[: summary.member_bytes]
         fields = [line.split(" ") for line in data.decode().splitlines()]
         found = [Member(each[0], *map(int, each[1 : len(Member._fields)])) for each in fields if len(each) >= _LEAST]
         if len(found) != summary.members:
@@ -128,7 +130,7 @@ class ClosedDates:
 
     def versions(self, place: int) -> Iterator[Versions]:
         """The file versions of a summary in the order of their digests, in parts of bounded size."""
-        summary, start = self._headed(place)
+        summary, _, start = self._headed(place)
         uri, first = self.layout.summary(place), start + summary.member_bytes
         numbers_at = first + summary.versions * DIGEST_BYTES
         for at in range(0, summary.versions, VERSIONS_AT_ONCE):
@@ -157,14 +159,15 @@ class ClosedDates:
         data = (head.model_dump_json().encode(), b"\n", lines, stored.digests.tobytes(), stored.members.tobytes())
         return self.store.create(self.layout.summary(place), b"".join(data))
 
-    def _headed(self, place: int) -> tuple[ClosedDate, int]:
-        """The document of a summary, and where what follows it begins."""
+    def _headed(self, place: int) -> tuple[ClosedDate, bytes, int]:
+        """The document of a summary, what was read with it of what follows, and where that begins."""
         uri, length = self.layout.summary(place), _HEAD_BYTES
         while b"\n" not in (head := self.store.read_range(uri, 0, length)) and len(head) == length:
             length *= 8
-        line = head.partition(b"\n")[0]
+        line, _, rest = head.partition(b"\n")
         parse = ClosedDate.model_validate_json
-        return read_record(parse, line, uri, kind="ClosedDate", expected="the summary of a closed date"), len(line) + 1
+        summary = read_record(parse, line, uri, kind="ClosedDate", expected="the summary of a closed date")
+        return summary, rest, len(line) + 1
 
 
 def _native(versions: Versions) -> Versions:

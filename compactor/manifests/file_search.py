@@ -10,12 +10,15 @@ from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadabl
 from compactor.core.layout import canonical, is_delivery
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.map_ordered import THREADS, map_ordered
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.versions import is_same_version, version_of
 from compactor.ledger.state import State
 from compactor.ledger.waiting_manifests import read_waiting_manifest
+
+MANIFESTS_AT_ONCE = 8
+"""Fewer than of other records: each may name 20,000 files, which take 20 MB."""
 
 FileState = Literal["compacted", "quarantined", "dead_lettered", "in_work", "waiting"]
 """What became of a file in a manifest that names it."""
@@ -69,7 +72,6 @@ class FileSearch:
         also: Whether a file of a commit is wanted, whatever its name and version are.
         passed: URIs of waiting manifests, and ids on record, to pass over; those that are searched are added. None to
             search each time anew.
-        threads: How many manifests are read at once.
     """
 
     state: State
@@ -78,12 +80,11 @@ class FileSearch:
     versions: Collection[str] = ()
     also: Callable[[FileReport], bool] = lambda _: False
     passed: set[str] | None = None
-    threads: int = THREADS
 
     def on_date(self, date: str, uris: Container[str]) -> Iterator[Naming]:
         """Yield the manifests of a date that name one of the files, the last ones first; `uris` are canonical."""
         manifests = list(self.state.ledger.manifests(date))
-        for found in map_ordered(partial(self._on_record, uris=uris), reversed(manifests)):
+        for found in map_ordered(partial(self._on_record, uris=uris), reversed(manifests), threads=MANIFESTS_AT_ONCE):
             yield from found
 
     def on_dates(self, uris_by_date: Mapping[str, Container[str]]) -> Iterator[Naming]:
@@ -91,7 +92,7 @@ class FileSearch:
         listed = map_ordered(lambda date: list(self.state.ledger.manifests(date)), uris_by_date)
         manifests = (key for of_date in listed for key in of_date if self._is_new(key.id))
         for found in map_ordered(
-            lambda key: self._on_record(key, uris=uris_by_date[key.date]), manifests, threads=self.threads
+            lambda key: self._on_record(key, uris=uris_by_date[key.date]), manifests, threads=MANIFESTS_AT_ONCE
         ):
             yield from found
 
@@ -101,14 +102,14 @@ class FileSearch:
 
     def of_manifests(self, keys: Iterable[ManifestKey], uris: Container[str]) -> Iterator[Naming]:
         """Yield those of some manifests that name one of the files or versions."""
-        for found in map_ordered(partial(self._on_record, uris=uris), keys, threads=self.threads):
+        for found in map_ordered(partial(self._on_record, uris=uris), keys, threads=MANIFESTS_AT_ONCE):
             yield from found
 
     def waiting(self, uris: Container[str]) -> Iterator[Naming]:
         """Yield the manifests of the watched prefix that name one of the files; `uris` are canonical."""
         listed = self.state.store.list(self.state.layout.manifests_folder)
         listed = (info for info in listed if is_delivery(info.uri) and self._is_new(info.uri))
-        for found in map_ordered(partial(self._delivered, uris=uris), listed, threads=self.threads):
+        for found in map_ordered(partial(self._delivered, uris=uris), listed, threads=MANIFESTS_AT_ONCE):
             yield from found
 
     def _is_new(self, place: str) -> bool:

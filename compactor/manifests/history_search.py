@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from compactor.core.closed_dates import ClosedDate, ClosedTotals
+from compactor.core.closed_dates import ClosedTotals
 from compactor.core.errors import RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.closed_dates import ClosedDates
@@ -69,9 +69,9 @@ class HistorySearch:
         try:
             unknown = self._learn(found.totals)
             shorter = {each.key for each in self.files.shorter(size_bytes) if is_wanted(each)}
+            named = self.files.naming(uris, self.search.versions)
         except (LookupError, RecordUnreadable):  # a damaged record is met again by those who read all
             return None
-        named = self.files.naming(uris, self.search.versions)
         if named is None or unknown is None:
             return None
         return sorted({*found.keys, *unknown, *shorter, *named}, key=lambda key: f"{key.date}/{key.id}/")
@@ -106,13 +106,9 @@ class HistorySearch:
 
 def known_at(dates: ClosedDates, place: int) -> Known:
     """What is known once the files of a summary and of all before it are."""
-    return Known(place, _fingerprint(dates.read(place)))
+    return Known(place, dates.read(place).fingerprint)
 
 
 def _is_of(dates: ClosedDates, totals: ClosedTotals, known: Known) -> bool:
     """Whether what is remembered is of this log."""
     return known.place <= totals.upto and known_at(dates, known.place) == known
-
-
-def _fingerprint(summary: ClosedDate) -> str:
-    return f"{summary.date} {summary.run_id} {summary.closed_at.isoformat()}"

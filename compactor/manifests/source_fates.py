@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 
 from compactor.core.errors import AccessError, TryAgainError
-from compactor.core.layout import canonical
+from compactor.core.layout import canonical, is_s3
 from compactor.core.manifest import ManifestFile
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
@@ -18,19 +18,11 @@ from compactor.manifests.file_fates import Fates, fates
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.manifests.grown_files import gone_versions, is_of
 from compactor.manifests.history_search import HistorySearch
+from compactor.manifests.listed_files import Listed, ListedFiles
 from compactor.manifests.seen_files import SeenFiles
 from compactor.manifests.summarised_files import NothingSummarised, Shorter, SummarisedFiles
 
 _NAMINGS_AT_ONCE = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A listed file, as manifests name it, and its date."""
-
-    info: ObjectInfo
-    file: ManifestFile
-    date: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +34,7 @@ class SourceFates:
         allowed_prefixes: Folders that input may be in.
         sources: What was listed.
         seen: Remembers files of a local disk.
-        listed: All files that may be planned, by canonical URI.
+        listed: All files that may be planned.
         summarised: Remembers the files of closed dates.
         may_learn: Whether it may be told more.
         unread: Files whose beginnings were asked for and could not be read.
@@ -52,7 +44,7 @@ class SourceFates:
     allowed_prefixes: Sequence[str]
     sources: Sequence[SourcePlace]
     seen: SeenFiles
-    listed: Mapping[str, Listed]
+    listed: ListedFiles
     summarised: SummarisedFiles = field(default_factory=NothingSummarised)
     may_learn: bool = True
     unread: list[str] = field(default_factory=list, init=False)
@@ -65,7 +57,8 @@ class SourceFates:
         versions = {version_of(each.info.etag) for each in files.values() if each.info.stamp}
         versions |= {version_of(etag) for etag in earlier.values()}
         by_uri = {uri: each.file for uri, each in files.items()}
-        longest = max(file.size_bytes or 0 for file in by_uri.values())
+        # What files on S3 begin with is not read.
+        longest = max((file.size_bytes or 0 for uri, file in by_uri.items() if not is_s3(uri)), default=0)
         may_be_gone = partial(self._may_be_gone, longest)
         search = FileSearch(
             state=self.state, allowed_prefixes=self.allowed_prefixes, versions=versions, also=may_be_gone
@@ -97,7 +90,7 @@ class SourceFates:
 
     def _is_not_there(self, uri: str, etag: str) -> bool:
         there = self.listed.get(uri)
-        return there is None or not is_same_version(there.info.etag, etag)
+        return there is None or not is_same_version(there.etag, etag)
 
     def _may_have_left(self, version: Shorter) -> bool:
         """Whether a version was in one of the sources, and is not there by the listing."""
@@ -112,15 +105,22 @@ class SourceFates:
 
     def _digest_of(self, file: ManifestFile) -> str:
         try:
-            return self.seen.digest(self.listed[canonical(file.uri)].info)
+            return self.seen.digest(self._info(file))
         except (TryAgainError, AccessError):
             return ""
+
+    def _info(self, file: ManifestFile) -> ObjectInfo:
+        """What was listed of a file that may be planned."""
+        info = self.listed.get(canonical(file.uri))
+        if info is None:
+            raise LookupError(file.uri)
+        return info
 
     def _beginnings_of(self, files: Sequence[ManifestFile], lengths: Collection[int]) -> Iterator[Mapping[int, str]]:
         def of(file: ManifestFile) -> Mapping[int, str]:
             shorter = [length for length in lengths if length < (file.size_bytes or 0)]
             try:
-                return self.seen.beginnings(self.listed[canonical(file.uri)].info, shorter)
+                return self.seen.beginnings(self._info(file), shorter)
             except (TryAgainError, AccessError):
                 self.unread.append(file.uri)
                 return {}
@@ -128,10 +128,8 @@ class SourceFates:
         return map_ordered(of, files)
 
     def _version_at(self, uri: str) -> str | None:
-        if uri in self.listed:
-            return self.listed[uri].info.etag
         try:
-            info = self.state.store.stat(uri)
+            info = self.listed.get(uri) or self.state.store.stat(uri)
         except AccessError:
             return None
         return info.etag if info else None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from compactor.core.layout import canonical, folder
 from compactor.core.ports import ObjectInfo
 from compactor.core.source_places import SourcePlace
 from compactor.manifests.data_files import skip_reason
@@ -15,13 +16,10 @@ def source_files(
     listing: Listing, sources: Sequence[SourcePlace], plan: Plan, *, with_hidden: bool = False
 ) -> Iterator[ObjectInfo]:
     """Yield the files that are input; counts all others in a plan, with what could not be listed."""
-    met: set[str] = set()
-    for source in sources:
+    for number, source in enumerate(sources):
         for found in listing(source):
-            is_meant = source.takes if isinstance(found, ObjectInfo) else source.reaches
-            if found.uri in met or not is_meant(found.uri):
+            if not _is_meant(source, found) or any(_is_meant(each, found) for each in sources[:number]):
                 continue
-            met.add(found.uri)
             reason = _reason(source, found, with_hidden=with_hidden)
             if reason:
                 plan.skip(found.uri, reason)
@@ -29,6 +27,12 @@ def source_files(
                 yield found
             else:
                 plan.left_out.append(found)
+
+
+def _is_meant(source: SourcePlace, found: ObjectInfo | LeftOut) -> bool:
+    """Whether a source names a file, or a folder above some of its files."""
+    is_meant = source.takes if isinstance(found, ObjectInfo) else source.reaches
+    return canonical(found.uri).startswith(folder(canonical(source.folder))) and is_meant(found.uri)
 
 
 def _reason(source: SourcePlace, found: ObjectInfo | LeftOut, *, with_hidden: bool) -> str:

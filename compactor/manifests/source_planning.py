@@ -1,18 +1,21 @@
 """Plans the files of sources: each version once, whatever happened to the files between two calls."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import ObjectInfo
 from compactor.core.source_places import SourcePlace
-from compactor.manifests.claiming import claim_key
+from compactor.manifests.claiming import ClaimState, claim_key
 from compactor.manifests.file_fates import Fates, Replacement
+from compactor.manifests.listed_files import Listed, ListedFiles, ListedInfo
 from compactor.manifests.others import count_others
 from compactor.manifests.planning import LeftOut, Plan, Planner, is_settled, listed_file
 from compactor.manifests.seen_files import SeenFiles
-from compactor.manifests.source_fates import Listed, SourceFates
+from compactor.manifests.source_fates import SourceFates
 from compactor.manifests.source_files import Listing, source_files
 from compactor.manifests.summarised_files import NothingSummarised, SummarisedFiles
 
@@ -29,6 +32,7 @@ class SourcePlanner:
 
     Attributes:
         listing: Lists one of them.
+        new_listed: Makes what keeps the listing of one plan.
         summarised: Remembers the files of closed dates.
         with_hidden: Whether to take hidden files.
     """
@@ -37,24 +41,25 @@ class SourcePlanner:
     listing: Listing
     sources: Sequence[SourcePlace]
     seen: SeenFiles
+    new_listed: Callable[[], ListedFiles]
     summarised: SummarisedFiles = field(default_factory=NothingSummarised)
     on_replaced: OnReplaced = "quarantine"
     with_hidden: bool = False
 
     def plan(self, *, settle_seconds: float = 0, dry_run: bool = False) -> Plan:
-        """Write manifests for all files that are in none.
+        """Write manifests for all files that are in none. Memory grows with the number of these only.
 
         Args:
             settle_seconds: Take only files that were last written at least this long ago.
             dry_run: Claim and write nothing.
         """
+        with closing(self.new_listed()) as listed:
+            return self._planned(listed, settle_seconds, dry_run=dry_run)
+
+    def _planned(self, listed: ListedFiles, settle_seconds: float, *, dry_run: bool) -> Plan:
         plan = Plan()
-        listed = self._listed(plan, settle_seconds)
-        claimed = self.planner.claimer.states([claim_key(each.file) for each in listed.values()])
-        count_others(plan, claimed)
-        claims = {uri: claimed[key][0] for uri, each in listed.items() if (key := claim_key(each.file)) in claimed}
-        suspects = self.seen.rewritten([listed[uri].info for uri, state in claims.items() if state == "taken"])
-        open_ones = {uri: each for uri, each in listed.items() if claims.get(uri, "free") == "free" or uri in suspects}
+        listed.add(self._listed(plan, settle_seconds))
+        open_ones, suspects = self._open_ones(listed, plan)
         fates = self._fates_in(listed, may_learn=not dry_run)
         found = fates.of(open_ones, frozenset(suspects))
         plan.planned_before += len(found.known - suspects) + len(found.touched) + len(found.renamed)
@@ -68,12 +73,34 @@ class SourcePlanner:
         self.planner.take(dict(sorted(by_date.items())), plan, dry_run=dry_run)
         if not dry_run:
             left = found.replaced.keys() - taken  # these stay remembered as they were: replaced for the next plan, too
-            self.seen.remember([each.info for uri, each in listed.items() if uri not in left])
+            for page in listed.pages():
+                self.seen.remember([each.info for each in page if canonical(each.info.uri) not in left])
             if not (fates.unread or "unsettled" in plan.skipped):  # else one of these may be found to have grown
                 self.seen.pass_over([(each.uri, each.etag or "") for each in found.passed])
         return plan
 
-    def _fates_in(self, listed: Mapping[str, Listed], *, may_learn: bool) -> SourceFates:
+    def _open_ones(self, listed: ListedFiles, plan: Plan) -> tuple[dict[str, Listed], set[str]]:
+        """The files without claims, or whose bytes may be others (suspects), by canonical URI; counts the others."""
+        open_ones: dict[str, Listed] = {}
+        suspects: set[str] = set()
+        for page in listed.pages():
+            files = list(map(self._named, page))
+            keys = [claim_key(each.file) for each in files]
+            claimed = self.planner.claimer.states(keys)
+            count_others(plan, claimed)
+            taken = [each.info for key, each in zip(keys, files, strict=True) if _state(claimed, key) == "taken"]
+            suspects |= self.seen.rewritten(taken)
+            for key, each in zip(keys, files, strict=True):
+                uri = canonical(each.info.uri)
+                if _state(claimed, key) == "free" or uri in suspects:
+                    open_ones[uri] = each
+        return open_ones, suspects
+
+    def _named(self, listed: ListedInfo) -> Listed:
+        file = listed_file(listed.info, listed.rule)
+        return Listed(listed.info, self.planner.state.rules.with_path_columns(file), listed.date)
+
+    def _fates_in(self, listed: ListedFiles, *, may_learn: bool) -> SourceFates:
         return SourceFates(
             state=self.planner.state,
             allowed_prefixes=self.planner.allowed_prefixes,
@@ -84,10 +111,9 @@ class SourcePlanner:
             may_learn=may_learn,
         )
 
-    def _listed(self, plan: Plan, settle_seconds: float) -> dict[str, Listed]:
-        """The files that may be planned, by canonical URI."""
+    def _listed(self, plan: Plan, settle_seconds: float) -> Iterator[ListedInfo]:
+        """The files that may be planned."""
         rules, now = self.planner.state.rules, self.planner.state.clock.now()
-        listed: dict[str, Listed] = {}
         for info in self.data(plan):
             if not is_s3(info.uri) and not is_settled(info, now, settle_seconds):
                 plan.skip(info.uri, "unsettled")
@@ -95,9 +121,7 @@ class SourcePlanner:
                 plan.left_out.append(LeftOut(info.uri, "unsettled", detail))
                 continue
             dated = rules.dates.of_file(info.uri, info.modified_at)
-            file = rules.with_path_columns(listed_file(info, dated.rule))
-            listed[canonical(info.uri)] = Listed(info, file, dated.date)
-        return listed
+            yield ListedInfo(info, dated.date, dated.rule)
 
     def data(self, plan: Plan) -> Iterator[ObjectInfo]:
         """The files that are input, planned or not; counts all others in a plan."""
@@ -123,3 +147,7 @@ class SourcePlanner:
 def left_out(replacement: Replacement, why: str = "") -> LeftOut:
     """A replaced file that was not taken; `why` says what is in the way of making its rows again."""
     return LeftOut(replacement.file.uri, "replaced", f"{replacement.detail}{f'; {why}' if why else ''}")
+
+
+def _state(claimed: Mapping[str, tuple[ClaimState, datetime]], key: str) -> ClaimState:
+    return claimed[key][0] if key in claimed else "free"

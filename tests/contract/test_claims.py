@@ -5,6 +5,7 @@ import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -13,12 +14,13 @@ from botocore.stub import Stubber
 
 from compactor.adapters.aws.clients import dynamodb_client
 from compactor.adapters.aws.dynamo_claims import DynamoClaims
-from compactor.adapters.journal_claims import JournalClaims
+from compactor.adapters.journal_claims import BLOCK_ENTRIES, JournalClaims
 from compactor.adapters.local.sqlite_claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore
-from compactor.adapters.memory.store import MemoryStore
+from compactor.adapters.memory.store import MemoryClaims, MemoryStore
 from compactor.core.errors import AccessError, RecordUnreadable, StoreUnavailable
-from compactor.core.ports import Claim
+from compactor.core.ports import Claim, ObjectStore
+from tests.support.fakes import FaultyStore
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 LEASE = timedelta(seconds=90)
@@ -315,6 +317,103 @@ def test_a_journal_with_a_gap_is_not_gone_by() -> None:
     store.put("/claims/000000000002.json", b"{}")
     with pytest.raises(RecordUnreadable, match="expected an entry of the journal"):
         JournalClaims(store, "/claims/").get_many(["a"])
+
+
+def journal(store: ObjectStore) -> JournalClaims:
+    return JournalClaims(store, "/claims/")
+
+
+def test_a_long_journal_costs_few_calls_more() -> None:
+    """A planner reads the index and the entries of the keys that it asks for: not all entries."""
+    calls = {}
+    for entries in (BLOCK_ENTRIES + 3, 16 * BLOCK_ENTRIES + 3):
+        store = MemoryStore()
+        claims = journal(store)
+        for number in range(entries):
+            claims.claim([f"{number}-a", f"{number}-b"], f"m-{number}", now=NOW, lease_seconds=90)
+        watched = FaultyStore(store)
+        found = journal(watched).get_many(["3-a", "3-b", f"{entries - 1}-a", "free"])
+        assert holders(found) == {"3-a": "m-3", "3-b": "m-3", f"{entries - 1}-a": f"m-{entries - 1}"}
+        calls[entries] = watched.calls["any"]
+    few, many = calls.values()
+    assert many <= few + 4
+
+
+def test_a_journal_with_an_index_answers_as_one_without() -> None:
+    """Claims and take-overs of four planners, each made anew now and then, over many blocks."""
+    random, store, plain = Random(3), MemoryStore(), MemoryClaims()
+    planners = [journal(store) for _ in range(4)]
+    names = [f"f-{number}" for number in range(150)]
+    for number in range(5 * BLOCK_ENTRIES):
+        at = random.randrange(4)
+        if random.random() < 0.1:
+            planners[at] = journal(store)
+        keys, holder = random.sample(names, 3), f"m-{number}"
+        if random.random() < 0.3:
+            held = plain.get_many(keys)
+            other = held[keys[0]].holder if keys[0] in held else "m-0"
+            answers = [
+                each.take_over(keys, from_holder=other, to_holder=holder, now=NOW, lease_seconds=90)
+                for each in (planners[at], plain)
+            ]
+        else:
+            answers = [each.claim(keys, holder, now=NOW, lease_seconds=90) for each in (planners[at], plain)]
+        assert answers[0] == answers[1]
+    for each in (*planners, journal(store)):
+        assert each.get_many(names) == plain.get_many(names)
+    assert len(list(store.list("/claims-index/"))) > 1
+
+
+def test_a_key_that_could_not_be_looked_up_is_not_free() -> None:
+    """A store that fails while the index or an entry is read fails the call, and the next one looks again."""
+    store = MemoryStore()
+    for number in range(BLOCK_ENTRIES):
+        journal(store).claim([f"f-{number}"], f"m-{number}", now=NOW, lease_seconds=90)
+    for method in ("read_range", "read"):
+        for call in (1, 2):
+            watched = FaultyStore(store)
+            claims = journal(watched)
+            watched.unavailable_at(call, method)
+            with pytest.raises(StoreUnavailable):
+                claims.get_many(["f-3"])
+            assert holders(claims.claim(["f-3"], "other", now=NOW, lease_seconds=90)) == {"f-3": "m-3"}
+
+
+def test_an_index_that_cannot_be_written_stops_no_claim() -> None:
+    """The claim counts, and a later one writes the index."""
+    store = MemoryStore()
+    watched = FaultyStore(store)
+    watched.unavailable_at(1, "writer")
+    claims = journal(watched)
+    for number in range(BLOCK_ENTRIES):
+        claims.claim([f"f-{number}"], f"m-{number}", now=NOW, lease_seconds=90)
+    assert not list(store.list("/claims-index/"))
+    claims.claim(["f-0", "new"], "m-new", now=NOW, lease_seconds=90)
+    assert list(store.list("/claims-index/"))
+    assert holder_of(claims, "f-0") == holder_of(journal(store), "f-0") == "m-0"
+
+
+def test_the_index_of_another_journal_is_forgotten() -> None:
+    """As after the journal was deleted and the index was not: its keys are free."""
+    store = MemoryStore()
+    for number in range(BLOCK_ENTRIES + 1):
+        journal(store).claim([f"f-{number}"], f"m-{number}", now=NOW, lease_seconds=90)
+    store.delete([info.uri for info in store.list("/claims/")])
+    assert holder_of(journal(store), "f-3") is None
+    for number in range(BLOCK_ENTRIES + 1):
+        journal(store).claim([f"g-{number}"], f"n-{number}", now=NOW, lease_seconds=90)
+    assert holder_of(journal(store), "g-3") == "n-3"
+    assert holder_of(journal(store), "f-3") is None
+
+
+def test_an_entry_that_the_index_has_is_not_gone_by() -> None:
+    """Who holds the key cannot be told without it."""
+    store = MemoryStore()
+    for number in range(BLOCK_ENTRIES):
+        journal(store).claim([f"f-{number}"], f"m-{number}", now=NOW, lease_seconds=90)
+    store.delete(["/claims/000000000004.json"])
+    with pytest.raises(RecordUnreadable, match=r"000000000004\.json: missing, although the index"):
+        journal(store).get_many(["f-3"])
 
 
 def test_a_missing_table_is_for_an_operator(dynamodb: Any) -> None:

@@ -51,8 +51,8 @@ CLAIMS = (
     Guard(
         "a planner that finds an entry of the journal by another one starts again behind it",
         "adapters/journal_claims.py",
-        "if self.store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()):",
-        "if self.store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()) or True:",
+        "if self.store.create(self._uri(number), entry.model_dump_json().encode()):",
+        "if self.store.create(self._uri(number), entry.model_dump_json().encode()) or True:",
         ("tests/contract/test_claims.py",),
     ),
     Guard(

@@ -2,6 +2,7 @@
 
 from tests.guards.guard import Guard
 
+_CLAIMS = "tests/contract/test_claims.py"
 _FATES = "tests/unit/manifests/test_file_fates.py"
 _REPLACING = "tests/unit/ops/rebuild/test_replacing.py"
 _FOLDER = "tests/unit/cli/test_cli_folder.py"
@@ -134,5 +135,26 @@ FOLDERS = (
         "commit.decided_at if file.uri in replaced else commit.started_at",
         "commit.decided_at",
         (_LATER,),
+    ),
+    Guard(
+        "a claim that could not be looked up in the index does not count as free",
+        "adapters/journal_claims.py",
+        "        if not asked:\n            return {}\n",
+        "        if not asked:\n            return {}\n        self._free |= asked\n",
+        (_CLAIMS + "::test_a_key_that_could_not_be_looked_up_is_not_free",),
+    ),
+    Guard(
+        "a key that a block of claims has is not free once the block is in the index",
+        "adapters/journal_claims.py",
+        "        self._free.difference_update(entry.keys)\n",
+        "",
+        (_CLAIMS + "::test_a_journal_with_an_index_answers_as_one_without",),
+    ),
+    Guard(
+        "the index of another journal is forgotten",
+        "adapters/journal_claims.py",
+        "                if last.holder == self._index.note:\n",
+        "                if True:\n",
+        (_CLAIMS + "::test_the_index_of_another_journal_is_forgotten",),
     ),
 )

@@ -1,5 +1,6 @@
 """Planners of sources on the store of a harness."""
 
+from compactor.adapters.local.listed_files import SqliteListedFiles
 from compactor.adapters.local.seen_files import LocalSeenFiles
 from compactor.core.layout import folder
 from compactor.core.source_places import SourcePlace
@@ -17,6 +18,7 @@ def source_planner(
         listing=lambda source: app.store.list(folder(source.folder)),
         sources=[SourcePlace(place)],
         seen=LocalSeenFiles(app.store, ""),
+        new_listed=SqliteListedFiles,
         on_replaced=on_replaced,
         with_hidden=with_hidden,
     )

@@ -1,21 +1,16 @@
 """Sorts files by date on the local disk, in a SQLite file without a name, which ends with the process."""
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
-from threading import Lock
 from typing import Any
 
-from compactor.core.errors import ScratchFull, StoreUnavailable
+from compactor.adapters.local.unnamed_database import UnnamedDatabase
 from compactor.manifests.file_search import Naming
 from compactor.manifests.spilled.spill import SpilledFile
 
-CACHE_KIB = 32 * 1024
 _AT_ONCE = 1_000
-_PRIMARY_CODE = 0xFF  # the low byte is the primary result code [SQLite, result codes]
 
 _TABLES = """
 CREATE TABLE added (date, uri, size_bytes, etag, modified_us, rule, hash INTEGER);
@@ -60,19 +55,14 @@ class SqliteSpill:
     """A `compactor.manifests.spilled.spill.FileSpill`. Any thread may use it."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
         self._added: dict[str, _Day] = {}
         self._days: dict[str, _Day] = {}
-        # SQLite keeps a database without a name in a file of its own, which it removes as soon as it is open.
-        self._rows = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._rows.executescript(
-            f"PRAGMA cache_size = -{CACHE_KIB}; PRAGMA temp_store = FILE; PRAGMA journal_mode = OFF; {_TABLES}"
-        )
+        self._database = UnnamedDatabase(_TABLES)
 
     def add(self, files: Iterable[SpilledFile]) -> None:
         each = iter(files)
         while some := list(islice(each, _AT_ONCE)):  # no lock is held while the next ones are awaited
-            with self._used() as rows:
+            with self._database.used() as rows:
                 rows.execute("BEGIN")
                 rows.executemany("INSERT INTO added VALUES (?, ?, ?, ?, ?, ?, ?)", map(self._counted, some))
                 rows.execute("COMMIT")
@@ -85,7 +75,7 @@ class SqliteSpill:
 
     def sort(self) -> int:
         dropped = []
-        with self._used() as rows:
+        with self._database.used() as rows:
             for step in _SORT:
                 rows.execute(step)
             for (repeated,) in rows.execute(_REPEATED).fetchall():
@@ -106,12 +96,12 @@ class SqliteSpill:
     def pages(self, date: str, files: int) -> Iterator[list[SpilledFile]]:
         day = self._days.get(date, _Day())
         after = day.first - 1
-        while page := self._query(_PAGE, (after, day.last, files)):
+        while page := self._database.query(_PAGE, (after, day.last, files)):
             after = page[-1][0]
             yield [SpilledFile(*row[1:]) for row in page]
 
     def drop(self, uris: Iterable[str]) -> None:
-        with self._used() as rows:
+        with self._database.used() as rows:
             rows.execute("BEGIN")
             for uri in uris:
                 for date, size_bytes in rows.execute(_DROP, (_hash(uri), uri)).fetchall():
@@ -121,43 +111,28 @@ class SqliteSpill:
 
     def __contains__(self, uri: object) -> bool:
         return isinstance(uri, str) and bool(
-            self._query("SELECT 1 FROM files WHERE hash = ? AND uri = ? LIMIT 1", (_hash(uri), uri))
+            self._database.query("SELECT 1 FROM files WHERE hash = ? AND uri = ? LIMIT 1", (_hash(uri), uri))
         )
 
     def note(self, namings: Iterable[Naming]) -> None:
-        with self._used() as rows:
+        with self._database.used() as rows:
             rows.executemany(
                 "INSERT INTO namings VALUES (?, ?, ?, ?, ?)",
                 ((_hash(each.uri), each.uri, each.manifest_id, each.etag, each.state) for each in namings),
             )
 
     def noted(self, uris: Sequence[str]) -> Iterator[Naming]:
-        with self._used() as rows:
+        with self._database.used() as rows:
             if not rows.execute("SELECT 1 FROM namings LIMIT 1").fetchone():
                 return
         for uri in uris:
-            for manifest_id, etag, state in self._query(
+            for manifest_id, etag, state in self._database.query(
                 "SELECT manifest_id, etag, state FROM namings WHERE hash = ? AND uri = ?", (_hash(uri), uri)
             ):
                 yield Naming(manifest_id, uri, etag, state)
 
     def close(self) -> None:
-        with self._lock:
-            self._rows.close()
-
-    def _query(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._used() as rows:
-            return rows.execute(query, values).fetchall()
-
-    @contextmanager
-    def _used(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with self._lock:
-                yield self._rows
-        except sqlite3.DatabaseError as exc:
-            code = getattr(exc, "sqlite_errorcode", 0) & _PRIMARY_CODE
-            error = ScratchFull if code == sqlite3.SQLITE_FULL else StoreUnavailable
-            raise error(f"temporary folder: {exc}; expected about 1 kB a file there, or set TMPDIR to another") from exc
+        self._database.close()
 
 
 def _hash(uri: str) -> int:

@@ -18,8 +18,6 @@ FRESH_SECONDS = 300.0
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _AT_ONCE = 10_000
-_MANIFESTS_AT_ONCE = 8
-"""Fewer than elsewhere: each may name 20,000 files, which take 20 MB."""
 
 
 @dataclass(slots=True)
@@ -64,9 +62,7 @@ class NamedBefore:
 
     def search(self, dates: set[str]) -> None:
         """Search the watched prefix and the records of dates for all files, as far as no search of them counts."""
-        search = FileSearch(
-            state=self.state, allowed_prefixes=self.allowed_prefixes, passed=self._passed, threads=_MANIFESTS_AT_ONCE
-        )
+        search = FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes, passed=self._passed)
         if self.searched_at() is None:
             self._looked_at = self.state.clock.now()
             self._searched.clear()

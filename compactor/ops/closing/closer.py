@@ -92,10 +92,10 @@ class Closer:
         by_date: dict[str, list[Mark]] = defaultdict(list)
         for mark in self._dates.marks():
             by_date[mark.key.date].append(mark)
-        with VersionIndex(self._dates) as index:
-            for date, marks in sorted(by_date.items()):
-                self.on_date(date)
-                self._close_date(self._candidates(date, marks), in_work[date], index, report)
+        index = VersionIndex(self._dates)
+        for date, marks in sorted(by_date.items()):
+            self.on_date(date)
+            self._close_date(self._candidates(date, marks), in_work[date], index, report)
         for each in report.left_open:
             if each.is_wrong:
                 log_event("date.not_closed", date=each.date, why=each.why)

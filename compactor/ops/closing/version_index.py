@@ -1,82 +1,71 @@
 """Finds file versions that are in several summaries: candidates by digest, each proved by the commits themselves.
 
-The digests of all summaries are read once a call, into a temporary file, and are compared part by part.
+The digests of all summaries are in an index in the state. Each closing adds the summaries that are not in it yet.
 """
 
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import suppress
 from itertools import pairwise
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from compactor.core.errors import ObjectNotFound
 from compactor.ledger.closed_dates import ClosedDates, Versions
+from compactor.ledger.run_levels import RunLevels
+from compactor.ledger.sorted_runs import Row
 
 if TYPE_CHECKING:
     from array import array
 
+_PLACE_BITS = 32
+
 
 class VersionIndex:
-    """The file versions of all summaries so far. A context manager, for one thread."""
+    """The file versions of all summaries so far. For one thread."""
 
     def __init__(self, dates: ClosedDates) -> None:
         self._dates = dates
-        self._stack = ExitStack()
-        self._parts: list[tuple[int, int, int]] = []  # place of the summary; offset and number of versions in the file
+        self._levels = RunLevels(dates.store, dates.layout.closed_versions)
         self._upto = 0
 
-    def __enter__(self) -> Self:
-        self._file = self._stack.enter_context(tempfile.TemporaryFile())
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
-
     def read_to(self, place: int) -> None:
-        """Read the summaries up to a place that were not read yet."""
-        for each in range(self._upto + 1, place + 1):
-            for part in self._dates.versions(each):
-                offset = self._file.seek(0, 2)
-                self._file.write(part.digests.tobytes())
-                self._file.write(part.members.tobytes())
-                self._parts.append((each, offset, len(part)))
-            self._upto = each
+        """Add the summaries up to a place that are not in the index."""
+        if not self._upto:
+            self._forget_another()
+        for each in range(self._levels.upto + 1, place + 1):
+            self._levels.add(each, self._rows(each), self._dates.read(each).fingerprint)
+        self._upto = place
 
     def shared(self, versions: Versions, *, after: int = 0) -> Iterator[tuple[int, int, int]]:
-        """The versions of a new summary that summaries behind a place have, too.
+        """The versions of a new summary that summaries behind a place have, too, as far as the index was read.
 
         Yields:
             The member of the new one by its number; the place of the other summary; and the number of its member.
         """
-        mine = _column(versions.digests, pa.uint64())
-        for place, offset, count in self._parts:
-            if place <= after or not len(mine):
-                continue
-            other = self._part(offset, count)
-            both = mine.filter(pc.is_in(mine, value_set=_column(other.digests, pa.uint64()))).to_pylist()
-            if both:
-                yield from _pairs(set(both), versions, place, other)
+        found: dict[int, list[tuple[int, int]]] = {}
+        for digest, number in self._levels.find(versions.digests, after=after):
+            place, member = number >> _PLACE_BITS, number & (1 << _PLACE_BITS) - 1
+            if after < place <= self._upto:  # another process may have added more
+                found.setdefault(digest, []).append((place, member))
+        if found:
+            for digest, own in zip(versions.digests, versions.members, strict=True):
+                yield from ((own, *other) for other in found.get(digest, ()))
 
-    def _part(self, offset: int, count: int) -> Versions:
-        part = Versions.none()
-        self._file.seek(offset)
-        part.digests.frombytes(self._file.read(count * part.digests.itemsize))
-        part.members.frombytes(self._file.read(count * part.members.itemsize))
-        return part
+    def _forget_another(self) -> None:
+        """Forget the index of another log, as after the summaries were deleted and made anew."""
+        upto, found = self._levels.upto, ""
+        with suppress(ObjectNotFound):
+            found = self._dates.read(upto).fingerprint if upto else ""
+        if found != self._levels.note:
+            self._levels.forget()
 
-
-def _pairs(both: set[int], versions: Versions, place: int, other: Versions) -> Iterator[tuple[int, int, int]]:
-    own: dict[int, list[int]] = {}
-    for digest, member in zip(versions.digests, versions.members, strict=True):
-        if digest in both:
-            own.setdefault(digest, []).append(member)
-    for digest, member in zip(other.digests, other.members, strict=True):
-        yield from ((each, place, member) for each in own.get(digest, ()))
+    def _rows(self, place: int) -> Iterator[Row]:
+        for part in self._dates.versions(place):
+            yield from (
+                (digest, place << _PLACE_BITS | member)
+                for digest, member in zip(part.digests, part.members, strict=True)
+            )
 
 
 def in_order(versions: Versions) -> Versions:

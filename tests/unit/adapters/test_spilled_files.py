@@ -94,7 +94,7 @@ def test_namings() -> None:
 def test_nothing_is_left() -> None:
     """Its file has no name, so that it is gone with the process, also with one that was killed."""
     spill = SqliteSpill()
-    spill._rows.execute("PRAGMA cache_size = 10")
+    spill._database._rows.execute("PRAGMA cache_size = 10")
     spill.add(file(f"s3://b/{'k' * 900}-{number}") for number in range(1000))
     spill.sort()
     [opened] = [each for each in map(_opened, Path("/proc/self/fd").iterdir()) if "etilqs_" in each]
@@ -112,7 +112,7 @@ def _opened(descriptor: Path) -> str:
 def test_a_full_disk() -> None:
     """A full disk is named, with where the space is needed."""
     spill = SqliteSpill()
-    spill._rows.execute("PRAGMA max_page_count = 40")
+    spill._database._rows.execute("PRAGMA max_page_count = 40")
     with pytest.raises(ScratchFull, match="expected about 1 kB a file there, or set TMPDIR to another"):
         spill.add(file(f"s3://b/{number:0200}") for number in range(2000))
 

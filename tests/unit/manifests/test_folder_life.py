@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.local.listed_files import SqliteListedFiles
 from compactor.adapters.local.seen_files import LocalSeenFiles
 from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import MemoryStore
@@ -158,6 +159,7 @@ class FolderLife(RuleBasedStateMachine):
             listing=SourceListing(app.store, [str(self.raw)]),
             sources=[SourcePlace(str(self.raw))],
             seen=LocalSeenFiles(app.store, str(self.top / "seen.sqlite")),
+            new_listed=SqliteListedFiles,
             on_replaced=policy,
         )
 

@@ -7,12 +7,13 @@ from datetime import date, timedelta
 
 import pytest
 
+from compactor.core.closed_dates import Member
 from compactor.core.errors import CompactorError
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.job.retention.daily import DailyRetention
 from compactor.job.retention.daily_closing import DailyClosing
-from compactor.ledger.closed_dates import ClosedDates
+from compactor.ledger.closed_dates import ClosedDates, Versions
 from compactor.ops.closing.report import ClosingReport
 from compactor.ops.closing.version_index import VersionIndex
 from compactor.ops.redrive.scan import find_redrivable
@@ -256,17 +257,69 @@ def test_doubles_of_two_closings_at_once_are_found() -> None:
 
     def close_the_other(_: Harness) -> None:
         closer, report = harness.app().closer(), ClosingReport()
-        with VersionIndex(ClosedDates(harness.store, harness.layout)) as index:
-            closer._close_date(closer._candidates(DAY, []), 0, index, report)
-            assert numbers(report) == [(DAY, 1, 2)]
+        index = VersionIndex(ClosedDates(harness.store, harness.layout))
+        closer._close_date(closer._candidates(DAY, []), 0, index, report)
+        assert numbers(report) == [(DAY, 1, 2)]
 
     store = HeldUp(harness, close_the_other)
     closer, report = harness.app(store=store).closer(), ClosingReport()
-    with VersionIndex(ClosedDates(store, harness.layout)) as index:
-        found = closer._candidates(NEXT_DAY, list(ClosedDates(store, harness.layout).marks()))
-        closer._close_date(found, 0, index, report)
+    index = VersionIndex(ClosedDates(store, harness.layout))
+    found = closer._candidates(NEXT_DAY, list(ClosedDates(store, harness.layout).marks()))
+    closer._close_date(found, 0, index, report)
     assert numbers(report) == [(NEXT_DAY, 1, 2)]
     assert [each.manifest_id for each in report.discrepancies] == ["again"]
+
+
+def test_the_members_of_a_date_are_one_request() -> None:
+    """Commands that look for rejects ask for those of each date that has some; more members than usual are two."""
+    harness = quiet()
+    closed(harness)
+    store = FaultyStore(harness.store)
+    dates = ClosedDates(store, harness.layout)
+    assert [each.id for each in dates.members(1)] == ["bad", "m1"]
+    assert store.calls["any"] == 1
+    many = [Member(f"m-{number:06d}", 1, number) for number in range(9_000)]
+    assert dates.write(3, dates.read(2), many, Versions.none())
+    before = store.calls["read_range"]
+    assert dates.members(3) == many
+    assert store.calls["read_range"] == before + 2
+
+
+@pytest.mark.parametrize("lost", ["index", "summaries"])
+def test_doubles_are_found_without_the_index_of_versions(lost: str) -> None:
+    """It is made again where it was lost, and where it is of summaries that were deleted and made anew."""
+    harness = quiet()
+    closed(harness)
+    harness.clock.advance(HOUR_SECONDS)
+    compacted(harness, "late", DAY, [harness.file("late.ndjson", GOOD)])
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    closed(harness)
+    layout, store = harness.layout, harness.store
+    index = [info.uri for info in store.list(layout.closed_versions)]
+    assert len(index) > 1
+    if lost == "index":
+        store.delete(index[:1])
+    else:
+        listed = [info.uri for info in store.list(layout.closed_folder)]
+        store.delete([*listed, layout.closing_begun, layout.closed_totals])
+    compacted(harness, "again", "2026-01-09", [harness.named(f"{harness.root}/raw/m1-0.ndjson")])
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    assert [each.manifest_id for each in closed(harness).discrepancies] == ["again"]
+
+
+def test_an_index_that_another_closing_has_extended_is_kept() -> None:
+    """Its summaries are behind those that this closing knows of, and are not compared yet."""
+    harness = quiet()
+    closed(harness)
+    dates = ClosedDates(harness.store, harness.layout)
+    ahead, behind = VersionIndex(dates), VersionIndex(dates)
+    ahead.read_to(2)
+    behind.read_to(1)
+    [versions] = dates.versions(2)
+    assert {place for _, place, _ in ahead.shared(versions)} == {2}
+    assert list(behind.shared(versions)) == []
+    behind.read_to(2)
+    assert {place for _, place, _ in behind.shared(versions, after=1)} == {2}
 
 
 def test_manifests_of_an_earlier_release_are_taken_in() -> None:
