@@ -43,6 +43,7 @@ class Fed:
             {
                 "paths": {name: f"/soak/{name}" for name in ("manifests", "output", "state")},
                 "input": {"allowed_prefixes": ["/soak/input"], "max_line_bytes": MAX_LINE_BYTES},
+                "schema": {"metadata_columns": []},
                 "metrics": {"sink": "none"},
             }
         )
@@ -51,9 +52,10 @@ class Fed:
         self.feeder = Feeder(self.store, app, lambda: app, seed=SEED, for_spark=False, pause_seconds=0.0)
         for _ in range(25):
             self.feeder._step()
-        app.service_on(PlainEngine(self.store), ListedManifests(self.store, self.layout.manifests_folder)).run(
-            once=True
-        )
+        app.service_on(
+            PlainEngine(self.store, metadata_columns=self.settings.metadata_columns),
+            ListedManifests(self.store, self.layout.manifests_folder),
+        ).run(once=True)
 
     def compared(self) -> Comparison:
         return compare(self.store, self.layout, self.feeder.record)

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import date
 
 from pyspark.sql import SparkSession
 
 from compactor.adapters.spark.conversion import Converted, ConvertTask, convert, corrupt_lines, unused_name
+from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_queries, runs_tasks
 from compactor.adapters.spark.inspection_tasks import Inspection, KeyPlan, inspect_on_executors
@@ -17,6 +19,7 @@ from compactor.core.records import FileReport
 from compactor.core.versions import is_same_version
 from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
 from compactor.engines.input_files import InspectedFile
+from compactor.engines.nested_ids import NestedIdsTask, copy_with_nested_ids
 from compactor.ledger.sizing import partitioning, planned_files
 from compactor.ndjson.inspection import Discovery
 from compactor.schema.schema import EMPTY_KEY, NO_NEW_KEYS, SchemaVersion
@@ -37,6 +40,8 @@ _WRITE_CONF = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Write all dates in the calendar of ISO 8601, as in the text.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    # Tables know columns by these ids.
+    "spark.sql.parquet.fieldId.write.enabled": "true",
 }
 """Write settings that hold whatever the defaults of the Spark session."""
 
@@ -134,10 +139,15 @@ class SparkEngine:
 
     def _staged(self, conversion: _Conversion, staging: str, converted: Converted) -> Staged:
         inspection, schema = conversion.inspection, conversion.schema
+        written = [info.uri for info in self._parquet_in(f"{staging}out/")]
+        if schema.has_rescued and written:
+            tasks = [NestedIdsTask(uri, f"{staging}ids/") for uri in written]
+            description = f"add field ids {conversion.request.manifest.manifest_id}"
+            written = run_tasks(self.session, self.store_spec, tasks, copy_with_nested_ids, description=description)
         return Staged(
             reports=tuple(file.report for file in inspection.files),
             schema=schema,
-            outputs=tuple(StagedOutput(info.uri, schema) for info in self._parquet_in(f"{staging}out/")),
+            outputs=tuple(StagedOutput(uri, schema) for uri in written),
             rejects=inspection.rejects,
             rescued_values=converted.rescued_values,
             refused_keys=conversion.refused_keys,
@@ -161,6 +171,7 @@ class SparkEngine:
             folded_name=conversion.folded_name,
             metadata_columns=self.rules.metadata_columns,
             processed_at=request.processed_at,
+            date=date.fromisoformat(request.manifest.date),
             target=target,
             files=files,
             partitioning=partitioning(files, request.manifests_in_flight, self.session.sparkContext.defaultParallelism),
