@@ -34,11 +34,13 @@ class MemoryTable:
     Attributes:
         answers: Called for each change, tells how it is answered.
         is_down: Whether no call is answered.
+        exists: Tells whether there is a file to be added, whose footer a real catalog's client reads.
         on_change: Called with the live files after each change of the table.
     """
 
     answers: Callable[[], Answer] = lambda: Answer.WELL
     is_down: bool = False
+    exists: Callable[[str], bool] = lambda _: True
     on_change: Callable[[tuple[TableFile, ...]], None] = lambda _: None
     commits: int = 0
     _table: _Table | None = None
@@ -60,6 +62,8 @@ class MemoryTable:
 
     def commit(self, head: TableHead, change: TableChange) -> int:
         self._check_up()
+        if missing := [file.uri for file in change.added if not self.exists(file.uri)]:
+            raise OperatorError(f"{missing[0]} is not there; expected the files of the change")
         answer = self.answers()
         if answer is Answer.UNAVAILABLE:
             raise TableCommitUnknown("the catalog answered 503")
