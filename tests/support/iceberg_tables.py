@@ -38,7 +38,7 @@ def rest_place(url: str) -> CatalogPlace:
     return CatalogPlace(kind="rest", uri=url)
 
 
-def table(place: CatalogPlace, name: str = NAME) -> IcebergTable:
+def client(place: CatalogPlace, name: str = NAME) -> IcebergTable:
     """A client of a table, with connections of its own."""
     return IcebergTable(place=place, name=name, metadata_columns=METADATA_COLUMNS)
 
@@ -52,7 +52,7 @@ def iceberg_case(place: CatalogPlace, folder: Path, name: str = NAME) -> Catalog
         return written(path, version(number), rows) if not path.exists() else _found(path, len(rows))
 
     def other() -> IcebergTable:
-        return table(place, name)
+        return client(place, name)
 
     return CatalogCase(other(), other, file, lambda: open_catalog(place).drop_table(name))
 
@@ -84,5 +84,3 @@ def _with_id(field: pa.Field, number: int) -> pa.Field:
 
 def _found(path: Path, records: int, day: str = DATE) -> TableFile:
     return TableFile(path.as_uri(), path.stat().st_size, records, day)
-
-

@@ -1,4 +1,4 @@
-"""The adapter for catalogues of Iceberg tables, which alone imports pyiceberg."""
+"""The adapter for catalogs of Iceberg tables, which alone imports pyiceberg."""
 
 from compactor.core.extras import need
 

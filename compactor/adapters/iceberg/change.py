@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.manifest import DataFile
+from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, Table, Transaction
 from pyiceberg.table.refs import MAIN_BRANCH
@@ -17,7 +18,6 @@ from pyiceberg.table.update import (
     SetCurrentSchemaUpdate,
     SetDefaultSpecUpdate,
 )
-from pyiceberg.partitioning import PartitionSpec
 
 _LAST_ADDED = -1
 

@@ -18,7 +18,7 @@ from compactor.core.errors import (
 )
 from compactor.core.safe_text import visible
 
-_MAX_CHARACTERS = 200  # of what a catalogue says
+_MAX_CHARACTERS = 200  # of what a catalog says
 
 _NOT_VALID = (exceptions.UnauthorizedError, exceptions.AuthorizationExpiredError, exceptions.OAuthError)
 _CHANGED_BY_ANOTHER = (
@@ -26,6 +26,11 @@ _CHANGED_BY_ANOTHER = (
     exceptions.NoSuchTableError,
     exceptions.NoSuchNamespaceError,
 )
+_SET_UP_WRONG = {
+    requests.TooManyRedirects: "the address that answers itself",
+    requests.exceptions.InvalidURL: "the address of a catalog",
+    requests.exceptions.InvalidSchema: "an address that begins with http:// or https://",
+}
 _MAY_PASS = frozenset({408, 425, 429})
 """Refusals that say "not now"."""
 
@@ -34,7 +39,7 @@ _CONFLICT, _NOT_FOUND = 409, 404
 
 @contextmanager
 def reading(where: str) -> Iterator[None]:
-    """Translate what goes wrong while nothing is changed: the catalogue and its store are read, or files are prepared.
+    """Translate what goes wrong while nothing is changed: the catalog and its store are read, or files are prepared.
 
     Raises:
         StoreUnavailable: They do not answer, or say "not now".
@@ -54,33 +59,34 @@ def refused_or_unknown(error: Exception, where: str) -> CompactorError:
 
     Args:
         error: What the one request of the commit ended with.
-        where: The table and its catalogue.
+        where: The table and its catalog.
     """
     status = _status(error)
     if isinstance(error, _CHANGED_BY_ANOTHER) or status in {_CONFLICT, _NOT_FOUND}:
         return TableConflict(f"{where}: the table is no longer as it was read ({_said(error)})")
-    if status is not None and 400 <= status < 500 and status not in _MAY_PASS:  # noqa: PLR2004 - client errors of HTTP
+    if status is not None and _is_refused(status):
         return _refusal(error, where, status)
     if isinstance(error, exceptions.ValidationException | NotImplementedError):
-        return OperatorError(f"{where}: refuses the change: {_said(error)} -> expected a catalogue that accepts it")
+        return OperatorError(f"{where}: refuses the change: {_said(error)} -> expected a catalog that accepts it")
     return TableCommitUnknown(f"{where}: no answer that tells whether the change is in the table: {_said(error)}")
 
 
 def _of_reading(error: Exception, where: str) -> CompactorError:
     status = _status(error)
-    if isinstance(error, requests.TooManyRedirects):
-        return OperatorError(f"{where}: redirects elsewhere -> expected the address that answers itself")
-    if isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema):
-        return OperatorError(f"{where}: not the address of a catalogue -> expected http:// or https://")
+    for kind, expected in _SET_UP_WRONG.items():
+        if isinstance(error, kind):
+            return OperatorError(f"{where}: {_said(error)} -> expected {expected}")
     if isinstance(error, PermissionError):
         return AccessError(f"{where}: permission denied: {_said(error)}")
-    if isinstance(error, _NOT_VALID):
-        return _refusal(error, where, status or 401)
-    if status is not None and 400 <= status < 500 and status not in _MAY_PASS:  # noqa: PLR2004 - client errors of HTTP
+    if status is not None and _is_refused(status):
         return _refusal(error, where, status)
     if status is not None or isinstance(error, requests.RequestException | SQLAlchemyError | OSError):
         return StoreUnavailable(f"{where}: does not answer: {_said(error)}")
-    return OperatorError(f"{where}: cannot be used: {_said(error)} -> expected a catalogue of Iceberg tables")
+    return OperatorError(f"{where}: cannot be used: {_said(error)} -> expected a catalog of Iceberg tables")
+
+
+def _is_refused(status: int) -> bool:
+    return 400 <= status < 500 and status not in _MAY_PASS  # noqa: PLR2004 - the client errors of HTTP
 
 
 def _refusal(error: Exception, where: str, status: int) -> OperatorError:

@@ -1,4 +1,4 @@
-"""The port of catalogues, with pyiceberg."""
+"""The port of catalogs, with pyiceberg."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ from compactor.adapters.iceberg.data_files import data_files, live_data_files, t
 from compactor.adapters.iceberg.errors import reading, refused_or_unknown
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
 from compactor.adapters.iceberg.schemas import PARTITIONS, PLACEHOLDER, extended_schema, first_schema
-from compactor.core.errors import OperatorError, StoreUnavailable, TableCommitUnknown, TableConflict
-from compactor.schema.schema import SchemaVersion
+from compactor.core.errors import OperatorError, SettingsError, StoreUnavailable, TableCommitUnknown, TableConflict
+from compactor.schema.schema import FILE_DATE, SchemaVersion
 from compactor.table.catalog import TableChange, TableFile, TableHead
-from compactor.table.columns import table_columns
+from compactor.table.columns import TableColumn, faults, table_columns
 
 OWNER, FENCE, SCHEMA_VERSION = "compactor.owner", "compactor.batch", "compactor.schema-version"
 """The properties that the product needs. Unlike what a snapshot says of itself, they never expire."""
@@ -35,13 +35,13 @@ _TRIES = 5  # to complete a new table while others do the same
 
 @dataclass(slots=True, kw_only=True)
 class IcebergTable:
-    """`compactor.table.catalog.TableCatalog`: one table of a catalogue, which is opened on first use.
+    """`compactor.table.catalog.TableCatalog`: one table of a catalog, which is opened on first use.
 
     Attributes:
-        place: Where the catalogue is.
+        place: Where the catalog is.
         name: The name of the table with its namespace: `lake.events`.
         metadata_columns: Those in the settings.
-        location: Where a new table keeps its metadata; empty where the catalogue decides.
+        location: Where a new table keeps its metadata; empty where the catalog decides.
     """
 
     place: CatalogPlace
@@ -61,12 +61,12 @@ class IcebergTable:
             if self._is_complete(table):
                 return self._head_of(table)
             change = Change(table)
-            change.use_schema(first_schema(table_columns(schema, self.metadata_columns)))
+            change.use_schema(first_schema(self._columns(schema)))
             change.use_partitions(PARTITIONS)
             change.set_properties({FENCE: "0", SCHEMA_VERSION: str(schema.version)})
             try:
                 change.send(self._catalog())
-            except Exception as error:  # noqa: BLE001 - whatever it was, the next round sees what came of it
+            except Exception as error:  # whatever it was, the next round sees what came of it
                 failure = refused_or_unknown(error, self._where)
                 if isinstance(failure, OperatorError):
                     raise failure from error
@@ -106,7 +106,7 @@ class IcebergTable:
         schema, properties = table.schema(), {FENCE: str(change.batch)}
         if change.schema is not None:
             properties[SCHEMA_VERSION] = str(change.schema.version)
-            extended = extended_schema(table.metadata, table_columns(change.schema, self.metadata_columns))
+            extended = extended_schema(table.metadata, self._columns(change.schema))
             if extended is not None:
                 schema = extended
                 made.use_schema(extended)
@@ -114,6 +114,11 @@ class IcebergTable:
         added = data_files(table.io, table.metadata, schema, change.added)
         removed = self._removed(table, change.removed)
         return made, made.use_files(added, removed, {FENCE: str(change.batch)})
+
+    def _columns(self, schema: SchemaVersion) -> tuple[TableColumn, ...]:
+        if found := list(faults(schema, self.metadata_columns, [FILE_DATE])):
+            raise SettingsError(found)
+        return table_columns(schema, self.metadata_columns)
 
     def _removed(self, table: Table, uris: Sequence[str]) -> list[DataFile]:
         """The entries of files that go, of those that are there."""
@@ -173,4 +178,4 @@ class IcebergTable:
 
     @property
     def _where(self) -> str:
-        return f"table {self.name} ({self.place.kind} {self.place.uri})".replace(" )", ")")
+        return f"table {self.name} in {self.place.shown}"

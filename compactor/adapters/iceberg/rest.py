@@ -1,4 +1,4 @@
-"""pyiceberg's client of REST catalogues, which sends each request once and waits for no answer for ever."""
+"""pyiceberg's client of REST catalogs, which sends each request once and waits for no answer for ever."""
 
 from functools import partial
 

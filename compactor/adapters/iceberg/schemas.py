@@ -26,7 +26,7 @@ from compactor.schema.schema import FILE_DATE
 from compactor.table.columns import TableColumn, lacking_columns
 
 PLACEHOLDER = Schema(NestedField(1, FILE_DATE, DateType(), required=False))
-"""What a table is created with: a catalogue gives ids of its own to the columns of a new table, but not to later ones."""
+"""What a table is created with: a catalog gives ids of its own to the columns of a new table, but not to later ones."""
 
 PARTITIONS = PartitionSpec(
     PartitionField(METADATA_IDS[FILE_DATE], PARTITION_FIELD_ID_START, IdentityTransform(), FILE_DATE), spec_id=1
