@@ -19,7 +19,7 @@ _PROJECT = "pyproject.toml"
 CONTENTS = {
     "development": (*_ANYWHERE, _PROJECT, "--all-extras", "--group", "dev"),
     "base": (*_ANYWHERE, *_AS_TESTED, _PROJECT),
-    "job": (*_ON_AWS, *_AS_TESTED, _PROJECT, "--extra", "aws"),
+    "job": (*_ON_AWS, *_AS_TESTED, _PROJECT, "--extra", "aws", "--extra", "iceberg"),
     "functions": (*_ON_AWS, *_AS_TESTED, "--group", "functions"),
     "release": (*_ANYWHERE, "--group", "release"),
     "checkov": (*_ANYWHERE, "--fork-strategy", "fewest", "--group", "checkov"),

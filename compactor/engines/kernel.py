@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Protocol
 
 from compactor.schema.schema import KeyLimits, SchemaVersion
@@ -16,6 +16,7 @@ class RowPlan:
         metadata_columns: Names of the columns that the compactor adds.
         manifest_id: The value of the column `_manifest_id`.
         processed_at: The value of the column `_processed_at`.
+        date: The value of the column `file_date`.
         rescues_unknown: Whether all keys without a column go to the rescued data. Otherwise rows wait for the columns
             of those that may get one.
         key_limits: Which keys without a column to collect. All others go to the rescued data in any case.
@@ -27,6 +28,7 @@ class RowPlan:
     metadata_columns: Sequence[str]
     manifest_id: str
     processed_at: datetime
+    date: date
     rescues_unknown: bool
     key_limits: KeyLimits
     compression: str

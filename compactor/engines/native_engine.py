@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import accumulate
 from typing import Protocol
 
@@ -154,6 +155,7 @@ class NativeEngine:
             metadata_columns=self.rules.metadata_columns,
             manifest_id=request.manifest.manifest_id,
             processed_at=request.processed_at,
+            date=date.fromisoformat(request.manifest.date),
             rescues_unknown=columns.rescues_unknown
             and columns.schema.has_rescued
             and request.declared_keys <= columns.schema.keys,

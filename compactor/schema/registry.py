@@ -8,6 +8,7 @@ from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import Clock, ObjectStore
 from compactor.core.records import read_record
+from compactor.schema.field_ids import Ids, with_field_ids
 from compactor.schema.schema import (
     ColumnLimits,
     ColumnsUsed,
@@ -59,6 +60,7 @@ class SchemaRegistry:
         self.declared_keys = frozenset(column.key for column in declared)
         self._lock = Lock()
         self._latest: SchemaVersion | None = None
+        self._field_ids: Ids = {}
 
     def latest(self) -> SchemaVersion:
         """The newest version that this driver knows; `EMPTY_SCHEMA` if there is none yet."""
@@ -181,6 +183,9 @@ class SchemaRegistry:
         return sorted(int(name) for name in names if name.isdigit())
 
     def _read(self, number: int) -> SchemaVersion:
+        return with_field_ids(self._stored(number), self._stored, self._field_ids)
+
+    def _stored(self, number: int) -> SchemaVersion:
         uri = self._layout.schema(number)
         parse, data = SchemaVersion.model_validate_json, self._store.read(uri)
         return read_record(parse, data, uri, kind="SchemaVersion", expected="a schema version")

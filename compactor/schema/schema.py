@@ -10,7 +10,10 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from compactor.schema.column_types import ColumnType, Epoch, parse_type
 
-METADATA_TYPES = {"_source_file": "string", "_processed_at": "timestamp", "_manifest_id": "string"}
+FILE_DATE = "file_date"
+"""The metadata column with the date of the manifest, which is that of the folder."""
+
+METADATA_TYPES = {"_source_file": "string", "_processed_at": "timestamp", "_manifest_id": "string", FILE_DATE: "date"}
 METADATA_COLUMNS = tuple(METADATA_TYPES)
 """Columns that the compactor adds if the settings ask for them. A data key of that name gets another column name."""
 
@@ -104,6 +107,8 @@ class Column(BaseModel):
         type: The type, such as `string` or `decimal(10,2)`.
         epoch: The unit of numbers in a timestamp column.
         source_uri: The first input file that had the key; empty for a column of the schema file.
+        field_id: The number by which tables know the column for ever, from 1; 0 as earlier releases wrote versions.
+            `compactor.schema.field_ids` has the rule.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")  # the next version keeps what a newer release wrote
@@ -114,6 +119,7 @@ class Column(BaseModel):
     type: str = "string"
     epoch: Epoch | None = None
     source_uri: str = ""
+    field_id: int = 0
 
     @model_validator(mode="after")
     def _has_known_type(self) -> "Column":
@@ -149,6 +155,7 @@ class RetiredColumn(BaseModel):
         key: The JSON key, whose values go to the rescued data from then on.
         name: The name in the Parquet files of older versions.
         retired_in: The first schema version without it.
+        field_id: As it was of the column; 0 as earlier releases wrote versions.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")  # the next version keeps what a newer release wrote
@@ -156,6 +163,7 @@ class RetiredColumn(BaseModel):
     key: str
     name: str
     retired_in: int
+    field_id: int = 0
 
 
 class SchemaVersion(BaseModel):
@@ -187,6 +195,11 @@ class SchemaVersion(BaseModel):
     def retired_keys(self) -> frozenset[str]:
         """The keys of retired columns, which get no column any more."""
         return frozenset(column.key for column in self.retired)
+
+    @property
+    def last_field_id(self) -> int:
+        """The field id of the newest column; 0 if there is none. A version names all columns that there ever were."""
+        return len(self.columns) + len(self.retired)
 
     def continues(self, older: "SchemaVersion") -> bool:
         """Whether this may be a later version: it begins with the columns of the older one that were not retired."""
@@ -278,12 +291,15 @@ def extend(
         added.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, type=RESCUED_TYPE, source_uri=source_uri))
     if not added:
         return schema
+    numbered = [
+        column.model_copy(update={"field_id": number}) for number, column in enumerate(added, schema.last_field_id + 1)
+    ]
     return schema.model_copy(
         update={
             "version": version,
             "created_at": now,
             "manifest_id": manifest_id,
-            "columns": (*schema.columns, *added),
+            "columns": (*schema.columns, *numbered),
             "new_on_day": schema.new_on(now) + len(new_keys[:room]),
         }
     )
@@ -297,13 +313,14 @@ def without(schema: SchemaVersion, names: Sequence[str], *, now: datetime) -> Sc
     """The next version, without these columns of keys. It has the column of rescued data, for their later values."""
     version = schema.version + 1
     retired = [
-        RetiredColumn(key=column.key, name=column.name, retired_in=version)
+        RetiredColumn(key=column.key, name=column.name, retired_in=version, field_id=column.field_id)
         for column in schema.columns
         if column.name in names and column.key is not None
     ]
     columns = [column for column in schema.columns if column.key is None or column.name not in names]
     if not schema.has_rescued:
-        columns.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, type=RESCUED_TYPE))
+        number = schema.last_field_id + 1
+        columns.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, type=RESCUED_TYPE, field_id=number))
     return schema.model_copy(
         update={
             "version": version,
@@ -381,12 +398,22 @@ def column_name(key: str, used: Collection[str], *, names: Names) -> str:
     return name
 
 
-def parquet_columns(schema: SchemaVersion, metadata_columns: Sequence[str]) -> tuple[str, ...]:
+def metadata_names(schema: SchemaVersion, wanted: Collection[str]) -> tuple[str, ...]:
+    """Which of the wanted metadata columns the output has, in order.
+
+    A registry of an earlier release may have given such a name to a key. The key keeps it, even if its column was
+    retired, because files have it: two columns of one name could not be told apart.
+    """
+    taken = {column.name for column in (*schema.columns, *schema.retired)}
+    return tuple(name for name in METADATA_COLUMNS if name in wanted and name not in taken)
+
+
+def parquet_columns(schema: SchemaVersion, metadata_columns: Collection[str]) -> tuple[str, ...]:
     """The names of an output file's columns in order: metadata first, so that new keys are always appended."""
-    return (*[name for name in METADATA_COLUMNS if name in metadata_columns], *[c.name for c in schema.columns])
+    return (*metadata_names(schema, metadata_columns), *[column.name for column in schema.columns])
 
 
-def parquet_types(schema: SchemaVersion, metadata_columns: Sequence[str]) -> tuple[str, ...]:
+def parquet_types(schema: SchemaVersion, metadata_columns: Collection[str]) -> tuple[str, ...]:
     """The types of `parquet_columns`, in the same order."""
-    metadata = (METADATA_TYPES[name] for name in METADATA_COLUMNS if name in metadata_columns)
+    metadata = (METADATA_TYPES[name] for name in metadata_names(schema, metadata_columns))
     return (*metadata, *[column.type for column in schema.columns])

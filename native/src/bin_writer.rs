@@ -1,11 +1,15 @@
 //! From blocks of lines to Parquet: the rows of one bin of files.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, TimestampMicrosecondArray};
+use arrow_array::{
+    ArrayRef, Date32Array, DictionaryArray, Int32Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+};
 use arrow_schema::{DataType, Field as ArrowField, Schema, TimeUnit};
+use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use parquet::errors::{ParquetError, Result};
 
 use crate::columns::{ColumnKind, Rescued, UTC};
@@ -34,6 +38,31 @@ pub enum OutputColumn {
     Text(String),
     /// The same time in all rows, in microseconds since 1970.
     Timestamp(i64),
+    /// The same date in all rows, in days since 1970.
+    Date(i32),
+}
+
+/// What a column of the output is called, and the id by which tables know it; 0 if it has none.
+#[derive(Debug)]
+pub struct ColumnName {
+    pub name: String,
+    pub field_id: i32,
+}
+
+impl From<String> for ColumnName {
+    fn from(name: String) -> Self {
+        Self { name, field_id: 0 }
+    }
+}
+
+impl ColumnName {
+    fn field(self, data_type: DataType) -> ArrowField {
+        let field = ArrowField::new(self.name, data_type, true);
+        if self.field_id == 0 {
+            return field;
+        }
+        field.with_metadata(HashMap::from([(PARQUET_FIELD_ID_META_KEY.to_owned(), self.field_id.to_string())]))
+    }
 }
 
 /// Times the records that are written at once: what encoders need beside them, where all is one long value.
@@ -114,15 +143,14 @@ impl BinWriter {
     /// # Errors
     ///
     /// The compression is not supported; or keys have to be rescued, and there is no column for them.
-    pub fn new(
-        columns: Vec<(String, OutputColumn)>,
+    pub fn new<N: Into<ColumnName>>(
+        columns: Vec<(N, OutputColumn)>,
         compression: &str,
         rules: &KeyRules,
         held_bytes: usize,
     ) -> Result<Self> {
-        let fields: Vec<ArrowField> =
-            columns.iter().map(|(name, column)| ArrowField::new(name, data_type(column), true)).collect();
-        let columns: Vec<OutputColumn> = columns.into_iter().map(|(_, column)| column).collect();
+        let (fields, columns): (Vec<ArrowField>, Vec<OutputColumn>) =
+            columns.into_iter().map(|(name, column)| (name.into().field(data_type(&column)), column)).unzip();
         let keyed: Vec<(Vec<u8>, ColumnKind)> = columns
             .iter()
             .filter_map(|column| match column {
@@ -272,6 +300,7 @@ impl BinWriter {
                 OutputColumn::Timestamp(micros) => {
                     Arc::new(TimestampMicrosecondArray::from_value(*micros, rows).with_timezone(UTC))
                 }
+                OutputColumn::Date(days) => Arc::new(Date32Array::from_value(*days, rows)),
             })
             .collect();
         let batch = RecordBatch::try_new(self.schema.clone(), arrays).map_err(ParquetError::from)?;
@@ -287,6 +316,7 @@ fn data_type(column: &OutputColumn) -> DataType {
             DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
         }
         OutputColumn::Timestamp(_) => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+        OutputColumn::Date(_) => DataType::Date32,
     }
 }
 

@@ -3,6 +3,7 @@
 //! A column that a row does not mention is filled up with nulls only when it is next needed, so that a row of ten fields
 //! costs ten steps among two thousand columns.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{
@@ -12,10 +13,16 @@ use arrow_array::{
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
 
+use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
+
 use crate::memory::{NoRoom, room};
 use crate::values::{self, Kind};
 
 pub const UTC: &str = "UTC";
+
+/// The ids by which tables know the entries of the rescued data: `compactor.schema.field_ids` has the same.
+const KEY_FIELD_ID: i32 = 10_000_101;
+const VALUE_FIELD_ID: i32 = 10_000_102;
 
 /// What a column holds: text as it is, or values of a type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -321,7 +328,13 @@ impl Rescued {
     }
 
     fn entry_fields() -> Fields {
-        Fields::from(vec![Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Utf8, true)])
+        let with_id = |field: Field, id: i32| {
+            field.with_metadata(HashMap::from([(PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string())]))
+        };
+        Fields::from(vec![
+            with_id(Field::new("key", DataType::Utf8, false), KEY_FIELD_ID),
+            with_id(Field::new("value", DataType::Utf8, true), VALUE_FIELD_ID),
+        ])
     }
 
     fn fill(&mut self, rows: usize) {

@@ -22,7 +22,7 @@ mod strings;
 mod values;
 mod values_py;
 
-pub use bin_writer::{BinWriter, OutputColumn};
+pub use bin_writer::{BinWriter, ColumnName, OutputColumn};
 pub use columns::ColumnKind;
 pub use keys::KeyRules;
 
@@ -33,16 +33,18 @@ use scan::NoRecord;
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 
 /// Grows with every change of what Python passes to the module or gets from it, so that each refuses an older other.
-const INTERFACE: u32 = 3;
+const INTERFACE: u32 = 4;
 
-/// A column as Python names it: its name, what it is (`key`, `rescued`, `source`, `text` or `timestamp`), and what that
-/// takes: the key, the text or the time; of a key also its type with precision, scale and epoch.
+/// A column as Python names it: its name and id, what it is (`key`, `rescued`, `source`, `text`, `timestamp` or `date`),
+/// and what that takes: the key, the text, the time or the day; of a key also its type with precision, scale and epoch.
 #[derive(FromPyObject)]
 struct ColumnPlan {
     name: String,
+    field_id: i32,
     role: String,
     text: String,
     micros: i64,
+    days: i32,
     kind: String,
     precision: u8,
     scale: i8,
@@ -50,7 +52,7 @@ struct ColumnPlan {
 }
 
 impl ColumnPlan {
-    fn output_column(self) -> PyResult<(String, OutputColumn)> {
+    fn output_column(self) -> PyResult<(ColumnName, OutputColumn)> {
         let column = match self.role.as_str() {
             "key" => {
                 let kind = if self.kind == "string" {
@@ -65,11 +67,12 @@ impl ColumnPlan {
             "source" => OutputColumn::Source,
             "text" => OutputColumn::Text(self.text),
             "timestamp" => OutputColumn::Timestamp(self.micros),
+            "date" => OutputColumn::Date(self.days),
             other => {
                 return Err(PyValueError::new_err(format!("column {}: unknown role {other:?}", self.name)));
             }
         };
-        Ok((self.name, column))
+        Ok((ColumnName { name: self.name, field_id: self.field_id }, column))
     }
 }
 

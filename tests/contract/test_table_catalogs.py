@@ -1,22 +1,40 @@
 """What every catalog of a table sink does: one suite, over each implementation."""
 
+import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from compactor.adapters.memory.table import Answer, MemoryTable
 from compactor.core.errors import OperatorError, StoreUnavailable, TableCommitUnknown, TableConflict
 from compactor.table.catalog import TableChange, TableHead
+from tests.support.iceberg_tables import iceberg_case, rest_place, sql_place
+from tests.support.rest_catalog import RestCatalogServer
 from tests.support.table_catalogs import OWNER, CatalogCase, memory_case, version
 
-CASES: dict[str, Callable[[], CatalogCase]] = {"memory": memory_case}
+CASES: dict[str, Callable[[pytest.FixtureRequest], CatalogCase]] = {
+    "memory": lambda _: memory_case(),
+    "sql": lambda request: sql_case(request.getfixturevalue("tmp_path")),
+    "rest": lambda request: rest_case(request.getfixturevalue("rest_catalog"), request.getfixturevalue("tmp_path")),
+}
 """How each implementation is made, with an empty place for one table."""
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(params=["memory", "sql", pytest.param("rest", marks=pytest.mark.full)])
 def case(request: pytest.FixtureRequest) -> CatalogCase:
-    return CASES[request.param]()
+    return CASES[request.param](request)
+
+
+def sql_case(folder: Path) -> CatalogCase:
+    """A table in a catalog in SQLite."""
+    return iceberg_case(sql_place(folder), folder)
+
+
+def rest_case(server: RestCatalogServer, folder: Path) -> CatalogCase:
+    """A table of its own in the catalog of a server."""
+    return iceberg_case(rest_place(server.url), folder, f"lake.events_{uuid.uuid4().hex}")
 
 
 def live(case: CatalogCase, snapshot_id: int | None = None) -> list[str]:

@@ -52,6 +52,7 @@ def test_both_partitionings_write_the_planned_files(spark, tmp_path, partitionin
         folded_name="",
         metadata_columns=(),
         processed_at=now,
+        date=now.date(),
         target=f"{tmp_path}/out/",
         files=3,
         partitioning=partitioning,

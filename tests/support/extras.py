@@ -12,6 +12,7 @@ from compactor.adapters.local.native_kernel import is_installed
 from tests.protocol.tlc import found_jar
 from tests.support.browser import found_browser
 from tests.support.previous_release import has_history
+from tests.support.rest_catalog import is_fetched
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIRE = "REQUIRE"
@@ -67,7 +68,8 @@ VERSITYGW = Extra("versitygw", lambda: versitygw_path() is not None, "`make vers
 CHROMIUM = Extra("chromium", lambda: found_browser() is not None, "`make browser` installs it where apt-get may")
 HISTORY = Extra("history", has_history, "`git fetch --unshallow` in a clone brings the code of the release before")
 TLC = Extra("tlc", lambda: found_jar() is not None, "`make spec` downloads it, with Java")
-EXTRAS = {each.name: each for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC)}
+REST_CATALOG = Extra("rest-catalog", is_fetched, "`make dev` downloads it, with Java")
+EXTRAS = {each.name: each for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC, REST_CATALOG)}
 
 
 def required() -> frozenset[str]:

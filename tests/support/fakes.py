@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ from compactor.ndjson.codecs import decode
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.ndjson.rawjson import texts
 from compactor.schema.column_types import ColumnType, value_of
-from compactor.schema.schema import METADATA_COLUMNS, RESCUED_COLUMN, SchemaVersion, first_sources
+from compactor.schema.schema import RESCUED_COLUMN, SchemaVersion, first_sources, metadata_names
 
 T = TypeVar("T")
 
@@ -103,8 +104,9 @@ class PlainEngine:
             "_source_file": pa.array([uri for uri, _ in rows], pa.string()),
             "_processed_at": pa.array([request.processed_at] * len(rows), pa.timestamp("us", "UTC")),
             "_manifest_id": pa.array([request.manifest.manifest_id] * len(rows), pa.string()),
+            "file_date": pa.array([date.fromisoformat(request.manifest.date)] * len(rows), pa.date32()),
         }
-        columns = {name: metadata[name] for name in METADATA_COLUMNS if name in self._metadata_columns}
+        columns = {name: metadata[name] for name in metadata_names(schema, self._metadata_columns)}
         for column in schema.columns:
             if column.key is not None:
                 kind = column.column_type

@@ -65,6 +65,7 @@ def plan_of(
         metadata_columns=metadata,
         manifest_id="m-1",
         processed_at=NOW,
+        date=NOW.date(),
         rescues_unknown=rescues,
         key_limits=key_limits,
         compression="snappy",

@@ -41,5 +41,7 @@ def memory_case() -> CatalogCase:
 
 def version(number: int) -> SchemaVersion:
     """A schema version with as many columns of text as its number, `c1` and so on."""
-    columns = tuple(Column(key=f"c{each}", name=f"c{each}", added_in=each) for each in range(1, number + 1))
+    columns = tuple(
+        Column(key=f"c{each}", name=f"c{each}", added_in=each, field_id=each) for each in range(1, number + 1)
+    )
     return SchemaVersion(version=number, created_at=ManualClock().now(), manifest_id="m", columns=columns)

@@ -92,9 +92,7 @@ class TableWorld:
         key = ManifestKey(DATE, manifest_id)
         first = 1 + (generation - 1) * files
         finals = [self.layout.output_file(key, part) for part in range(first, first + files)]
-        for final in finals:
-            self.store.put(final, b"rows")
-        outputs = [StagedFile(staged="gone", final=final, rows=3, size_bytes=4) for final in finals]
+        outputs = [self.output(final, schema) for final in finals]
         rebuild = Rebuild(supersedes="outcome.json", reason="lost", removes=[]) if generation > 1 else None
         now = ManualClock().now()
         commit = Commit(
@@ -106,6 +104,11 @@ class TableWorld:
         placed = Placed(key, generation)
         self.commits[placed] = commit
         return placed
+
+    def output(self, final: str, schema: int) -> StagedFile:  # noqa: ARG002 - for worlds with real files
+        """Put a file of three rows with the columns of a schema version into its place."""
+        self.store.put(final, b"rows")
+        return StagedFile(staged="gone", final=final, rows=3, size_bytes=4)
 
     def ledger(self, store: Any = None) -> Ledger:
         return Ledger(store or self.store, self.layout, ManualClock(), "run")
@@ -148,7 +151,9 @@ class TableWorld:
 
     def check(self) -> None:
         """Hold what the table has against the ledger."""
-        newest = {each.key.id: commit for each, commit in sorted(self.commits.items(), key=lambda one: one[0].generation)}
+        newest = {
+            each.key.id: commit for each, commit in sorted(self.commits.items(), key=lambda one: one[0].generation)
+        }
         expected = sorted(file.final for commit in newest.values() for file in commit.outputs)
         if sorted(self.live()) != expected:
             self.broken.append(f"live {sorted(self.live())}, expected {expected}")

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from compactor.core.errors import StagingError
 from compactor.engines.kernel import Kernel, RefusedPlace, RowPlan
-from compactor.schema.schema import Column
+from compactor.schema.field_ids import METADATA_IDS
+from compactor.schema.schema import Column, metadata_names
 
 T = TypeVar("T")
 
@@ -19,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MODULE_OF_PANICS = "pyo3_runtime"
 """The module of the one exception that a panic becomes. Python cannot import it."""
 
-INTERFACE = 3
+INTERFACE = 4
 """The version of what is passed to the module and back. A module of another version is not used."""
 
 
@@ -54,16 +55,20 @@ class _Column:
     """A column of the output. The module reads these fields by name.
 
     Attributes:
-        role: `key`, `rescued`, `source`, `text` or `timestamp`.
+        field_id: The id by which tables know it; 0 if it has none.
+        role: `key`, `rescued`, `source`, `text`, `timestamp` or `date`.
         text: The key, or the value of every row in a `text` column.
         micros: The value of every row in a `timestamp` column, in microseconds since 1970.
+        days: The value of every row in a `date` column, in days since 1970.
         kind: The type of a key's values.
     """
 
     name: str
+    field_id: int
     role: str
     text: str = ""
     micros: int = 0
+    days: int = 0
     kind: str = ""
     precision: int = 0
     scale: int = 0
@@ -140,19 +145,34 @@ class NativeKernel:
 
 
 def _columns(plan: RowPlan) -> list[_Column]:
-    metadata = [
-        _Column("_source_file", "source"),
-        _Column("_processed_at", "timestamp", micros=(plan.processed_at - _EPOCH) // timedelta(microseconds=1)),
-        _Column("_manifest_id", "text", text=plan.manifest_id),
-    ]
-    chosen = [column for column in metadata if column.name in plan.metadata_columns]
-    return [*chosen, *map(_column, plan.schema.columns)]
+    chosen = metadata_names(plan.schema, plan.metadata_columns)
+    return [*[_metadata_column(name, plan) for name in chosen], *map(_column, plan.schema.columns)]
+
+
+def _metadata_column(name: str, plan: RowPlan) -> _Column:
+    field_id = METADATA_IDS[name]
+    match name:
+        case "_source_file":
+            return _Column(name, field_id, "source")
+        case "_processed_at":
+            micros = (plan.processed_at - _EPOCH) // timedelta(microseconds=1)
+            return _Column(name, field_id, "timestamp", micros=micros)
+        case "_manifest_id":
+            return _Column(name, field_id, "text", text=plan.manifest_id)
+    return _Column(name, field_id, "date", days=(plan.date - _EPOCH.date()).days)
 
 
 def _column(column: Column) -> _Column:
     if column.key is None:
-        return _Column(column.name, "rescued")
+        return _Column(column.name, column.field_id, "rescued")
     kind = column.column_type
     return _Column(
-        column.name, "key", column.key, kind=kind.kind, precision=kind.precision, scale=kind.scale, epoch=kind.epoch
+        column.name,
+        column.field_id,
+        "key",
+        column.key,
+        kind=kind.kind,
+        precision=kind.precision,
+        scale=kind.scale,
+        epoch=kind.epoch,
     )

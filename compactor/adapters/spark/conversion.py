@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 
 from pyspark.sql import Column as SparkColumn
@@ -16,13 +16,15 @@ from compactor.core.errors import StagingError
 from compactor.engines.spark_names import hadoop_encoded, spark_path
 from compactor.ledger.sizing import SIZE_TOLERANCE, Partitioning
 from compactor.ndjson.inspection import BLANK
-from compactor.schema.schema import RESCUED_TYPE, Column, SchemaVersion
+from compactor.schema.field_ids import METADATA_IDS
+from compactor.schema.schema import FILE_DATE, RESCUED_TYPE, Column, SchemaVersion, metadata_names
 
 MAX_DISAGREEMENT_BYTES = 64 * 1024 * 1024
 """The most bytes of unparsable lines that the driver collects. More of them mean a fault rather than odd lines."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SPLITS_PER_FILE = round(1 / SIZE_TOLERANCE)  # sizes of files differ by at most one split
+_FIELD_ID = "parquet.field.id"  # the key of a column's metadata from which Spark takes the id that it writes
 _MISFITS = "misfits"
 _FOLDED = "folded"
 _FOLDED_TYPE = ArrayType(StructType([StructField("key", StringType()), StructField("value", StringType())]))
@@ -47,6 +49,7 @@ class ConvertTask:
     folded_name: str
     metadata_columns: Sequence[str]
     processed_at: datetime
+    date: date
     target: str
     files: int
     partitioning: Partitioning
@@ -206,11 +209,19 @@ def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]
         "_source_file": F.col("origin"),
         "_processed_at": F.timestamp_micros(F.lit((task.processed_at - _EPOCH) // timedelta(microseconds=1))),
         "_manifest_id": F.lit(task.manifest_id),
+        FILE_DATE: F.lit(task.date),
     }
     return [
-        *[column.alias(name) for name, column in metadata.items() if name in task.metadata_columns],
-        *[_output_column(task, column, position).alias(column.name) for column in task.schema.columns],
+        *[
+            _named(metadata[name], name, METADATA_IDS[name])
+            for name in metadata_names(task.schema, task.metadata_columns)
+        ],
+        *[_named(_output_column(task, each, position), each.name, each.field_id) for each in task.schema.columns],
     ]
+
+
+def _named(column: SparkColumn, name: str, field_id: int) -> SparkColumn:
+    return column.alias(name, metadata={_FIELD_ID: field_id}) if field_id else column.alias(name)
 
 
 def _output_column(task: ConvertTask, column: Column, position: Mapping[str, int]) -> SparkColumn:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import date
 
 from pyspark.sql import SparkSession
 
@@ -37,6 +38,8 @@ _WRITE_CONF = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Write all dates in the calendar of ISO 8601, as in the text.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    # Tables know columns by these ids.
+    "spark.sql.parquet.fieldId.write.enabled": "true",
 }
 """Write settings that hold whatever the defaults of the Spark session."""
 
@@ -161,6 +164,7 @@ class SparkEngine:
             folded_name=conversion.folded_name,
             metadata_columns=self.rules.metadata_columns,
             processed_at=request.processed_at,
+            date=date.fromisoformat(request.manifest.date),
             target=target,
             files=files,
             partitioning=partitioning(files, request.manifests_in_flight, self.session.sparkContext.defaultParallelism),

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.errors import StagingError
-from compactor.schema.schema import COUNTED_KEYS, KeyLimits
+from compactor.schema.schema import COUNTED_KEYS, METADATA_COLUMNS, KeyLimits
 from tests.support import extras
 from tests.support.native_rows import NOW, by_inspection, by_kernel, feed, parquet_rows, plan_of, schema_of
+from tests.support.parquet_ids import field_ids
 from tests.support.torture_lines import BAD_LINES, DEEP_LINES, FRAGMENTS, GOOD_LINES, LONG_KEY_LINES, mutated
 
 pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
@@ -202,7 +203,7 @@ def test_a_column_of_thousands_of_values_has_a_dictionary():
 
 def test_metadata_columns_say_where_rows_are_from():
     """Each row has its own file, also where files were withdrawn and where output files end in between."""
-    metadata = ("_source_file", "_processed_at", "_manifest_id")
+    metadata = ("_source_file", "_processed_at", "_manifest_id", "file_date")
     kernel = NativeKernel(plan_of(schema_of({"a": "string"}), metadata=metadata))
     outputs = []
     for source, rows, is_good in (("s3://b/é 1", 2, True), ("withdrawn", 3, False), ("empty", 0, True), ("2", 1, True)):
@@ -216,9 +217,44 @@ def test_metadata_columns_say_where_rows_are_from():
             outputs.append(kernel.take() + kernel.finish_output())
     outputs.append(kernel.take() + kernel.finish_output())
     first, second = (pq.read_table(io.BytesIO(data)).to_pylist() for data in outputs)
-    row = {"_processed_at": NOW, "_manifest_id": "m-1", "c0": "1"}
+    row = {"_processed_at": NOW, "_manifest_id": "m-1", "file_date": NOW.date(), "c0": "1"}
     assert first == [{"_source_file": "s3://b/é 1", **row}] * 2
     assert second == [{"_source_file": "2", **row}]
+
+
+@pytest.mark.parametrize("compression", ["snappy", "zstd"])
+def test_each_column_has_the_field_id_of_the_registry(compression):
+    """Also metadata columns, and the keys and values of the rescued data; readers see them in Parquet's own schema."""
+    schema = schema_of({"n": "long", "d": "decimal(4,2)", "s": "string", "t": "timestamp"})
+    kernel = NativeKernel(replace(plan_of(schema, metadata=METADATA_COLUMNS), compression=compression))
+    kernel.begin_file("a")
+    feed(kernel, b'{"n":1,"d":"none"}\n')
+    kernel.end_file()
+    found = field_ids(io.BytesIO(kernel.take() + kernel.finish_output()))
+    assert found == {
+        "_source_file": 10_000_001,
+        "_processed_at": 10_000_002,
+        "_manifest_id": 10_000_003,
+        "file_date": 10_000_004,
+        "c0": 1,
+        "c1": 2,
+        "c2": 3,
+        "c3": 4,
+        "_rescued_data": 5,
+        "_rescued_data.key": 10_000_101,
+        "_rescued_data.value": 10_000_102,
+    }
+
+
+def test_columns_without_an_id_are_written_without():
+    """A version of an earlier release may lack them, where the version that added a column is gone."""
+    schema = schema_of({"a": "string", "b": "string"})
+    columns = (schema.columns[0].model_copy(update={"field_id": 0}), schema.columns[1])
+    kernel = NativeKernel(plan_of(schema.model_copy(update={"columns": columns})))
+    kernel.begin_file("a")
+    feed(kernel, b'{"a":1,"b":2}\n')
+    kernel.end_file()
+    assert field_ids(io.BytesIO(kernel.take() + kernel.finish_output())) == {"c0": None, "c1": 2}
 
 
 def test_keys_that_are_not_collected_are_rescued_at_once():
@@ -268,7 +304,7 @@ def test_a_wheel_of_another_release_is_refused(monkeypatch):
     """With the reason, and before any line is read."""
     monkeypatch.delattr("compactor_native.INTERFACE")
     assert not is_installed()
-    with pytest.raises(StagingError, match="interface 1, expected 3: it is of another release"):
+    with pytest.raises(StagingError, match="interface 1, expected 4: it is of another release"):
         NativeKernel(plan_of(schema_of({"a": "string"})))
 
 

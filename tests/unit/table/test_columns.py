@@ -1,0 +1,96 @@
+"""A table has the columns of the registry, in Iceberg's spelling and by the ids of the files."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from compactor.schema.registry import EMPTY_SCHEMA
+from compactor.schema.schema import (
+    FILE_DATE,
+    METADATA_COLUMNS,
+    Column,
+    DeclaredColumn,
+    RetiredColumn,
+    SchemaVersion,
+    extend,
+    without,
+)
+from compactor.table.columns import TableColumn, added_columns, faults, lacking_columns, table_columns
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+DECLARED = [
+    DeclaredColumn(kind[0], kind[0], kind)
+    for kind in ("string", "long", "double", "decimal(9,2)", "boolean", "timestamp")
+] + [DeclaredColumn("day", "day", "date")]
+
+
+def extended(schema: SchemaVersion, *keys: str) -> SchemaVersion:
+    return extend(schema, dict.fromkeys(keys, "/raw"), names="safe", max_columns=9, manifest_id="m", now=NOW)
+
+
+def test_types() -> None:
+    """Each type has the spelling of Iceberg's schemas, and the map of rescued data has ids for keys and values."""
+    declared = [each for each in DECLARED if each.type != "double"]
+    schema = extend(
+        EMPTY_SCHEMA, {"z": "/raw"}, declared=declared, names="safe", max_columns=9, manifest_id="m", now=NOW
+    )
+    assert table_columns(schema, METADATA_COLUMNS) == (
+        TableColumn(10_000_001, "_source_file", "string"),
+        TableColumn(10_000_002, "_processed_at", "timestamptz"),
+        TableColumn(10_000_003, "_manifest_id", "string"),
+        TableColumn(10_000_004, "file_date", "date"),
+        TableColumn(1, "s", "string"),
+        TableColumn(2, "l", "long"),
+        TableColumn(3, "d", "decimal(9,2)"),
+        TableColumn(4, "b", "boolean"),
+        TableColumn(5, "t", "timestamptz"),
+        TableColumn(6, "day", "date"),
+        TableColumn(7, "z", "string"),
+        TableColumn(8, "_rescued_data", "map<string,string>", 10_000_101, 10_000_102),
+    )
+
+
+def test_added_columns() -> None:
+    """From one version to a later one the table gets the new columns, and keeps those that were retired."""
+    first = extended(EMPTY_SCHEMA, "a", "b")
+    third = extended(without(first, ["a"], now=NOW), "c")
+    added = (
+        TableColumn(3, "_rescued_data", "map<string,string>", 10_000_101, 10_000_102),
+        TableColumn(4, "c", "string"),
+    )
+    assert added_columns(first, third, (FILE_DATE,)) == added
+    assert added_columns(third, third, (FILE_DATE,)) == ()
+    assert added_columns(EMPTY_SCHEMA, third, (FILE_DATE,)) == table_columns(third, (FILE_DATE,))
+    assert [column.name for column in table_columns(third, ())] == ["a", "b", "_rescued_data", "c"]
+    assert lacking_columns({1, 2, 3, 10_000_004}, table_columns(third, (FILE_DATE,))) == added[1:]
+
+
+def with_file_date(*, retired: bool) -> SchemaVersion:
+    """A version of an earlier release, in which a data key has the name."""
+    columns = (Column(key="a", name="a", added_in=1, field_id=1),)
+    data = {"key": FILE_DATE, "name": FILE_DATE, "field_id": 2}
+    if retired:
+        gone = (RetiredColumn(**data, retired_in=2),)
+        return SchemaVersion(version=2, created_at=NOW, manifest_id="m", columns=columns, retired=gone)
+    return SchemaVersion(version=1, created_at=NOW, manifest_id="m", columns=(*columns, Column(**data, added_in=1)))
+
+
+@pytest.mark.parametrize("retired", [False, True])
+def test_name_is_taken(retired: bool) -> None:
+    """A data key keeps the name `file_date` from an earlier release; a table that needs the date cannot be made."""
+    schema = with_file_date(retired=retired)
+    assert table_columns(schema, (FILE_DATE,))[-1] == TableColumn(2, FILE_DATE, "string")
+    assert len(table_columns(schema, (FILE_DATE,))) == 2
+    (fault,) = faults(schema, (FILE_DATE,), needed=(FILE_DATE,))
+    assert "'file_date' is the column of a key" in fault
+    assert not list(faults(schema, (FILE_DATE,)))
+
+
+def test_faults() -> None:
+    """A table needs the metadata column of its partitions, and an id for each column."""
+    schema = extended(EMPTY_SCHEMA, "a")
+    assert not list(faults(schema, (FILE_DATE,), needed=(FILE_DATE,)))
+    assert len(list(faults(schema, (), needed=(FILE_DATE,)))) == 1
+    for wrong in (0, 10_000_000):
+        columns = (schema.columns[0].model_copy(update={"field_id": wrong}),)
+        assert len(list(faults(schema.model_copy(update={"columns": columns}), ()))) == 1
