@@ -30,7 +30,7 @@ Idle == [at |-> "idle", fence |-> 0, snapshot |-> 0, from |-> 0, batch |-> {}, c
 
 Init ==
     \* A manifest may be placed by several drivers: one that died, and those that go on with its work.
-    /\ placed = [d \in Drivers |-> Manifests]
+    /\ placed \in {held \in [Drivers -> SUBSET Manifests] : UNION {held[d] : d \in Drivers} = Manifests}
     /\ records = [n \in Numbers |-> {}]
     /\ fence = 0
     /\ snapshot = 0

@@ -2,7 +2,6 @@
 
 from functools import cached_property
 
-from compactor.core.errors import SettingsError
 from compactor.job.publication import Publisher
 from compactor.job.table_commits import TableCommits
 from compactor.ledger.table_batches import TableBatches
@@ -24,8 +23,14 @@ class TableComponents(EngineComponents):
 
     @cached_property
     def table_catalog(self) -> TableCatalog:
-        """The catalog with the table of the output."""
-        raise SettingsError([f'table.catalog: "{self.settings.table.catalog}" -> expected one that is installed'])
+        """The catalog with the table of the output.
+
+        Raises:
+            ExtraMissing: Packages that it needs are not installed.
+        """
+        from compactor.wiring.iceberg_catalog import iceberg_catalog  # noqa: PLC0415 - an extra
+
+        return iceberg_catalog(self.settings)
 
     def committer(self, *, replays: bool = False) -> Committer:
         """Make what commits placed manifests to the table."""
