@@ -98,7 +98,9 @@ def changed(path: Path, **columns: pa.Array) -> None:
     """Write a file anew with other columns."""
     table = pq.read_table(path)
     for name, values in columns.items():
-        table = table.set_column(table.schema.get_field_index(name), table.schema.field(name).with_type(values.type), values)
+        table = table.set_column(
+            table.schema.get_field_index(name), table.schema.field(name).with_type(values.type), values
+        )
     pq.write_table(table, path)
 
 
