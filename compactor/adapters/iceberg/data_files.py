@@ -135,7 +135,9 @@ class _Entries:
                     f"{visible(uri)}: column {visible(field.name)!r} has the field id {field.field_id} and the type "
                     f"{field.field_type} -> expected {known.field_type if known else 'an id'} of the table"
                 )
-        return parquet_path_to_id_mapping(own)
+        # By place: how writers call the entries of a map differs.
+        paths = (footer.schema.column(at).path for at in range(footer.num_columns))
+        return dict(zip(paths, parquet_path_to_id_mapping(own).values(), strict=True))
 
     def _partition(self, statistics: DataFileStatistics, file: TableFile) -> Record:
         """The date of a file, which has to be a column of it, too: some readers take it from there."""
