@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from compactor.core.errors import OperatorError
 from compactor.core.manifest_key import ManifestKey
+from compactor.core.records import Commit, DeadLetter
 from compactor.core.table_records import BatchedManifest, TableBatch
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.table_batches import TableBatches
@@ -17,6 +18,11 @@ class Placed(NamedTuple):
 
     key: ManifestKey
     generation: int = 1
+
+
+def needs_table(outcome: Commit | DeadLetter) -> bool:
+    """Whether an outcome changes the table: it has rows, or takes the place of a generation that may have some."""
+    return isinstance(outcome, Commit) and (bool(outcome.outputs) or outcome.generation > 1)
 
 
 class Standing(Enum):

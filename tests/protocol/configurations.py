@@ -20,6 +20,10 @@ SAFETY: dict[str, tuple[str, ...]] = {
         "EachIsCompared", "NothingForgotten",
     ),
     "Shards": ("TypesHold", "AnEffectOnce", "OneTakes"),
+    "Table": (
+        "TypesHold", "AnEffectOnce", "FenceCounts", "DoneIsVisible", "VisibleIsRecorded", "OneBatchEach", "NoGaps",
+        "NothingForgotten",
+    ),
 }  # fmt: skip
 STAYS = {
     "Commit": ("OutcomesStay",),
@@ -27,6 +31,7 @@ STAYS = {
     "Redrive": ("RecordsStay",),
     "Closing": ("SummariesStay",),
     "Shards": ("OutcomesStay",),
+    "Table": ("RecordsStay",),
 }
 LIVENESS = {
     "Claims": "EachFileArrives",
@@ -36,6 +41,7 @@ LIVENESS = {
     "Redrive": "EachArrives",
     "Closing": "EachIsClosed",
     "Shards": "EachIsDone",
+    "Table": "EachIsVisible",
 }
 
 
@@ -157,6 +163,16 @@ def _shards(story: str, *, ascending: bool = True, wrong: int = 0, **how: bool) 
     return Configuration(module="Shards", name=story, values=values, **how)
 
 
+def _table(name: str, manifests: str, drivers: str, stops: int, snapshots: int = 4, **how: bool) -> Configuration:
+    values = {
+        "Manifests": manifests, "Drivers": drivers, "MaxBatches": str(manifests.count("m")),
+        "MaxSnapshots": str(snapshots), "MaxStops": str(stops),
+    }  # fmt: skip
+    groups = (("Manifests", manifests), ("Drivers", drivers))
+    alike = () if how.get("is_live") else tuple(each for each, members in groups if "," in members)
+    return Configuration(module="Table", name=name, values=values, alike=alike, **how)
+
+
 SMALL = (
     _claims("a builder and a planner", "{f1}", "{b1}", "{p1}", 3, 1),
     _sealing("two sealers", "{1}", 3, 1),
@@ -165,6 +181,7 @@ SMALL = (
     _redrive("of files", "files", "{t1}", 2, 1),
     _closing("beside a rebuild and a reader", "{m1}", 2, "{c1}", unmarked="{m1}"),
     _shards("one goes"),
+    _table("two drivers", "{m1}", "{d1, d2}", 1),
 )
 """Part of `make test`, so they have to be cheap: starting Java is most of it."""
 
@@ -188,6 +205,8 @@ MEDIUM = (
     ),
     _closing("the end of each manifest", "{m1}", 1, "{c1}", readers="{}", is_live=True),
     _shards("one goes", is_live=True),
+    _table("the end of each manifest", "{m1}", "{d1, d2}", 1, is_live=True),
+    _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
 )
 """Beside the small ones, part of `make spec`."""
 
@@ -207,6 +226,8 @@ LARGE = (
     _shards("one is replaced", is_live=True),
     _shards("their number grows", is_live=True),
     _shards("one without a shard becomes two"),
+    _table("three drivers", "{m1}", "{d1, d2, d3}", 2, 5, is_short=False),
+    _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, is_short=False),
 )
 """Explored by `make spec-full` only."""
 
@@ -232,6 +253,11 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
         _shards("one goes", is_live=True),
         _shards("one is replaced"),
         _shards("one without a shard becomes two"),
+    ),
+    "Table": (
+        _table("two drivers", "{m1}", "{d1, d2}", 1),
+        _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
+        _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, 3),
     ),
 }
 
