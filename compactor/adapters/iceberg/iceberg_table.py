@@ -15,6 +15,7 @@ from compactor.adapters.iceberg.errors import reading, refused_or_unknown
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
 from compactor.adapters.iceberg.schemas import PARTITIONS, PLACEHOLDER, extended_schema, first_schema
 from compactor.core.errors import OperatorError, SettingsError, StoreUnavailable, TableCommitUnknown, TableConflict
+from compactor.core.safe_text import visible
 from compactor.schema.schema import FILE_DATE, SchemaVersion
 from compactor.table.catalog import TableChange, TableFile, TableHead
 from compactor.table.columns import TableColumn, faults, table_columns
@@ -60,6 +61,11 @@ class IcebergTable:
             table = self._load() or self._created(owner)
             if self._is_complete(table):
                 return self._head_of(table)
+            if table.properties[OWNER] != owner:
+                raise OperatorError(
+                    f"{self._where}: {visible(table.properties[OWNER])} has begun to make it -> expected a table for "
+                    f"each stream: name another in the settings"
+                )
             change = Change(table)
             change.use_schema(first_schema(self._columns(schema)))
             change.use_partitions(PARTITIONS)

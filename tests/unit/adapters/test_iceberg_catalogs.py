@@ -139,6 +139,8 @@ def test_a_table_that_is_half_made(tmp_path: Path) -> None:
     catalog.create_table(NAME, PLACEHOLDER, properties={OWNED_BY: OWNER})
     first, second = client(sql_place(tmp_path)), client(sql_place(tmp_path))
     assert first.head() is None
+    with pytest.raises(OperatorError, match="file:///lake/state/ has begun to make it"):
+        second.create("file:///other/", version(1))
     made = first.create(OWNER, version(2))
     assert (made.fence, made.schema_version) == (0, 2)
     assert second.create(OWNER, version(1)) == made
