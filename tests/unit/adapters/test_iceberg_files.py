@@ -1,4 +1,4 @@
-"""Files in a table of Iceberg: their values are those of the Parquet files; a file that would read as NULL is refused."""
+"""Files in a table of Iceberg: its values are those of the files, and a file that would read as NULL is refused."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
