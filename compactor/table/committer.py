@@ -66,6 +66,7 @@ class Committer:
         named: Which manifests the batches name.
         latest: Returns the latest schema version, for a table that is made.
         max_manifests: The most manifests of one batch.
+        adopts: Whether manifests that are done may be in a batch. Then `named` has to have read all batches.
     """
 
     state: State
@@ -75,6 +76,7 @@ class Committer:
     named: NamedManifests
     latest: Callable[[], SchemaVersion]
     max_manifests: int
+    adopts: bool = False
 
     def commit(self, placed: Iterable[Placed]) -> Progress:
         """Apply the batch that is on record; without one, record a batch of placed manifests and apply that.
@@ -122,7 +124,7 @@ class Committer:
         return self.batches.create(head.fence + 1, chosen) if chosen else None
 
     def _checked(self, live: frozenset[str], placed: Placed) -> tuple[Placed, Standing | StuckError]:
-        if self.state.ledger.is_done(placed.key, placed.generation):
+        if not self.adopts and self.state.ledger.is_done(placed.key, placed.generation):
             return placed, Standing.VISIBLE
         if self.state.store.stat(self.state.layout.outcome(placed.key, placed.generation + 1)) is not None:
             return placed, Standing.SUPERSEDED
