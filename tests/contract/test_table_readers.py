@@ -28,8 +28,11 @@ for name in ("avro", "iceberg"):
     connection.execute("LOAD " + name)
 connection.execute("SET TimeZone = 'UTC'")
 sources = "iceberg_scan('" + sys.argv[1] + "')", "read_parquet(" + str(sys.argv[2:]) + ", union_by_name=true)"
-read = lambda source: connection.execute("SELECT columns(*)::varchar FROM " + source + " ORDER BY c3, file_date")
-found = [[dict(zip([each[0] for each in read(source).description], row)) for row in read(source).fetchall()] for source in sources]
+found = []
+for source in sources:
+    rows = connection.execute("SELECT columns(*)::varchar FROM " + source + " ORDER BY c3, file_date")
+    names = [each[0] for each in rows.description]
+    found.append([dict(zip(names, row)) for row in rows.fetchall()])
 print(json.dumps(found))
 """
 

@@ -76,9 +76,7 @@ HISTORY = Extra("history", has_history, "`git fetch --unshallow` in a clone brin
 TLC = Extra("tlc", lambda: found_jar() is not None, "`make spec` downloads it, with Java")
 REST_CATALOG = Extra("rest-catalog", is_fetched, "`make dev` downloads it, with Java")
 READERS = Extra("readers", lambda: readers_python() is not None, "`make test-full` installs a DuckDB that reads tables")
-EXTRAS = {
-    each.name: each for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC, REST_CATALOG, READERS)
-}
+EXTRAS = {each.name: each for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC, REST_CATALOG, READERS)}
 
 
 def required() -> frozenset[str]:

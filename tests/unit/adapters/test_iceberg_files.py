@@ -172,6 +172,18 @@ def test_a_column_that_a_person_dropped(table: IcebergTable, tmp_path: Path) -> 
     assert snapshot.schema_id == 1
 
 
+def test_metadata_columns_that_come_later(table: IcebergTable, tmp_path: Path) -> None:
+    """The settings name more of them one day; the next commit adds them to the table."""
+    first = IcebergTable(place=sql_place(tmp_path), name=NAME, metadata_columns=["file_date"])
+    head = created(first, version(1))
+    file = written(tmp_path / "a.parquet", version(1), [{"c1": "x", "_manifest_id": "m"}])
+    refused(first, file, "column '_source_file' has the field id 10000001")
+    table.commit(head, TableChange(1, (file,)))
+    assert loaded(tmp_path).scan().to_arrow().select(["c1", "_manifest_id"]).to_pylist() == [
+        {"c1": "x", "_manifest_id": "m"}
+    ]
+
+
 def test_other_partitions(table: IcebergTable, tmp_path: Path) -> None:
     """Files are in no other partitions than those of their dates."""
     head = created(table, version(1))
