@@ -21,6 +21,8 @@ NATIVE := .venv/.native
 S3A_JARS := .venv/.s3a-jars
 RELEASE_BIN := .tools/release/bin
 RELEASE_TOOLS := .tools/release/.installed
+READERS_BIN := .tools/readers/bin
+READERS := .tools/readers/.installed
 CHECKOV_BIN := .tools/checkov/bin
 CHECKOV := .tools/checkov/.installed
 PIP_INSTALL := install --quiet --disable-pip-version-check
@@ -56,11 +58,11 @@ test: $(READY) $(TLA_TOOLS) $(REST_CATALOG) ## Run the tests (PYTEST_ARGS="-k le
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 3 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
-test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history,tlc,rest-catalog
-test-all: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
+test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history,tlc,rest-catalog,readers
+test-all: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(READERS) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
 	@$(BIN)/python -m tests.release $(if $(AGAIN),--again) $(RELEASE_STEPS)
 
-test-full: $(READY) $(TLA_TOOLS) $(REST_CATALOG) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
+test-full: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(READERS) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 2 --durations 10 --hypothesis-profile exploring \
 		-m "not large and not faults" --ignore tests/faults --ignore $(HOUSE) $(PYTEST_ARGS)
@@ -235,6 +237,12 @@ $(RELEASE_TOOLS): locks/release.txt
 	@$(PYTHON) -m venv .tools/release
 	@echo "Installing the tools of a release into .tools ..."
 	@$(RELEASE_BIN)/pip $(PIP_INSTALL) --require-hashes --requirement locks/release.txt
+	@touch $@
+
+$(READERS): locks/readers.txt
+	@$(PYTHON) -m venv .tools/readers
+	@echo "Installing DuckDB with its extension for Iceberg into .tools ..."
+	@$(READERS_BIN)/pip $(PIP_INSTALL) --require-hashes --requirement locks/readers.txt
 	@touch $@
 
 $(CHECKOV): locks/checkov.txt

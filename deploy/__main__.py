@@ -114,7 +114,7 @@ def _with_columns(template: dict[str, Any], settings: Settings, *, is_new: bool)
     for each in settings.streams or (settings,):
         schema = EMPTY_SCHEMA if is_new else App(each).registry.latest()
         table_id = logical_id("EventsTable", each) if settings.streams else "EventsTable"
-        template = with_columns(template, schema, each.schema.metadata_columns, table_id)
+        template = with_columns(template, schema, each.metadata_columns, table_id)
     return template
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from compactor.schema.schema import METADATA_TYPES, RESCUED_COLUMN, RESCUED_TYPE, SchemaVersion
+from compactor.schema.schema import METADATA_TYPES, RESCUED_COLUMN, RESCUED_TYPE, SchemaVersion, metadata_names
 
 _NAME = re.compile("[\t\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]{1,255}")
 """The names that a column may have [Glue API, Column]."""
@@ -97,7 +97,7 @@ def catalog_columns(schema: SchemaVersion, metadata_columns: Collection[str]) ->
     The catalog does not distinguish case: of two names that differ only in it, the first one has the column. Names that
     the catalog refuses are left out, for it would refuse the others with them; only `exact` names can be so.
     """
-    columns = {name: METADATA_TYPES[name] for name in metadata_columns}
+    columns = {name: METADATA_TYPES[name] for name in metadata_names(schema, metadata_columns)}
     for each in schema.columns:
         if _NAME.fullmatch(each.name):
             columns.setdefault(each.name.lower(), _HIVE_TYPES.get(each.type, each.type))

@@ -1,13 +1,14 @@
 """The numbers by which tables know columns, whatever they are called: Parquet's field ids. No I/O.
 
-A column of the registry has the number of columns that there were before it, plus 1. The version that added it names
-all of them, retired ones included, so the rule also holds for versions of releases that stored no ids. Columns that the
-compactor adds by itself have fixed ids above all of those: a column that another writer adds to a table gets an id
-above these, and so never one that the registry will give. They are not as high as Iceberg allows (2,147,483,447),
-because format version 4 keeps statistics for ids up to 10.7 million only.
+A column of the registry has the number of columns that there were before it, plus 1. A version names all columns that
+there ever were, so the rule also holds for versions of releases that stored no ids. Columns that the compactor adds by
+itself have fixed ids above all of those: a column that another writer adds to a table gets an id above these, and so
+never one that the registry will give. They are not as high as Iceberg allows (2,147,483,447), because its format
+version 4, as proposed, has statistics for ids up to 10.7 million only.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TypeVar
 
 from compactor.core.errors import ObjectNotFound
@@ -33,45 +34,40 @@ Ids = dict[str | None, int]
 """By key, which is None for the rescued data. A key never gets a second column, so it has one id for ever."""
 
 
-def new_ids(schema: SchemaVersion) -> Ids:
-    """The ids of the columns that a version added, by the rule and not by what it stores."""
-    new = [column.key for column in schema.columns if column.added_in == schema.version]
-    return {key: number for number, key in enumerate(new, schema.last_field_id - len(new) + 1)}
-
-
 def with_field_ids(schema: SchemaVersion, stored: Callable[[int], SchemaVersion], known: Ids) -> SchemaVersion:
     """A version with the field ids that it lacks.
 
     Args:
         schema: A version as it is stored.
-        stored: Reads another version by its number. Only versions with retired columns need any.
+        stored: Reads another version by its number. It is called at most once for each time that columns were retired.
         known: Ids that earlier calls for the same registry found, to which this call adds others.
 
     Returns:
-        The version. Columns that a version added which no longer exists have no id still.
+        The version. Columns have no id still if a version no longer exists that is needed to tell it.
     """
-    lacking = [column for column in (*schema.columns, *schema.retired) if not column.field_id]
+    columns = (*schema.columns, *schema.retired)
+    lacking = {column.key for column in columns if not column.field_id}
     if not lacking:
         return schema
-    if not schema.retired:
-        known.update((column.key, number) for number, column in enumerate(schema.columns, 1))
-    for column in lacking:
-        if column.key not in known:
-            known.update(_ids_beside(column, stored))
-    columns = tuple(_numbered(column, known) for column in schema.columns)
-    retired = tuple(_numbered(column, known) for column in schema.retired)
-    return schema.model_copy(update={"columns": columns, "retired": retired})
+    known.update(_newest_ids(schema))
+    for retired_in in sorted({column.retired_in for column in schema.retired}, reverse=True):
+        if lacking <= known.keys():
+            break
+        with suppress(ObjectNotFound):
+            known.update(_newest_ids(stored(retired_in - 1)))
+    return schema.model_copy(
+        update={
+            "columns": tuple(_numbered(column, known) for column in schema.columns),
+            "retired": tuple(_numbered(column, known) for column in schema.retired),
+        }
+    )
 
 
-def _ids_beside(column: Column | RetiredColumn, stored: Callable[[int], SchemaVersion]) -> Ids:
-    """The ids of all columns that the version of a column added; none if that version no longer exists."""
-    try:
-        if isinstance(column, Column):
-            return new_ids(stored(column.added_in))
-        with_it = stored(column.retired_in - 1)
-        return new_ids(stored(next(each.added_in for each in with_it.columns if each.key == column.key)))
-    except (ObjectNotFound, StopIteration):
-        return {}
+def _newest_ids(schema: SchemaVersion) -> Ids:
+    """The ids of the columns that came since columns were last retired: all of those are there, in order."""
+    since = max((column.retired_in for column in schema.retired), default=0)
+    newest = [column.key for column in schema.columns if column.added_in >= since]
+    return {key: number for number, key in enumerate(newest, schema.last_field_id - len(newest) + 1)}
 
 
 def _numbered(column: _Numbered, known: Ids) -> _Numbered:

@@ -107,8 +107,7 @@ class Column(BaseModel):
         type: The type, such as `string` or `decimal(10,2)`.
         epoch: The unit of numbers in a timestamp column.
         source_uri: The first input file that had the key; empty for a column of the schema file.
-        field_id: The number by which tables know the column for ever, from 1; 0 as earlier releases wrote versions.
-            `compactor.schema.field_ids` has the rule.
+        field_id: The number by which tables know the column for ever, from 1; 0 if it is not known.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")  # the next version keeps what a newer release wrote
@@ -155,7 +154,7 @@ class RetiredColumn(BaseModel):
         key: The JSON key, whose values go to the rescued data from then on.
         name: The name in the Parquet files of older versions.
         retired_in: The first schema version without it.
-        field_id: As it was of the column; 0 as earlier releases wrote versions.
+        field_id: The number by which tables know the column for ever, from 1; 0 if it is not known.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")  # the next version keeps what a newer release wrote

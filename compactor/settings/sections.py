@@ -123,7 +123,9 @@ class Schema(Section):
     max_key_characters: int = _key(
         256, "longest key that becomes a column; longer ones go to _rescued_data", ge=1, le=1000
     )
-    metadata_columns: MetadataColumns = _key((), "columns with the origin of each row")
+    metadata_columns: MetadataColumns = _key(
+        ("file_date",), "columns with the origin of each row; the folders of `compact` have none by default"
+    )
     table: CatalogName = _key("", "Glue table, as database.table, that gets each new column at once; empty: none")
 
 

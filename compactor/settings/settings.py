@@ -11,6 +11,7 @@ from compactor.core import layout
 from compactor.core.dates import DateWindow
 from compactor.core.errors import SettingsError
 from compactor.core.manifest_parsing import ManifestRules
+from compactor.core.path_columns import path_columns
 from compactor.core.routes import Routes
 from compactor.core.sharding import Shard
 from compactor.core.suggestions import Suggestions
@@ -174,6 +175,19 @@ class Settings:
         """How long a file may wait; None for a folder that a person compacts without an SLA."""
         is_agreed = not self.folder or "sla_seconds" in self.control.model_fields_set
         return self.control.sla_seconds if is_agreed else None
+
+    @property
+    def metadata_columns(self) -> tuple[str, ...]:
+        """The metadata columns of the output.
+
+        None that readers get from the folder of a file: a column that is both a folder's and a file's is refused by
+        most. None by default where a person compacts a folder, whose rows are then as in the input.
+        """
+        columns = self.schema.metadata_columns
+        if self.folder and "metadata_columns" not in self.schema.model_fields_set:
+            columns = ()
+        of_folder = {name.lower() for name in path_columns(f"/{self.output.folder}/file")}
+        return tuple(name for name in columns if name not in of_folder)
 
     @property
     def suggestions(self) -> Suggestions:

@@ -132,10 +132,10 @@ Places = Annotated[
 CalendarDay = Annotated[str, AfterValidator(_calendar_day), Expected(_DAY_EXPECTED)]
 FilePlace = Annotated[str, AfterValidator(_file_place), Expected(_FILE_EXPECTED)]
 MetadataColumns = Annotated[
-    tuple[Literal["_source_file", "_processed_at", "_manifest_id"], ...],
+    tuple[Literal["_source_file", "_processed_at", "_manifest_id", "file_date"], ...],
     Field(strict=False),
     AfterValidator(_no_repeats),
-    Expected("a list of `_source_file`, `_processed_at` and `_manifest_id`, each once; or an empty one"),
+    Expected("a list of `_source_file`, `_processed_at`, `_manifest_id` and `file_date`, each once; or an empty one"),
 ]
 FolderTemplate = Annotated[str, AfterValidator(_folder_template), Expected("a folder such as merged-parquet-{date}")]
 SparkConf = Annotated[

@@ -14,6 +14,7 @@ EventName = Literal[
     "checkpoint.rotated",
     "checkpoints.kept",
     "closing.failed",
+    "columns.left_out",
     "columns.nearly_full",
     "columns.refused",
     "command.failed",
@@ -258,6 +259,11 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "keys of a manifest got no column; all their values are in _rescued_data",
         {"manifest_id": _MANIFEST, "keys": "such keys, at least", "new_columns": "columns that other keys got"},
         "if values are used as keys, tell the producer; if the keys are honest, raise the limits in [schema]",
+    ),
+    "columns.left_out": _warning(
+        "the output has no metadata column of this name, because a key has it since an earlier release",
+        {"column": "name of the column"},
+        "none, or take it out of schema.metadata_columns; a table that needs the column needs a stream of its own",
     ),
     "columns.nearly_full": _warning(
         "at least 90 % of the columns are taken; once all are, every new key goes to _rescued_data",

@@ -20,6 +20,7 @@ from compactor.job.attempt_review import AttemptReviewer
 from compactor.job.batches import BatchRunner
 from compactor.job.compaction import CompactionResult, ManifestCompactor
 from compactor.job.intake import Intake
+from compactor.job.left_out_columns import tell_left_out
 from compactor.job.publication import Publisher
 from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
@@ -121,7 +122,7 @@ class App(TableComponents):
         Raises:
             SettingsError: The schema file has faults or contradicts the recorded schema. Spark was not started.
         """
-        self.job_registry.check_declared()
+        self._check_columns()
         engine = self.engine()
         from compactor.adapters.spark.stream import SparkManifestSource  # noqa: PLC0415
         from compactor.adapters.spark.stream_or_listing import StreamOrListing  # noqa: PLC0415
@@ -164,7 +165,7 @@ class App(TableComponents):
         """
         from compactor.adapters.local.thread_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
 
-        self.job_registry.check_declared()
+        self._check_columns()
         stream = self.settings.stream
         source = ListedManifests(
             self.store,
@@ -174,6 +175,10 @@ class App(TableComponents):
         )
         workers = ThreadBinWorkers(self.store, threads=threads, stream=self.settings.name)
         return self.service_on(self.native_engine(workers), source)
+
+    def _check_columns(self) -> None:
+        self.job_registry.check_declared()
+        tell_left_out(self.job_registry.latest(), self.settings.metadata_columns)
 
     @cached_property
     def needs_spark(self) -> bool:
@@ -279,7 +284,7 @@ class App(TableComponents):
         return WholeShare() if shard is None else ShardShare(shard=shard, run_id=self.run_id, runs=self.runs)
 
     def _table_updater(self) -> TableUpdater | None:
-        table, metadata_columns = self.catalog_table, self.settings.schema.metadata_columns
+        table, metadata_columns = self.catalog_table, self.settings.metadata_columns
         return None if table is None else TableUpdater(table, self.job_registry.latest, metadata_columns, self.clock)
 
     def batch_runner(self, engine: Engine, table: TableCommits | None = None) -> BatchRunner:
@@ -321,7 +326,7 @@ class App(TableComponents):
         settings = self.settings
         return CompactionRules(
             retries=retry_rules(self.settings.stream),
-            metadata_columns=settings.schema.metadata_columns,
+            metadata_columns=settings.metadata_columns,
             manifests_in_flight=settings.stream.manifests_in_flight,
             limits=self.limits,
         )

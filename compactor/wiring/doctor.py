@@ -118,7 +118,7 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
 
     def columns(of: Settings) -> dict[str, str]:
         schema = OperatorComponents(of, store=store).registry.latest()
-        return catalog_columns(schema, of.schema.metadata_columns)
+        return catalog_columns(schema, of.metadata_columns)
 
     def releases(of: Settings) -> list[str]:
         return [beat.release for beat in OperatorComponents(of, store=store).runs.living()]

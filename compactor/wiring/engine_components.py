@@ -62,7 +62,7 @@ class EngineComponents(OperatorComponents):
         return EngineRules(
             limits=self.limits,
             on_changed_file=settings.input.on_changed_file,
-            metadata_columns=settings.schema.metadata_columns,
+            metadata_columns=settings.metadata_columns,
             target_file_bytes=settings.output.target_file_bytes,
             compression=settings.output.compression,
             formats=Formats(settings.input.format, lines_folder=self.layout.redriven_folder),

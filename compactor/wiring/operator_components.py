@@ -97,7 +97,7 @@ class OperatorComponents(Components):
         if self.catalog_table is None:
             raise SettingsError(['schema.table: "" -> expected the Glue table of the output, as database.table'])
         schema = self.registry.latest()
-        differed = self.catalog_table.add(catalog_columns(schema, self.settings.schema.metadata_columns))
+        differed = self.catalog_table.add(catalog_columns(schema, self.settings.metadata_columns))
         return published(self.catalog_table.name, schema.version, differed)
 
     def _declared_columns(self) -> tuple[DeclaredColumn, ...]:

@@ -61,7 +61,9 @@ class Deployment:
         if with_job:
             app = self.app
             source = ListedManifests(app.store, app.layout.manifests_folder)
-            app.service_on(PlainEngine(app.store), source).run(once=True)
+            app.service_on(PlainEngine(app.store, metadata_columns=app.settings.metadata_columns), source).run(
+                once=True
+            )
 
     @contextmanager
     def at_work(self, *, with_job: bool = True) -> Iterator[None]:

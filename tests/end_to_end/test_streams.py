@@ -84,7 +84,10 @@ class Deployed:
         job.run(once=True)
 
     def _service(self, app: App) -> Any:
-        return app.service_on(PlainEngine(app.store), ListedManifests(app.store, app.layout.manifests_folder))
+        return app.service_on(
+            PlainEngine(app.store, metadata_columns=app.settings.metadata_columns),
+            ListedManifests(app.store, app.layout.manifests_folder),
+        )
 
     def columns(self, table: str) -> list[str]:
         found = aws_client("glue", REGION, self.url).get_table(DatabaseName=DATABASE, Name=table)["Table"]

@@ -9,6 +9,7 @@ from tests.guards.effects import ONCE, VERIFICATION
 from tests.guards.expiring import EXPIRING
 from tests.guards.folders import FOLDERS
 from tests.guards.guard import Guard
+from tests.guards.iceberg import ICEBERG
 from tests.guards.intake import ATTEMPTS, PLACES
 from tests.guards.inventories import INVENTORIES
 from tests.guards.measurements import MEASUREMENTS
@@ -48,4 +49,5 @@ GUARDS = (
     *STREAMS,
     *SHARDS,
     *ROTATION,
+    *ICEBERG,
 )

@@ -167,5 +167,5 @@ class Code:
         return App(self.settings, **self.given(process))
 
     def _engine(self, app: App) -> ForgetfulEngine:
-        metadata = self.settings.schema.metadata_columns
+        metadata = self.settings.metadata_columns
         return ForgetfulEngine(app.store, metadata_columns=metadata, rows_per_file=8, forgets=self.forgets)

@@ -51,9 +51,10 @@ class Fed:
         self.feeder = Feeder(self.store, app, lambda: app, seed=SEED, for_spark=False, pause_seconds=0.0)
         for _ in range(25):
             self.feeder._step()
-        app.service_on(PlainEngine(self.store), ListedManifests(self.store, self.layout.manifests_folder)).run(
-            once=True
-        )
+        app.service_on(
+            PlainEngine(self.store, metadata_columns=self.settings.metadata_columns),
+            ListedManifests(self.store, self.layout.manifests_folder),
+        ).run(once=True)
 
     def compared(self) -> Comparison:
         return compare(self.store, self.layout, self.feeder.record)

@@ -8,6 +8,8 @@ import duckdb
 import orjson
 import pytest
 
+from tests.support.parquet_ids import field_ids
+
 KEYS = (
     "id", "ID", "Id", "a.b", "a b", " a", "a,b", "a;b", "{a}", "(a)", "a=b", "a\tb", "a\nb", '"', "'", "`", "``a`b", "",
     "_source_file", "_metadata", "_rescued_data", "_corrupt_record", "\0corrupt", "corrupt", "corrupt'", "value", "path",
@@ -86,3 +88,31 @@ def test_keys_beyond_the_limit_are_rescued(new_workspace):
         (None, None, (("c", ""),)),
     }
     assert sum(row["_rescued_data"] is None for row in rows) == 2
+
+
+@pytest.mark.parametrize("compression", ["snappy", "zstd"])
+def test_files_have_the_field_ids_of_the_registry(new_workspace, compression):
+    """Each column keeps its id over versions, and so do metadata columns and the entries of rescued data."""
+    metadata = ["_source_file", "_processed_at", "_manifest_id", "file_date"]
+    workspace = new_workspace(
+        schema={"metadata_columns": metadata}, output={"compression": compression}, columns={"n": "long", "d": "date"}
+    )
+    first = workspace.compact({"a": b'{"n":1,"d":"no date"}\n{"n":2,"x":"y"}'})
+    second = workspace.compact({"b": b'{"later":1,"d":"2026-01-02"}'}, "later")
+    ids = {
+        "_source_file": 10_000_001,
+        "_processed_at": 10_000_002,
+        "_manifest_id": 10_000_003,
+        "file_date": 10_000_004,
+        "n": 1,
+        "d": 2,
+        "x": 3,
+        "_rescued_data": 4,
+        "_rescued_data.key": 10_000_101,
+        "_rescued_data.value": 10_000_102,
+    }
+    (one,), (other,) = first.commit.outputs, second.commit.outputs
+    assert field_ids(one.final) == ids
+    assert field_ids(other.final) == {**ids, "later": 5}
+    assert {str(row["file_date"]) for row in (*first.rows, *second.rows)} == {first.commit.date}
+    workspace.check()

@@ -150,6 +150,7 @@ def engine_workspace(
         "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
         "input": {"allowed_prefixes": [f"{root}/raw"]},
         "stream": {"trigger_interval_seconds": 0.2},
+        "schema": {"metadata_columns": []},
         "metrics": {"sink": "none"},
         "convert": {"engine": engine},
         "spark": {"master": MASTER},

@@ -42,9 +42,7 @@ def engine_without_spark(name: str, app: App, *, rows_per_file: int, target_file
         target_file_bytes: Of the native engine's, which settings do not let be so small.
     """
     if name == PLAIN:
-        return PlainEngine(
-            app.store, metadata_columns=app.settings.schema.metadata_columns, rows_per_file=rows_per_file
-        )
+        return PlainEngine(app.store, metadata_columns=app.settings.metadata_columns, rows_per_file=rows_per_file)
     output = app.settings.output.model_copy(update={"target_file_bytes": target_file_bytes})
     small = App(replace(app.settings, output=output), clock=app.clock, store=app.store)
     return small.native_engine(ThreadBinWorkers(app.store))

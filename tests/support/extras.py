@@ -62,6 +62,12 @@ def versitygw_path() -> Path | None:
     return Path(found) if found else None
 
 
+def readers_python() -> Path | None:
+    """The Python that has a DuckDB with the extension for Iceberg."""
+    own = ROOT / ".tools" / "readers" / "bin" / "python"
+    return own if own.exists() else None
+
+
 NATIVE = Extra("native", is_installed, "`make dev` builds the native engine, with cargo")
 CARGO = Extra("cargo", lambda: shutil.which("cargo") is not None, "install Rust 1.88 or later")
 VERSITYGW = Extra("versitygw", lambda: versitygw_path() is not None, "`make versitygw` builds it, with Go")
@@ -69,7 +75,8 @@ CHROMIUM = Extra("chromium", lambda: found_browser() is not None, "`make browser
 HISTORY = Extra("history", has_history, "`git fetch --unshallow` in a clone brings the code of the release before")
 TLC = Extra("tlc", lambda: found_jar() is not None, "`make spec` downloads it, with Java")
 REST_CATALOG = Extra("rest-catalog", is_fetched, "`make dev` downloads it, with Java")
-EXTRAS = {each.name: each for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC, REST_CATALOG)}
+READERS = Extra("readers", lambda: readers_python() is not None, "`make test-full` installs a DuckDB that reads tables")
+EXTRAS = {each.name: each for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC, REST_CATALOG, READERS)}
 
 
 def required() -> frozenset[str]:

@@ -21,7 +21,9 @@ from compactor.ndjson.codecs import decode
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.ndjson.rawjson import texts
 from compactor.schema.column_types import ColumnType, value_of
+from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import RESCUED_COLUMN, SchemaVersion, first_sources, metadata_names
+from tests.support.parquet_ids import MAP_WITH_IDS, with_field_id
 
 T = TypeVar("T")
 
@@ -115,8 +117,10 @@ class PlainEngine:
                 columns[column.name] = pa.array(typed, arrow_type(kind))
             else:
                 rescued = [_rescued(values, schema) for _, values in rows]
-                columns[RESCUED_COLUMN] = pa.array(rescued, pa.map_(pa.string(), pa.string()))
-        return pa.table(columns)
+                columns[RESCUED_COLUMN] = pa.array(rescued, MAP_WITH_IDS)
+        ids = {**METADATA_IDS, **{column.name: column.field_id for column in schema.columns}}
+        fields = [with_field_id(pa.field(name, found.type), ids[name]) for name, found in columns.items()]
+        return pa.table(list(columns.values()), schema=pa.schema(fields))
 
 
 def _misfits(values: Mapping[str, str | None], schema: SchemaVersion) -> list[tuple[str, str]]:

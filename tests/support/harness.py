@@ -86,7 +86,7 @@ class Harness:
                 "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
                 "input": {"allowed_prefixes": [f"{root}/raw"], **(reading or {})},
                 "stream": {"retry_pause_seconds": 0.001} | dict(stream or {}),
-                "schema": {} if schema is None else schema,
+                "schema": {"metadata_columns": [], **(schema or {})},
                 "builder": {} if builder is None else builder,
                 "output": {**(output or {}), **({} if table is None else {"table": "iceberg"})},
                 **({} if table is None else {"table": {"name": "lake.events", "uri": "http://catalog", **table}}),
@@ -124,7 +124,7 @@ class Harness:
     def engine(self, store: ObjectStore | None = None) -> PlainEngine:
         return PlainEngine(
             store or self.store,
-            metadata_columns=self.settings.schema.metadata_columns,
+            metadata_columns=self.settings.metadata_columns,
             rows_per_file=2,
             reject_limits=self.app().limits.rejects,
         )

@@ -30,6 +30,7 @@ def stream_settings(*streams: Mapping[str, Any] | str, root: str = "s3://lake", 
     common: dict[str, Any] = {
         "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
         "input": {"allowed_prefixes": [f"{root}/raw"]},
+        "schema": {"metadata_columns": []},
         "stream": {"retry_pause_seconds": 0.001},
     }
     return parse_settings({**common, **sections, "streams": entries})

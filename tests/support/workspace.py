@@ -54,7 +54,11 @@ class Workspace:
         """Do all there is to do."""
         app = self.app
         source = ListedManifests(app.store, app.layout.manifests_folder)
-        app.service_on(engine or PlainEngine(app.store, reject_limits=app.limits.rejects), source).run(once=True)
+        app.service_on(
+            engine
+            or PlainEngine(app.store, metadata_columns=app.settings.metadata_columns, reject_limits=app.limits.rejects),
+            source,
+        ).run(once=True)
 
 
 def make_workspace(root: Path) -> Workspace:

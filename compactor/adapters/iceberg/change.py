@@ -45,7 +45,11 @@ class Change(Transaction):
 
     def use_schema(self, schema: Schema) -> None:
         """Give the table these columns, with the ids that they have."""
-        self._stage((AddSchemaUpdate(schema=schema), SetCurrentSchemaUpdate(schema_id=_LAST_ADDED)))
+        same = next((each for each in self._table.metadata.schemas if each == schema), None)
+        if same is None:
+            self._stage((AddSchemaUpdate(schema_=schema), SetCurrentSchemaUpdate(schema_id=_LAST_ADDED)))
+        else:  # catalogs give equal schemas one number, by which the snapshot has to name it
+            self._stage((SetCurrentSchemaUpdate(schema_id=same.schema_id),))
 
     def use_partitions(self, spec: PartitionSpec) -> None:
         """Partition the files of this and later changes so."""

@@ -9,6 +9,9 @@ import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import (
     DataFileStatistics,
+    MetricModeTypes,
+    MetricsMode,
+    StatisticsCollector,
     compute_statistics_plan,
     data_file_statistics_from_parquet_metadata,
     parquet_path_to_id_mapping,
@@ -21,6 +24,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 
+from compactor.adapters.iceberg.schemas import PARTITIONS
 from compactor.core.errors import OperatorError
 from compactor.core.safe_text import visible
 from compactor.schema.field_ids import METADATA_IDS
@@ -29,6 +33,8 @@ from compactor.table.catalog import TableFile
 
 _FOOTERS_AT_ONCE = 8
 _EPOCH = date(1970, 1, 1)
+
+_NO_STATISTICS = MetricsMode(MetricModeTypes.NONE)
 
 MAX_COLUMNS_WITH_BOUNDS = 100
 """Of how many columns the table keeps lowest and highest values: each costs room in every manifest [Java's default]."""
@@ -76,10 +82,21 @@ class _Entries:
     """Makes entries of files for one commit."""
 
     def __init__(self, io: FileIO, metadata: TableMetadata, schema: Schema) -> None:
+        if metadata.spec().fields != PARTITIONS.fields:
+            raise OperatorError(
+                f"table at {metadata.location}: has other partitions than by {FILE_DATE} -> expected those that it was "
+                f"made with: set them again"
+            )
         self._io = io
         self._spec_id = metadata.default_spec_id
         self._fields = {field.field_id: field for field in schema.fields}
         self._plan = compute_statistics_plan(schema, metadata.properties)
+        # A person may drop a column. Later files have it still, and nobody reads it.
+        for field in (field for older in metadata.schemas[1:] for field in older.fields):
+            if field.field_id not in self._fields and field.field_type.is_primitive:
+                nothing = StatisticsCollector(field.field_id, field.field_type, _NO_STATISTICS, field.name)
+                self._plan[field.field_id] = nothing
+                self._fields[field.field_id] = field
         self._bounded = {field.field_id for field in schema.fields[:MAX_COLUMNS_WITH_BOUNDS]}
 
     def entry(self, file: TableFile) -> DataFile:
@@ -135,7 +152,9 @@ class _Entries:
                     f"{visible(uri)}: column {visible(field.name)!r} has the field id {field.field_id} and the type "
                     f"{field.field_type} -> expected {known.field_type if known else 'an id'} of the table"
                 )
-        return parquet_path_to_id_mapping(own)
+        # By place: how writers call the entries of a map differs.
+        paths = (footer.schema.column(at).path for at in range(footer.num_columns))
+        return dict(zip(paths, parquet_path_to_id_mapping(own).values(), strict=True))
 
     def _partition(self, statistics: DataFileStatistics, file: TableFile) -> Record:
         """The date of a file, which has to be a column of it, too: some readers take it from there."""

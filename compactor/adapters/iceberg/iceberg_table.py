@@ -1,6 +1,7 @@
 """The port of catalogs, with pyiceberg."""
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -13,8 +14,15 @@ from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.data_files import data_files, live_data_files, table_file
 from compactor.adapters.iceberg.errors import reading, refused_or_unknown
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
-from compactor.adapters.iceberg.schemas import PARTITIONS, PLACEHOLDER, extended_schema, first_schema
+from compactor.adapters.iceberg.schemas import (
+    PARTITIONS,
+    PLACEHOLDER,
+    extended_schema,
+    first_schema,
+    new_metadata_columns,
+)
 from compactor.core.errors import OperatorError, SettingsError, StoreUnavailable, TableCommitUnknown, TableConflict
+from compactor.core.safe_text import visible
 from compactor.schema.schema import FILE_DATE, SchemaVersion
 from compactor.table.catalog import TableChange, TableFile, TableHead
 from compactor.table.columns import TableColumn, faults, table_columns
@@ -60,6 +68,11 @@ class IcebergTable:
             table = self._load() or self._created(owner)
             if self._is_complete(table):
                 return self._head_of(table)
+            if table.properties[OWNER] != owner:
+                raise OperatorError(
+                    f"{self._where}: {visible(table.properties[OWNER])} has begun to make it -> expected a table for "
+                    f"each stream: name another in the settings"
+                )
             change = Change(table)
             change.use_schema(first_schema(self._columns(schema)))
             change.use_partitions(PARTITIONS)
@@ -85,8 +98,9 @@ class IcebergTable:
             raise refused_or_unknown(error, self._where) from error
         if answer.metadata.snapshot_by_id(snapshot_id) is None:
             raise TableCommitUnknown(f"{self._where}: the answer to the commit has no snapshot {snapshot_id}")
-        if isinstance(catalog, MetastoreCatalog):  # others delete old metadata themselves
-            catalog._delete_old_metadata(table.io, table.metadata, answer.metadata)  # noqa: SLF001 - as Table does
+        with suppress(Exception):  # it is in the table, whatever becomes of what it replaced
+            if isinstance(catalog, MetastoreCatalog):  # others delete old metadata themselves
+                catalog._delete_old_metadata(table.io, table.metadata, answer.metadata)  # noqa: SLF001 - as Table does
         return snapshot_id
 
     def live_files(self, snapshot_id: int | None = None) -> Iterator[TableFile]:
@@ -103,13 +117,14 @@ class IcebergTable:
 
     def _prepared(self, table: Table, change: TableChange) -> tuple[Change, int]:
         made = Change(table)
-        schema, properties = table.schema(), {FENCE: str(change.batch)}
+        properties, columns = {FENCE: str(change.batch)}, new_metadata_columns(table.metadata, self.metadata_columns)
         if change.schema is not None:
             properties[SCHEMA_VERSION] = str(change.schema.version)
-            extended = extended_schema(table.metadata, self._columns(change.schema))
-            if extended is not None:
-                schema = extended
-                made.use_schema(extended)
+            columns = self._columns(change.schema)
+        extended = extended_schema(table.metadata, columns)
+        if extended is not None:
+            made.use_schema(extended)
+        schema = extended or table.schema()
         made.set_properties(properties)
         added = data_files(table.io, table.metadata, schema, change.added)
         removed = self._removed(table, change.removed)

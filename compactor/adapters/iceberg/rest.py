@@ -17,11 +17,14 @@ class PatientRestCatalog(RestCatalog):
     of a commit.
     """
 
+    def _config_headers(self, session: Session) -> None:
+        super()._config_headers(session)  # the first that is done to a session, before it is used for a token
+        session.max_redirects = 0
+        session.request = partial(session.request, timeout=(_CONNECT_SECONDS, _ANSWER_SECONDS))  # type: ignore[method-assign]
+
     def _create_session(self) -> Session:
         session = super()._create_session()
-        session.max_redirects = 0
         for adapter in session.adapters.values():
             if isinstance(adapter, HTTPAdapter):
                 adapter.max_retries = adapter.max_retries.new(total=0, connect=0, read=0, redirect=0, status=0, other=0)
-        session.request = partial(session.request, timeout=(_CONNECT_SECONDS, _ANSWER_SECONDS))  # type: ignore[method-assign]
         return session

@@ -1,7 +1,7 @@
 """The schema and the partitions of a table in Iceberg's own types, with the field ids that the files have."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -22,8 +22,8 @@ from pyiceberg.types import (
 
 from compactor.core.errors import OperatorError
 from compactor.schema.field_ids import METADATA_IDS
-from compactor.schema.schema import FILE_DATE
-from compactor.table.columns import TableColumn, lacking_columns
+from compactor.schema.schema import FILE_DATE, METADATA_COLUMNS, METADATA_TYPES
+from compactor.table.columns import TableColumn, iceberg_type, lacking_columns
 
 PLACEHOLDER = Schema(NestedField(1, FILE_DATE, DateType(), required=False))
 """What a table is created with: a catalog gives ids of its own to the columns of a new table, but not to later ones."""
@@ -69,6 +69,13 @@ def extended_schema(metadata: TableMetadata, columns: Iterable[TableColumn]) -> 
         )
     number = 1 + max(schema.schema_id for schema in metadata.schemas)
     return Schema(*current.fields, *map(_field, added), schema_id=number)
+
+
+def new_metadata_columns(metadata: TableMetadata, wanted: Collection[str]) -> tuple[TableColumn, ...]:
+    """The metadata columns that the settings name since the table was made."""
+    names = {field.name for field in metadata.schema().fields}
+    new = (name for name in METADATA_COLUMNS if name in wanted and name not in names)
+    return tuple(TableColumn(METADATA_IDS[name], name, iceberg_type(METADATA_TYPES[name])) for name in new)
 
 
 def _field(column: TableColumn) -> NestedField:

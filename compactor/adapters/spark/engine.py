@@ -8,6 +8,7 @@ from datetime import date
 from pyspark.sql import SparkSession
 
 from compactor.adapters.spark.conversion import Converted, ConvertTask, convert, corrupt_lines, unused_name
+from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_queries, runs_tasks
 from compactor.adapters.spark.inspection_tasks import Inspection, KeyPlan, inspect_on_executors
@@ -18,6 +19,7 @@ from compactor.core.records import FileReport
 from compactor.core.versions import is_same_version
 from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
 from compactor.engines.input_files import InspectedFile
+from compactor.engines.nested_ids import NestedIdsTask, copy_with_nested_ids
 from compactor.ledger.sizing import partitioning, planned_files
 from compactor.ndjson.inspection import Discovery
 from compactor.schema.schema import EMPTY_KEY, NO_NEW_KEYS, SchemaVersion
@@ -137,10 +139,15 @@ class SparkEngine:
 
     def _staged(self, conversion: _Conversion, staging: str, converted: Converted) -> Staged:
         inspection, schema = conversion.inspection, conversion.schema
+        written = [info.uri for info in self._parquet_in(f"{staging}out/")]
+        if schema.has_rescued and written:
+            tasks = [NestedIdsTask(uri, f"{staging}ids/") for uri in written]
+            description = f"add field ids {conversion.request.manifest.manifest_id}"
+            written = run_tasks(self.session, self.store_spec, tasks, copy_with_nested_ids, description=description)
         return Staged(
             reports=tuple(file.report for file in inspection.files),
             schema=schema,
-            outputs=tuple(StagedOutput(info.uri, schema) for info in self._parquet_in(f"{staging}out/")),
+            outputs=tuple(StagedOutput(uri, schema) for uri in written),
             rejects=inspection.rejects,
             rescued_values=converted.rescued_values,
             refused_keys=conversion.refused_keys,

@@ -8,6 +8,7 @@ import pyarrow as pa
 from compactor.core.errors import CompactorError, StagingError
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import open_parquet
+from compactor.schema.schema import FILE_DATE
 
 _BATCH_ROWS = 4_096
 
@@ -52,7 +53,18 @@ def _is_same(one: pa.RecordBatch | None, other: pa.RecordBatch | None) -> bool:
     if one is None or other is None or one.num_rows != other.num_rows:
         return False
     names = {*one.schema.names, *other.schema.names}
+    if _is_added(one, other) or _is_added(other, one):
+        names.remove(FILE_DATE)
     return all(_column(one, name).equals(_column(other, name)) for name in names if not _is_null(one, other, name))
+
+
+def _is_added(one: pa.RecordBatch, other: pa.RecordBatch) -> bool:
+    """Whether only `one` has the date of its folder as a column: files of other settings or releases lack it."""
+    return (
+        FILE_DATE in one.schema.names
+        and FILE_DATE not in other.schema.names
+        and pa.types.is_date32(one.schema.field(FILE_DATE).type)
+    )
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array:

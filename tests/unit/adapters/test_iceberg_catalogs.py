@@ -92,6 +92,18 @@ def test_each_request_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
             assert adapter.max_retries.total == 0
 
 
+MEANING = {
+    400: OperatorError,
+    404: TableConflict,
+    409: TableConflict,
+    408: TableCommitUnknown,
+    429: TableCommitUnknown,
+    500: TableCommitUnknown,
+    503: TableCommitUnknown,
+}
+"""What an answer to a commit says."""
+
+
 def answered(status: int, error: Callable[[str], Exception]) -> Exception:
     """An error as pyiceberg makes it of an answer."""
     answer = requests.Response()
@@ -103,8 +115,7 @@ def answered(status: int, error: Callable[[str], Exception]) -> Exception:
 
 def test_what_failures_mean() -> None:
     """A commit is refused only by an answer that says so; what merely reads is tried again where that can help."""
-    for status, expected in {400: OperatorError, 404: TableConflict, 409: TableConflict, 408: TableCommitUnknown,
-                             429: TableCommitUnknown, 500: TableCommitUnknown, 503: TableCommitUnknown}.items():  # fmt: skip
+    for status, expected in MEANING.items():
         assert type(refused_or_unknown(answered(status, RuntimeError), "table")) is expected
     assert type(refused_or_unknown(ValueError("any"), "table")) is TableCommitUnknown
     for error, kind in [
@@ -139,6 +150,8 @@ def test_a_table_that_is_half_made(tmp_path: Path) -> None:
     catalog.create_table(NAME, PLACEHOLDER, properties={OWNED_BY: OWNER})
     first, second = client(sql_place(tmp_path)), client(sql_place(tmp_path))
     assert first.head() is None
+    with pytest.raises(OperatorError, match="file:///lake/state/ has begun to make it"):
+        second.create("file:///other/", version(1))
     made = first.create(OWNER, version(2))
     assert (made.fence, made.schema_version) == (0, 2)
     assert second.create(OWNER, version(1)) == made

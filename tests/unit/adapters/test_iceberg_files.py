@@ -1,4 +1,4 @@
-"""Files in a table of Iceberg: their values are those of the Parquet files, and a file that would read as NULL is refused."""
+"""Files in a table of Iceberg: its values are those of the files, and a file that would read as NULL is refused."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -151,6 +151,46 @@ def test_columns_of_others(table: IcebergTable, tmp_path: Path) -> None:
     assert now is not None
     with pytest.raises(OperatorError, match="has columns c3 that another writer added"):
         table.commit(now, TableChange(2, (), (), version(3)))
+
+
+def test_a_column_that_a_person_dropped(table: IcebergTable, tmp_path: Path) -> None:
+    """Stays away, and stops nothing; a later version that is equal to an earlier one is no new one."""
+    head = created(table, version(2))
+    with loaded(tmp_path).update_schema() as update:
+        update.delete_column("c2")
+    file = written(tmp_path / "b.parquet", version(2), [{"c1": "x", "c2": "y"}])
+    table.commit(head, TableChange(1, (file,)))
+    assert "c2" not in loaded(tmp_path).scan().to_arrow().column_names
+    now = table.head()
+    assert now is not None
+    table.commit(now, TableChange(2, (), (), version(2)))
+    again = loaded(tmp_path)
+    assert again.scan().to_arrow().select(["c1", "c2"]).to_pylist() == [{"c1": "x", "c2": "y"}]
+    assert again.schema().schema_id == 1
+    snapshot = again.current_snapshot()
+    assert snapshot is not None
+    assert snapshot.schema_id == 1
+
+
+def test_metadata_columns_that_come_later(table: IcebergTable, tmp_path: Path) -> None:
+    """The settings name more of them one day; the next commit adds them to the table."""
+    first = IcebergTable(place=sql_place(tmp_path), name=NAME, metadata_columns=["file_date"])
+    head = created(first, version(1))
+    file = written(tmp_path / "a.parquet", version(1), [{"c1": "x", "_manifest_id": "m"}])
+    refused(first, file, "column '_source_file' has the field id 10000001")
+    table.commit(head, TableChange(1, (file,)))
+    assert loaded(tmp_path).scan().to_arrow().select(["c1", "_manifest_id"]).to_pylist() == [
+        {"c1": "x", "_manifest_id": "m"}
+    ]
+
+
+def test_other_partitions(table: IcebergTable, tmp_path: Path) -> None:
+    """Files are in no other partitions than those of their dates."""
+    head = created(table, version(1))
+    with loaded(tmp_path).update_spec() as update:
+        update.add_identity("c1")
+    with pytest.raises(OperatorError, match="has other partitions than by file_date"):
+        table.commit(head, TableChange(1, (written(tmp_path / "a.parquet", version(1), [{}]),)))
 
 
 def test_a_stream_without_the_column_of_the_partitions(tmp_path: Path) -> None:

@@ -148,7 +148,11 @@ def test_spark_is_started_only_for_work(lake: Lake, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("COMPACTOR_CONVERT__ENGINE", "spark")
     monkeypatch.setattr(rebuild_module, "check_java", lambda: asked.append(1))
     made = App.rebuilder
-    monkeypatch.setattr(App, "rebuilder", lambda app: made(app, lambda _: PlainEngine(app.store)))
+    monkeypatch.setattr(
+        App,
+        "rebuilder",
+        lambda app: made(app, lambda _: PlainEngine(app.store, metadata_columns=app.settings.metadata_columns)),
+    )
     lake.call("rebuild")
     lake.outputs[0].unlink()
     lake.call("rebuild", "--dry-run")

@@ -52,7 +52,10 @@ class Workspace:
     def compact(self) -> None:
         """Do all there is to do."""
         app = App(load_settings(self.config, {}))
-        app.service_on(PlainEngine(app.store), ListedManifests(app.store, app.layout.manifests_folder)).run(once=True)
+        app.service_on(
+            PlainEngine(app.store, metadata_columns=app.settings.metadata_columns),
+            ListedManifests(app.store, app.layout.manifests_folder),
+        ).run(once=True)
 
     def ids(self) -> list[str]:
         """What readers see in the column `id`."""

@@ -32,7 +32,9 @@ class Place:
 
     def work(self) -> None:
         source = ListedManifests(self.app.store, self.app.layout.manifests_folder)
-        self.app.service_on(PlainEngine(self.app.store), source).run(once=True)
+        self.app.service_on(
+            PlainEngine(self.app.store, metadata_columns=self.app.settings.metadata_columns), source
+        ).run(once=True)
 
     def call(self, *arguments: str) -> Result:
         return CliRunner().invoke(command, ["--config", str(self.config), "report", *arguments])

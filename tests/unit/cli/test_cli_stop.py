@@ -31,7 +31,7 @@ def job(config: Path) -> Iterator[threading.Thread]:
     app = App(load_settings(config, {}))
     began = threading.Event()
     source = ListSource(app.store, app.layout.manifests_folder, on_wait=began.set)
-    service = app.service_on(PlainEngine(app.store), source)
+    service = app.service_on(PlainEngine(app.store, metadata_columns=app.settings.metadata_columns), source)
     thread = threading.Thread(target=lambda: service.run(once=False))
     thread.start()
     assert began.wait(30)

@@ -218,7 +218,10 @@ def rebuilds(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents
     found = [workspace.json("rebuild")[0]]
     folder = next((workspace.root / "o").rglob("*.parquet")).parent
     (folder / f"{manifest_id}-00009.snappy.parquet").write_bytes(b"")
-    for engine in (PlainEngine(workspace.app.store), FailingEngine(workspace.app.store, ValueError("too much"))):
+    for engine in (
+        PlainEngine(workspace.app.store, metadata_columns=workspace.app.settings.metadata_columns),
+        FailingEngine(workspace.app.store, ValueError("too much")),
+    ):
         monkeypatch.setattr(App, "rebuilder", lambda app, engine=engine: made(app, lambda _: engine))
         (folder / f"{manifest_id}-00000.snappy.parquet").unlink()
         found += [workspace.json("rebuild", "--dry-run")[0], workspace.json("rebuild")[0]]
@@ -426,7 +429,7 @@ def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Docume
 
     def service(_run: object, app: App, _: ExitStack) -> Service:
         source = ListedManifests(app.store, app.layout.manifests_folder)
-        return app.service_on(PlainEngine(app.store), source)
+        return app.service_on(PlainEngine(app.store, metadata_columns=app.settings.metadata_columns), source)
 
     monkeypatch.setattr(folder_run, "check_java", lambda: None)
     monkeypatch.setattr(folder_run.FolderRun, "_service", service)

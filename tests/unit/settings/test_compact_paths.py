@@ -19,6 +19,7 @@ from compactor.settings.settings import parse_settings
 from compactor.settings.toml import toml_of
 from compactor.settings.types import JOURNAL_CLAIMS
 
+DATES = "COMPACTOR_SCHEMA__METADATA_COLUMNS"
 SLA = "COMPACTOR_CONTROL__SLA_SECONDS"
 OWN = {"manifests": "/rows.compactor/manifests", "output": "/rows", "state": "/rows.compactor/state"}
 PATHS = CompactPaths("/raw", "/rows", "/rows.compactor")
@@ -179,6 +180,16 @@ def test_sla_of_a_folder(folder: str, env: dict[str, str], expected: float | Non
     document = {"paths": OWN, "input": {"allowed_prefixes": ["/raw"]}}
     settings = parse_settings(document, env, "/rows.compactor/compactor.toml" if folder else "/etc/compactor.toml")
     assert (settings.folder, settings.sla_seconds) == (folder, expected)
+
+
+@pytest.mark.parametrize(
+    ("folder", "env", "expected"), [("/rows", {}, ()), ("/rows", {DATES: "file_date"}, ("file_date",))]
+)
+def test_metadata_columns_of_a_folder(folder: str, env: dict[str, str], expected: tuple[str, ...]) -> None:
+    """The rows of a folder that a person compacts are as in the input, unless its settings ask for more."""
+    document = {"paths": OWN, "input": {"allowed_prefixes": ["/raw"]}}
+    settings = parse_settings(document, env, "/rows.compactor/compactor.toml")
+    assert (settings.folder, settings.metadata_columns) == (folder, expected)
 
 
 def test_commands_for_a_folder() -> None:

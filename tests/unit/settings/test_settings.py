@@ -49,7 +49,7 @@ def test_defaults() -> None:
     assert settings.input.max_decompressed_bytes == 8 * 1024**3
     assert settings.output.target_file_bytes == 128 * 1024 * 1024
     assert settings.builder.target_manifest_bytes == 1024**3
-    assert settings.schema.metadata_columns == ()
+    assert settings.metadata_columns == ("file_date",)
     assert settings.spark.conf == {}
     assert settings.layout() == Layout(manifests="s3://own/manifests", output="s3://own/output", state="s3://own/state")
 
@@ -61,6 +61,20 @@ def test_layout_follows_the_settings() -> None:
         settings.layout().output_file(ManifestKey("2025-12-21", "m"), 0)
         == "s3://own/output/date=2025-12-21/m-00000.zstd.parquet"
     )
+
+
+@pytest.mark.parametrize(
+    ("folder", "columns", "expected"),
+    [
+        ("date={date}", ["_source_file", "file_date"], ("_source_file", "file_date")),
+        ("file_date={date}", ["_source_file", "file_date"], ("_source_file",)),
+        ("by/File_Date={date}/rows", ["file_date"], ()),
+    ],
+)
+def test_no_column_is_both_of_folders_and_of_files(folder: str, columns: list[str], expected: tuple[str, ...]) -> None:
+    """A metadata column is left out if readers get one of its name from the folders."""
+    settings = parse_settings(document(output__folder=folder, schema__metadata_columns=columns))
+    assert settings.metadata_columns == expected
 
 
 def test_settings_can_be_sent_to_another_process() -> None:
