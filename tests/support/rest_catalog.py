@@ -1,6 +1,6 @@
-"""The REST catalog of Iceberg's own tests, in Java: `python -m tests.support.rest_catalog` downloads it.
+"""The REST catalog of Iceberg's own tests, in Java. `python -m tests.support.rest_catalog` downloads it.
 
-It keeps tables in SQLite, and their metadata in a folder. Each jar has the SHA-256 of `rest_catalog_jars.sha256`.
+It keeps tables in SQLite, and their metadata in a folder. Each jar has the SHA-256 that is on record.
 The server listens on all addresses of the machine, on a free port, as long as its tests run.
 """
 
@@ -23,8 +23,7 @@ from compactor.adapters.spark.s3a_jars import jar_faults
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".tools" / "rest-catalog"
-CHECKSUMS = Path(__file__).with_name("rest_catalog_jars.sha256")
-PACKAGES = Path(__file__).with_name("rest_catalog.ivy.xml")
+FOR_SPARK = ROOT / ".tools" / "iceberg-spark"
 
 _SPARK_JARS = Path(pyspark.__file__).parent / "jars"
 _OF_SPARK = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "commons-logging-*.jar", "log4j-*.jar")
@@ -34,36 +33,39 @@ _START_SECONDS = 300.0  # on a machine that does much else
 _END_SECONDS = 60.0
 
 
-def checksums() -> dict[str, str]:
-    """The SHA-256 of each jar by its name."""
-    return {name: digest for digest, name in (line.split() for line in CHECKSUMS.read_text().splitlines())}
+def checksums(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each jar that belongs into a folder by its name."""
+    lines = Path(__file__).with_name(f"{folder.name}.sha256").read_text().splitlines()
+    return {name: digest for digest, name in (line.split() for line in lines)}
 
 
-def is_fetched() -> bool:
-    """Whether the server can be started."""
-    return shutil.which("java") is not None and {each.name for each in FOLDER.glob("*.jar")} == checksums().keys()
+def is_fetched(folder: Path = FOLDER) -> bool:
+    """Whether the server can be started, or Spark can read its tables."""
+    return shutil.which("java") is not None and {each.name for each in folder.glob("*.jar")} == checksums(folder).keys()
 
 
-def fetch() -> None:
-    """Download the jars, unless they are there. Spark has Ivy, which finds them."""
-    if not list(jar_faults(FOLDER, checksums())):
+def fetch(folder: Path) -> None:
+    """Download the jars that belong into a folder, unless they are there. Spark has Ivy, which finds them."""
+    expected = checksums(folder)
+    if not list(jar_faults(folder, expected)):
         return
     with tempfile.TemporaryDirectory() as work:
+        packages = Path(__file__).with_name(f"{folder.name}.ivy.xml")
         ivy = next(iter(_SPARK_JARS.glob("ivy-*.jar")))
         found = Path(work) / "found"
         target = f"{found}/[organisation]_[artifact]-[revision](-[classifier]).[ext]"
-        java = ["java", f"-Divy.default.ivy.user.dir={work}", "-jar", str(ivy), "-ivy", str(PACKAGES)]
+        java = ["java", f"-Divy.default.ivy.user.dir={work}", "-jar", str(ivy), "-ivy", str(packages)]
         ended = subprocess.run(
             [*java, "-retrieve", target, "-types", "jar", "bundle"], capture_output=True, text=True, check=False
         )
         if ended.returncode or not found.is_dir():
             sys.stderr.write(ended.stdout[-4000:] + ended.stderr[-4000:])
-            raise SystemExit("cannot download the REST catalog from Maven Central")
-        if faults := list(jar_faults(found, checksums())):
-            raise SystemExit("\n".join(["the jars of the REST catalog are not those that were tested", *faults]))
-        shutil.rmtree(FOLDER, ignore_errors=True)
-        FOLDER.parent.mkdir(exist_ok=True)
-        shutil.copytree(found, FOLDER)
+            raise SystemExit(f"cannot download what {packages.name} names from Maven Central")
+        if faults := list(jar_faults(found, expected)):
+            raise SystemExit("\n".join([f"the jars of {packages.name} are not those that were tested", *faults]))
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(exist_ok=True)
+        shutil.copytree(found, folder)
 
 
 class RestCatalogServer:
@@ -137,4 +139,5 @@ def _free_port() -> int:
 
 
 if __name__ == "__main__":
-    fetch()
+    for each in (FOLDER, FOR_SPARK):
+        fetch(each)
