@@ -1,6 +1,5 @@
 """Manifests that are placed: decided, with their files in their final places, and not in the table yet."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
@@ -9,6 +8,8 @@ from compactor.core.records import Accepted, Commit
 from compactor.table.named import Placed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from compactor.job.compaction import CompactionResult
 
 

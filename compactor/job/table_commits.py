@@ -1,7 +1,7 @@
 """Brings placed manifests to done: waits with them until the table has their files. One thread of its own commits.
 
-No manifest waits here for another one that is stuck. All wait for the catalog: while it does not answer, the job goes on
-placing manifests up to a bound, and then begins no further ones of this stream. Whatever waits here is on record as
+No manifest waits here for another one that is stuck. All wait for the catalog: while it does not answer, the job goes
+on placing manifests up to a bound, and then begins no further ones of this stream. Whatever waits here is on record as
 decided and open, so a run that dies leaves it to the next one.
 """
 

@@ -34,9 +34,7 @@ class TableBatches:
         Returns:
             The batch that is valid from now on: this one, or another process's.
         """
-        made = TableBatch(
-            number=number, manifests=list(manifests), run_id=self.run_id, created_at=self.clock.now()
-        )
+        made = TableBatch(number=number, manifests=list(manifests), run_id=self.run_id, created_at=self.clock.now())
         if self.store.create(self.layout.table_batch(number), _json(made)):
             return made
         found = self.batch(number)

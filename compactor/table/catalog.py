@@ -51,8 +51,8 @@ class TableChange:
     Attributes:
         batch: Its number, which becomes the fence.
         added: Files that become live.
-        removed: URIs that are not live afterwards: those of an earlier generation of a rebuilt manifest. One that is not
-            live before is no error. None of them is among `added`.
+        removed: URIs that are not live afterwards: those of an earlier generation of a rebuilt manifest. One that is
+            not live before is no error. None of them is among `added`.
         schema: The version whose columns the files need; None if the table has them.
     """
 
@@ -70,8 +70,8 @@ class TableCatalog(Protocol):
 
         Raises:
             TryAgainError: The catalogue does not answer.
-            OperatorError: It refuses, or the table lacks the owner or the fence: this product did not make it, or another
-                one took its properties.
+            OperatorError: It refuses, or the table lacks the owner or the fence: this product did not make it, or
+                another one took its properties.
         """
 
     def create(self, owner: str, schema: SchemaVersion) -> TableHead:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from compactor.core.errors import OperatorError, StuckError, TableCommitUnknown, TableConflict, TryAgainError
+from compactor.core.errors import OperatorError, StuckError, TableCommitUnknown, TableConflict
 from compactor.core.map_ordered import map_ordered
 from compactor.core.table_records import BatchedManifest, TableBatch
 from compactor.ledger.state import State
@@ -110,7 +110,7 @@ class Committer:
 
     def _recorded(self, head: TableHead, unnamed: Sequence[Placed], progress: Progress) -> TableBatch | None:
         """Record the next batch; None if no placed manifest is to be in it."""
-        # The manifests of finished batches are done, so these must be looked at now: after it was read what is finished.
+        # The manifests of finished batches are done: these are checked now, after it was read what is finished.
         chosen, first = list[BatchedManifest](), unnamed[: self.max_manifests]
         is_rebuilt = any(each.generation > 1 for each in first)
         live = frozenset(file.uri for file in self.catalog.live_files(head.snapshot_id)) if is_rebuilt else frozenset()

@@ -70,7 +70,9 @@ CATALOGUE = {
         "stays above 0: two jobs work on the same manifests; `compactor status` lists them",
     ),
     "Heartbeat": Metric("1 with every batch and every idle minute", "stops: the job is down or hangs"),
-    "TableCommits": Metric("commits to the table of `[table]`; only with a table sink", "0 while manifests are placed: read the log"),
+    "TableCommits": Metric(
+        "commits to the table of `[table]`; only with a table sink", "0 while manifests are placed: read the log"
+    ),
     "TableCommitsFailed": Metric(
         "commits to the table of `[table]` that failed; what they had is committed later, once",
         "stays above 0: read table.not_committed in the log",

@@ -1,5 +1,6 @@
 """Processes that commit manifests to one table: what they share, how they meet, and what must hold meanwhile."""
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -67,10 +68,8 @@ class Process:
 
     def tried(self) -> None:
         """Take a step, whatever comes of it."""
-        try:
+        with contextlib.suppress(CompactorError):
             self.step()
-        except CompactorError:
-            pass
 
 
 @dataclass
@@ -96,9 +95,9 @@ class TableWorld:
         rebuild = Rebuild(supersedes="outcome.json", reason="lost", removes=[]) if generation > 1 else None
         now = ManualClock().now()
         commit = Commit(
-            manifest_id=manifest_id, date=DATE, generation=generation, rebuild=rebuild, attempt=1, run_id="r", engine="e",
-            schema_version=schema, outputs=outputs, rejects=[], files=[], max_line_bytes=1, max_decompressed_bytes=1,
-            started_at=now, decided_at=now,
+            manifest_id=manifest_id, date=DATE, generation=generation, rebuild=rebuild, attempt=1, run_id="r",
+            engine="e", schema_version=schema, outputs=outputs, rejects=[], files=[], max_line_bytes=1,
+            max_decompressed_bytes=1, started_at=now, decided_at=now,
         )  # fmt: skip
         self.ledger().decide(commit)
         placed = Placed(key, generation)
@@ -119,13 +118,13 @@ class TableWorld:
     ) -> Process:  # fmt: skip
         """A fresh process with what it placed itself."""
         store, catalog = Watched(self.store, before), Watched(self.table, before)
-        ledger = Ledger(store, self.layout, ManualClock(), name)  # type: ignore[arg-type]
-        state = State(store=store, layout=self.layout, ledger=ledger, clock=ManualClock())  # type: ignore[arg-type]
-        batches = TableBatches(store, self.layout, ManualClock(), name)  # type: ignore[arg-type]
+        ledger = Ledger(store, self.layout, ManualClock(), name)
+        state = State(store=store, layout=self.layout, ledger=ledger, clock=ManualClock())
+        batches = TableBatches(store, self.layout, ManualClock(), name)
         committer = Committer(
             state=state,
             batches=batches,
-            catalog=catalog,  # type: ignore[arg-type]
+            catalog=catalog,
             changes=Changes(state, version),
             named=NamedManifests(batches, ledger, replays),
             latest=lambda: version(1),

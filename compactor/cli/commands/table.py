@@ -52,7 +52,8 @@ def _show(report: TableReport, *, is_rebuilt: bool) -> None:
         echo(f"Applied {count(report.applied, 'batch', 'batches')}{adopted}")
     if report.exists:
         echo(f"{report.table}: {count(report.files, 'file')} with {count(report.rows, 'row')}")
-        echo(f"Batch {report.last_batch:,} of {report.recorded_batch:,} on record; snapshot {report.snapshot_id or 'none'}")
+        batch = f"batch {report.last_batch:,} of {report.recorded_batch:,} on record"
+        echo(f"It has {batch}; snapshot {report.snapshot_id or 'none'}")
     else:
         echo(f"{report.table}: there is no such table; {count(report.recorded_batch, 'batch', 'batches')} on record")
     for name in ("missing", "surplus", "doubled", "differing"):

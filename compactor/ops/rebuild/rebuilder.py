@@ -146,9 +146,7 @@ class Rebuilder:
         expired = _expired_names(self.state, commit)
         found = partial(found_at, self.state.store)
         reuses_names = self.publisher.table is None
-        made = successor(
-            self.state.layout, commit, staged, damaged.why, found, expired, reuses_names=reuses_names
-        )
+        made = successor(self.state.layout, commit, staged, damaged.why, found, expired, reuses_names=reuses_names)
         if made.rebuild is None or not damaged.replaced:
             return made
         replaced = [file.uri for file in made.files if file.uri in damaged.replaced]

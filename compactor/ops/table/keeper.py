@@ -56,9 +56,8 @@ class TableKeeper:
         report.doubled = sorted(uri for uri, many in times.items() if many > 1)
         report.missing = sorted(expected.keys() - open_files - times.keys())
         report.surplus = sorted(self._surplus(times.keys() - expected.keys() - open_files))
-        report.differing = sorted(
-            file.uri for file in live if expected.get(file.uri, found := (file.records, file.size_bytes)) != found
-        )
+        figures = ((file.uri, (file.records, file.size_bytes)) for file in live)
+        report.differing = sorted({uri for uri, found in figures if expected.get(uri, found) != found})
         return report
 
     def rebuild(self) -> TableReport:

@@ -1,4 +1,4 @@
-"""A job with a table sink: what it did is done once the table has it, also if it dies or the catalog does not answer."""
+"""A job with a table sink: what it did is done once the table has it, whether it dies or the catalog goes silent."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -80,12 +80,12 @@ def test_answers_that_do_not_tell(answers: tuple[Answer, ...]) -> None:
 
 
 def test_a_catalog_that_is_down() -> None:
-    """A run that is to end says what is not done, and leaves it placed; the next one commits it, and copies nothing twice."""
+    """A run that is to end says what is not done, and leaves it placed; the next one commits it."""
     harness = Harness(table={})
     sink_of(harness).is_down = True
     for name in ("m1", "m2"):
         harness.deliver(name, GOOD)
-    with pytest.raises(ManifestsUnfinished, match="its files wait until the table takes them: .*does not answer"):
+    with pytest.raises(ManifestsUnfinished, match=r"its files wait until the table takes them: .*does not answer"):
         harness.run_once()
     assert len(harness.waiting()) == 2
     failed = [each for each in harness.metrics.emitted if "TableCommitsFailed" in each]
@@ -119,7 +119,7 @@ STEPS = [each for each in CrashPoint if each not in {CrashPoint.CLAIMED, CrashPo
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("step", STEPS)
 def test_a_death_at_every_step(step: CrashPoint) -> None:
-    """Whatever was placed or committed by then, the next run has each file in the table once, and nothing is copied late."""
+    """Whatever was placed or committed by then, the next run has each file in the table once."""
     harness = Harness(table={})
     harness.deliver("m1", GOOD, FLAWED)
     harness.deliver("m2", GOOD)

@@ -4,8 +4,8 @@ import pytest
 
 from compactor.adapters.memory.table import MemoryTable
 from compactor.core.errors import SettingsError
-from compactor.job.run_report import ManifestsUnfinished
 from compactor.job import table_commits
+from compactor.job.run_report import ManifestsUnfinished
 from compactor.ops.table.table_report import TableReport
 from compactor.table.catalog import TableFile
 from tests.support.harness import GOOD, Harness
