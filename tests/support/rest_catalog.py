@@ -12,20 +12,17 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from urllib.error import URLError
 
-import pyspark
-
-from compactor.adapters.spark.s3a_jars import jar_faults
-
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".tools" / "rest-catalog"
 FOR_SPARK = ROOT / ".tools" / "iceberg-spark"
 
-_SPARK_JARS = Path(pyspark.__file__).parent / "jars"
 _OF_SPARK = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "commons-logging-*.jar", "log4j-*.jar")
 _SHORT = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m")
 _ARCHIVE = FOLDER / "classes.jsa"
@@ -46,12 +43,14 @@ def is_fetched(folder: Path = FOLDER) -> bool:
 
 def fetch(folder: Path) -> None:
     """Download the jars that belong into a folder, unless they are there. Spark has Ivy, which finds them."""
+    from compactor.adapters.spark.s3a_jars import jar_faults  # noqa: PLC0415 - Spark is slow to import
+
     expected = checksums(folder)
     if not list(jar_faults(folder, expected)):
         return
     with tempfile.TemporaryDirectory() as work:
         packages = Path(__file__).with_name(f"{folder.name}.ivy.xml")
-        ivy = next(iter(_SPARK_JARS.glob("ivy-*.jar")))
+        ivy = next(_spark_jars("ivy-*.jar"))
         found = Path(work) / "found"
         target = f"{found}/[organisation]_[artifact]-[revision](-[classifier]).[ext]"
         java = ["java", f"-Divy.default.ivy.user.dir={work}", "-jar", str(ivy), "-ivy", str(packages)]
@@ -96,7 +95,7 @@ class RestCatalogServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        jars = [str(FOLDER / "*"), *(str(path) for each in _OF_SPARK for path in _SPARK_JARS.glob(each))]
+        jars = [str(FOLDER / "*"), *(str(path) for each in _OF_SPARK for path in _spark_jars(each))]
         archive = ["-XX:SharedArchiveFile=" + str(_ARCHIVE)] if _ARCHIVE.exists() else []
         environment = {
             "CATALOG_WAREHOUSE": (self._folder / "warehouse").as_uri(),
@@ -130,6 +129,14 @@ class RestCatalogServer:
                 return bool(answer.status == 200)
         except (URLError, OSError):
             return False
+
+
+def _spark_jars(pattern: str) -> Iterator[Path]:
+    """Jars that come with Spark."""
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise RuntimeError("Spark is not installed: make dev")
+    return (Path(found.origin).parent / "jars").glob(pattern)
 
 
 def _free_port() -> int:
