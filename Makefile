@@ -58,7 +58,7 @@ test: $(READY) $(TLA_TOOLS) $(REST_CATALOG) ## Run the tests (PYTEST_ARGS="-k le
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 3 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
-test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history,tlc,rest-catalog,readers
+test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history,tlc,rest-catalog,iceberg-spark,readers
 test-all: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(READERS) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
 	@$(BIN)/python -m tests.release $(if $(AGAIN),--again) $(RELEASE_STEPS)
 
@@ -225,7 +225,7 @@ $(TLA_TOOLS): $(DEVELOPER) tests/protocol/tlc.py
 	else echo "Without Java the model in spec/ cannot be explored" >&2; fi
 
 # A catalog of Iceberg tables, for tests. It needs Java, too.
-$(REST_CATALOG): $(DEVELOPER) tests/support/rest_catalog.py tests/support/rest_catalog.ivy.xml tests/support/rest_catalog_jars.sha256
+$(REST_CATALOG): $(DEVELOPER) tests/support/rest_catalog.py tests/support/rest-catalog.ivy.xml tests/support/rest-catalog.sha256 tests/support/iceberg-spark.ivy.xml tests/support/iceberg-spark.sha256
 	@if $(BIN)/python -m compactor.ops.doctor.java; then $(BIN)/python -m tests.support.rest_catalog && touch $@; \
 	else echo "Without Java tables are tested with a catalog in SQLite only" >&2; fi
 

@@ -45,8 +45,8 @@ def with_field_ids(schema: SchemaVersion, stored: Callable[[int], SchemaVersion]
     Returns:
         The version. Columns have no id still if a version no longer exists that is needed to tell it.
     """
-    columns = (*schema.columns, *schema.retired)
-    lacking = {column.key for column in columns if not column.field_id}
+    lacking: set[str | None] = {column.key for column in schema.columns if not column.field_id}
+    lacking.update(column.key for column in schema.retired if not column.field_id)
     if not lacking:
         return schema
     known.update(_newest_ids(schema))

@@ -403,7 +403,7 @@ def metadata_names(schema: SchemaVersion, wanted: Collection[str]) -> tuple[str,
     A registry of an earlier release may have given such a name to a key. The key keeps it, even if its column was
     retired, because files have it: two columns of one name could not be told apart.
     """
-    taken = {column.name for column in (*schema.columns, *schema.retired)}
+    taken = {column.name for column in schema.columns} | {column.name for column in schema.retired}
     return tuple(name for name in METADATA_COLUMNS if name in wanted and name not in taken)
 
 

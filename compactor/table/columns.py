@@ -87,11 +87,12 @@ def faults(schema: SchemaVersion, metadata_columns: Collection[str], needed: Col
                 f"schema version {schema.version}: {name!r} is the column of a key, from an earlier release -> "
                 f"expected it to be free for the date of the files, as it is in a stream with a state folder of its own"
             )
-    for column in (*schema.columns, *schema.retired):
-        if not 0 < column.field_id < MAX_COLUMN_ID:
-            what = f"has the field id {column.field_id}" if column.field_id else "has no field id"
+    columns = [(column.name, column.field_id) for column in schema.columns]
+    for name, field_id in columns + [(column.name, column.field_id) for column in schema.retired]:
+        if not 0 < field_id < MAX_COLUMN_ID:
+            what = f"has the field id {field_id}" if field_id else "has no field id"
             yield (
-                f"schema version {schema.version}: column {column.name!r} {what} -> expected one from 1 to "
+                f"schema version {schema.version}: column {name!r} {what} -> expected one from 1 to "
                 f"{MAX_COLUMN_ID - 1:,}, which the version that added the column gives"
             )
 

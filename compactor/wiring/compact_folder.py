@@ -82,7 +82,8 @@ def folder_settings(paths: CompactPaths, options: Options, env: Mapping[str, str
     if kept is not None and (faults := compact_paths.contradictions(paths, options, kept)):
         raise SettingsError(faults)
     document = compact_paths.settings_document(paths, options, kept)
-    return FolderSettings(paths, options, parse_settings(document, beside), document, kept)
+    settings = dataclasses.replace(parse_settings(document, beside), folder=paths.handle)
+    return FolderSettings(paths, options, settings, document, kept)
 
 
 def _read(paths: CompactPaths, store: ObjectStore) -> Document | None:

@@ -70,7 +70,14 @@ def test_the_script_runs_the_job_on_glue(tmp_path: Path) -> None:
     config = tmp_path / "compactor.toml"
     paths = {name: str(places[name]) for name in ("manifests", "output", "state")}
     config.write_text(
-        toml_of({"paths": paths, "input": {"allowed_prefixes": [str(places["raw"])]}, "metrics": {"sink": "log"}})
+        toml_of(
+            {
+                "paths": paths,
+                "input": {"allowed_prefixes": [str(places["raw"])]},
+                "schema": {"metadata_columns": []},
+                "metrics": {"sink": "log"},
+            }
+        )
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     overridden = ["--COMPACTOR_METRICS__SINK", "none", "--COMPACTOR_SPARK__MASTER", "local[2]"]

@@ -32,7 +32,12 @@ def test_the_manifest_gives_the_expected_rows_and_rejects(engine: str) -> None:
         store.put(RAW + name, data)
     store.put("s3://own/manifests/small-day.json", MANIFEST.read_bytes())
     paths = {place: f"s3://own/{place}" for place in ("manifests", "output", "state")}
-    document = {"paths": paths, "input": {"allowed_prefixes": ["s3://raw"]}, "metrics": {"sink": "none"}}
+    document = {
+        "paths": paths,
+        "input": {"allowed_prefixes": ["s3://raw"]},
+        "schema": {"metadata_columns": []},
+        "metrics": {"sink": "none"},
+    }
     app = App(parse_settings(document), store=store)
     runner = app.batch_runner(engine_without_spark(engine, app, rows_per_file=100, target_file_bytes=1 << 20))
     batch = runner.run(["s3://own/manifests/small-day.json"])

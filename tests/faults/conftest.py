@@ -143,6 +143,7 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
         {
             "paths": {name: str(tmp_path / name) for name in ("manifests", "output", "state")},
             "input": {"allowed_prefixes": [str(tmp_path / "input")]},
+            "schema": {"metadata_columns": []},
             "stream": {"max_attempts": 50, "trigger_interval_seconds": 0.5},
             "metrics": {"sink": "none"},
             "spark": {"master": "local[2]"},

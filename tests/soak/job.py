@@ -69,6 +69,7 @@ class Job:
         return {
             "paths": {name: f"{root}/{name}" for name in ("manifests", "output", "state")},
             "input": {"allowed_prefixes": [f"{root}/input"], "max_line_bytes": MAX_LINE_BYTES},
+            "schema": {"metadata_columns": []},
             "stream": {"trigger_interval_seconds": 1},
             "builder": {"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 50_000},
             "aws": {"region": self.where.region, "endpoint_url": url, "timeout_seconds": TIMEOUT_SECONDS},

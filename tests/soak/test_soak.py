@@ -43,6 +43,7 @@ class Fed:
             {
                 "paths": {name: f"/soak/{name}" for name in ("manifests", "output", "state")},
                 "input": {"allowed_prefixes": ["/soak/input"], "max_line_bytes": MAX_LINE_BYTES},
+                "schema": {"metadata_columns": []},
                 "metrics": {"sink": "none"},
             }
         )

@@ -12,7 +12,7 @@ from compactor.adapters.local.native_kernel import is_installed
 from tests.protocol.tlc import found_jar
 from tests.support.browser import found_browser
 from tests.support.previous_release import has_history
-from tests.support.rest_catalog import is_fetched
+from tests.support.rest_catalog import FOR_SPARK, is_fetched
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIRE = "REQUIRE"
@@ -75,8 +75,11 @@ CHROMIUM = Extra("chromium", lambda: found_browser() is not None, "`make browser
 HISTORY = Extra("history", has_history, "`git fetch --unshallow` in a clone brings the code of the release before")
 TLC = Extra("tlc", lambda: found_jar() is not None, "`make spec` downloads it, with Java")
 REST_CATALOG = Extra("rest-catalog", is_fetched, "`make dev` downloads it, with Java")
-READERS = Extra("readers", lambda: readers_python() is not None, "`make test-full` installs a DuckDB that reads tables")
-EXTRAS = {each.name: each for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC, REST_CATALOG, READERS)}
+ON_SPARK = Extra("iceberg-spark", lambda: is_fetched(FOR_SPARK), "`make dev` downloads it, with Java")
+READERS = Extra("readers", lambda: readers_python() is not None, "`make test-full` installs a DuckDB for tables")
+EXTRAS = {
+    each.name: each for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC, REST_CATALOG, ON_SPARK, READERS)
+}
 
 
 def required() -> frozenset[str]:

@@ -1,6 +1,6 @@
-"""The REST catalog of Iceberg's own tests, in Java: `python -m tests.support.rest_catalog` downloads it.
+"""The REST catalog of Iceberg's own tests, in Java. `python -m tests.support.rest_catalog` downloads it.
 
-It keeps tables in SQLite, and their metadata in a folder. Each jar has the SHA-256 of `rest_catalog_jars.sha256`.
+It keeps tables in SQLite, and their metadata in a folder. Each jar has the SHA-256 that is on record.
 The server listens on all addresses of the machine, on a free port, as long as its tests run.
 """
 
@@ -12,21 +12,17 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from urllib.error import URLError
 
-import pyspark
-
-from compactor.adapters.spark.s3a_jars import jar_faults
-
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".tools" / "rest-catalog"
-CHECKSUMS = Path(__file__).with_name("rest_catalog_jars.sha256")
-PACKAGES = Path(__file__).with_name("rest_catalog.ivy.xml")
+FOR_SPARK = ROOT / ".tools" / "iceberg-spark"
 
-_SPARK_JARS = Path(pyspark.__file__).parent / "jars"
 _OF_SPARK = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "commons-logging-*.jar", "log4j-*.jar")
 _SHORT = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m")
 _ARCHIVE = FOLDER / "classes.jsa"
@@ -34,36 +30,41 @@ _START_SECONDS = 300.0  # on a machine that does much else
 _END_SECONDS = 60.0
 
 
-def checksums() -> dict[str, str]:
-    """The SHA-256 of each jar by its name."""
-    return {name: digest for digest, name in (line.split() for line in CHECKSUMS.read_text().splitlines())}
+def checksums(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each jar that belongs into a folder by its name."""
+    lines = Path(__file__).with_name(f"{folder.name}.sha256").read_text().splitlines()
+    return {name: digest for digest, name in (line.split() for line in lines)}
 
 
-def is_fetched() -> bool:
-    """Whether the server can be started."""
-    return shutil.which("java") is not None and {each.name for each in FOLDER.glob("*.jar")} == checksums().keys()
+def is_fetched(folder: Path = FOLDER) -> bool:
+    """Whether the server can be started, or Spark can read its tables."""
+    return shutil.which("java") is not None and {each.name for each in folder.glob("*.jar")} == checksums(folder).keys()
 
 
-def fetch() -> None:
-    """Download the jars, unless they are there. Spark has Ivy, which finds them."""
-    if not list(jar_faults(FOLDER, checksums())):
+def fetch(folder: Path) -> None:
+    """Download the jars that belong into a folder, unless they are there. Spark has Ivy, which finds them."""
+    from compactor.adapters.spark.s3a_jars import jar_faults  # noqa: PLC0415 - Spark is slow to import
+
+    expected = checksums(folder)
+    if not list(jar_faults(folder, expected)):
         return
     with tempfile.TemporaryDirectory() as work:
-        ivy = next(iter(_SPARK_JARS.glob("ivy-*.jar")))
+        packages = Path(__file__).with_name(f"{folder.name}.ivy.xml")
+        ivy = next(_spark_jars("ivy-*.jar"))
         found = Path(work) / "found"
         target = f"{found}/[organisation]_[artifact]-[revision](-[classifier]).[ext]"
-        java = ["java", f"-Divy.default.ivy.user.dir={work}", "-jar", str(ivy), "-ivy", str(PACKAGES)]
+        java = ["java", f"-Divy.default.ivy.user.dir={work}", "-jar", str(ivy), "-ivy", str(packages)]
         ended = subprocess.run(
             [*java, "-retrieve", target, "-types", "jar", "bundle"], capture_output=True, text=True, check=False
         )
         if ended.returncode or not found.is_dir():
             sys.stderr.write(ended.stdout[-4000:] + ended.stderr[-4000:])
-            raise SystemExit("cannot download the REST catalog from Maven Central")
-        if faults := list(jar_faults(found, checksums())):
-            raise SystemExit("\n".join(["the jars of the REST catalog are not those that were tested", *faults]))
-        shutil.rmtree(FOLDER, ignore_errors=True)
-        FOLDER.parent.mkdir(exist_ok=True)
-        shutil.copytree(found, FOLDER)
+            raise SystemExit(f"cannot download what {packages.name} names from Maven Central")
+        if faults := list(jar_faults(found, expected)):
+            raise SystemExit("\n".join([f"the jars of {packages.name} are not those that were tested", *faults]))
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(exist_ok=True)
+        shutil.copytree(found, folder)
 
 
 class RestCatalogServer:
@@ -94,7 +95,7 @@ class RestCatalogServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        jars = [str(FOLDER / "*"), *(str(path) for each in _OF_SPARK for path in _SPARK_JARS.glob(each))]
+        jars = [str(FOLDER / "*"), *(str(path) for each in _OF_SPARK for path in _spark_jars(each))]
         archive = ["-XX:SharedArchiveFile=" + str(_ARCHIVE)] if _ARCHIVE.exists() else []
         environment = {
             "CATALOG_WAREHOUSE": (self._folder / "warehouse").as_uri(),
@@ -130,6 +131,14 @@ class RestCatalogServer:
             return False
 
 
+def _spark_jars(pattern: str) -> Iterator[Path]:
+    """Jars that come with Spark."""
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise RuntimeError("Spark is not installed: make dev")
+    return (Path(found.origin).parent / "jars").glob(pattern)
+
+
 def _free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -137,4 +146,5 @@ def _free_port() -> int:
 
 
 if __name__ == "__main__":
-    fetch()
+    for each in (FOLDER, FOR_SPARK):
+        fetch(each)

@@ -23,6 +23,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
+from pyiceberg.types import PrimitiveType
 
 from compactor.adapters.iceberg.schemas import PARTITIONS
 from compactor.core.errors import OperatorError
@@ -93,7 +94,7 @@ class _Entries:
         self._plan = compute_statistics_plan(schema, metadata.properties)
         # A person may drop a column. Later files have it still, and nobody reads it.
         for field in (field for older in metadata.schemas[1:] for field in older.fields):
-            if field.field_id not in self._fields and field.field_type.is_primitive:
+            if field.field_id not in self._fields and isinstance(field.field_type, PrimitiveType):
                 nothing = StatisticsCollector(field.field_id, field.field_type, _NO_STATISTICS, field.name)
                 self._plan[field.field_id] = nothing
                 self._fields[field.field_id] = field

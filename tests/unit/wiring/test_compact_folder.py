@@ -2,10 +2,13 @@
 
 import dataclasses
 import tomllib
+from pathlib import Path
+
+import pytest
 
 from compactor.settings.compact_paths import Options, parse_compact_paths, settings_document
 from compactor.settings.settings import parse_settings
-from compactor.wiring.compact_folder import FolderSettings
+from compactor.wiring.compact_folder import FolderSettings, folder_settings
 from tests.support.harness import Harness
 
 
@@ -33,3 +36,15 @@ def test_unchanged_settings_are_not_written_again() -> None:
     harness.store.put(call.paths.settings_file, b"# edited")
     dataclasses.replace(call, kept=call.document).keep(harness.store, harness.app().runs)
     assert harness.store.read(call.paths.settings_file) == b"# edited"
+
+
+@pytest.mark.parametrize("state", [None, "own"])
+@pytest.mark.parametrize(
+    ("env", "expected"), [({}, ()), ({"COMPACTOR_SCHEMA__METADATA_COLUMNS": "file_date"}, ("file_date",))]
+)
+def test_rows_have_no_metadata_columns_by_default(
+    tmp_path: Path, state: str | None, env: dict[str, str], expected: tuple[str, ...]
+) -> None:
+    """They are as in the input; whoever wants the date of the folder says so."""
+    paths = parse_compact_paths(str(tmp_path / "raw"), str(tmp_path / "rows"), state and str(tmp_path / state))
+    assert folder_settings(paths, Options(), env).settings.metadata_columns == expected
