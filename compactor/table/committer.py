@@ -87,7 +87,6 @@ class Committer:
             OperatorError: A person must act.
         """
         head = self._head()
-        self.named.read_to(head.fence)
         progress, unnamed = Progress(), list[Placed]()
         for each in placed:
             found = {PlacedState.VISIBLE: progress.visible, PlacedState.SUPERSEDED: progress.superseded}
@@ -101,11 +100,14 @@ class Committer:
         return progress
 
     def _head(self) -> TableHead:
-        """The state of the table, which is made if there is none."""
-        owner = self.state.layout.table_owner
-        head = self.catalog.head() or self.catalog.create(owner, self.latest())
+        """The state of the table, which is made if there never was one, with the batches up to it read."""
+        owner, head = self.state.layout.table_owner, self.catalog.head()
+        if head is None:
+            self.named.read_to(0)
+            head = self.catalog.create(owner, self.latest())
         if head.owner != owner:
             raise OperatorError(f"the table is of the state {head.owner}; expected a table of {owner} alone")
+        self.named.read_to(head.fence)
         return head
 
     def _recorded(self, head: TableHead, unnamed: Sequence[Placed], progress: Progress) -> TableBatch | None:

@@ -258,6 +258,7 @@ def test_a_table_that_was_lost(world: TableWorld) -> None:
     world.table.drop()
     with pytest.raises(OperatorError, match="`compactor table rebuild`"):
         world.process([world.place("d")]).step()
+    assert world.table.head() is None, "made by the job"
     again = world.process(replays=True)
     numbers = [found.number for found in iter(lambda: again.step().applied, None)]
     assert numbers == [1, 2, 3, 4]
