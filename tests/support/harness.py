@@ -4,6 +4,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -88,10 +89,13 @@ class Harness:
                 "stream": {"retry_pause_seconds": 0.001} | dict(stream or {}),
                 "schema": {"metadata_columns": [], **(schema or {})},
                 "builder": {} if builder is None else builder,
-                "output": {**(output or {}), **({} if table is None else {"table": "iceberg"})},
-                **({} if table is None else {"table": {"name": "lake.events", "uri": "http://catalog", **table}}),
+                "output": {} if output is None else output,
+                "table": {"name": "lake.events", **(table or {})},
             }
         )
+        if table is not None:  # the one in memory needs no column of the partition, which a real one does
+            listed = self.settings.output.model_copy(update={"table": "iceberg"})
+            self.settings = replace(self.settings, output=listed)
         self.sink = None if table is None else MemoryTable(exists=lambda uri: self.store.stat(uri) is not None)
 
     @property
