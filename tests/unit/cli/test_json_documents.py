@@ -309,11 +309,16 @@ def tables(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     assert (code, gone["exists"]) == (ExitCode.NEEDS_OPERATOR, False)
     made = workspace.json("table", "rebuild")[0]
     assert (made["adopted"], made["needs_operator"]) == (1, False)
+    head, [file, *_] = memory.head(), memory.live_files()
+    assert head is not None
+    memory._replace(head, (file, replace(file, records=file.records + 1)))
+    twice = workspace.json("table")[0]
+    assert (len(twice["doubled"]), len(twice["differing"])) == (1, 1)
     memory.rewrite(lambda file: replace(file, uri=f"{file.uri}-of-others"))
     other, code = workspace.json("table")
     assert (code, len(other["surplus"])) == (ExitCode.NEEDS_OPERATOR, 1)
     assert "Surplus: 1" in workspace.call("table").stdout
-    return [gone, made, other]
+    return [gone, made, twice, other]
 
 
 def costs(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
