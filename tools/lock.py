@@ -19,9 +19,10 @@ _PROJECT = "pyproject.toml"
 CONTENTS = {
     "development": (*_ANYWHERE, _PROJECT, "--all-extras", "--group", "dev"),
     "base": (*_ANYWHERE, *_AS_TESTED, _PROJECT),
-    "job": (*_ON_AWS, *_AS_TESTED, _PROJECT, "--extra", "aws"),
+    "job": (*_ON_AWS, *_AS_TESTED, _PROJECT, "--extra", "aws", "--extra", "iceberg"),
     "functions": (*_ON_AWS, *_AS_TESTED, "--group", "functions"),
     "release": (*_ANYWHERE, "--group", "release"),
+    "readers": (*_ANYWHERE, "--group", "readers"),
     "checkov": (*_ANYWHERE, "--fork-strategy", "fewest", "--group", "checkov"),
 }
 """What each lock file holds, as options of `uv pip compile`. What is shipped has the versions of the tests."""

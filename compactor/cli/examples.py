@@ -99,6 +99,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("compactor stop --wait 600", "Wait up to 10 minutes for them."),
         ("compactor stop --json", "Give the result to a program."),
     ),
+    "table": (
+        ("compactor table", "Compare the files of the table with the ledger."),
+        ("compactor table rebuild", "Make a lost table again, and add what is in no batch."),
+        ("compactor table --json", "Give the result to a program."),
+    ),
     "trace": (
         ("compactor trace logs/2025-12-21-a.ndjson", "Show what became of a file."),
         ("compactor trace m-0001", "Show what became of a manifest."),

@@ -10,6 +10,8 @@
     │   ├── InputRefused          the store refuses all input of one manifest
     │   ├── ObjectNotFound        an object that was expected is not there
     │   ├── ObjectChanged         an object is no longer the requested version
+    │   ├── TableConflict         the table has changed since its head was read, and nothing was done to it
+    │   ├── TableCommitUnknown    a change of the table without an answer that tells what came of it
     │   └── StagingError          a staged result that does not add up, so it was not committed
     ├── StuckError            a person must fix one manifest: leave it as it is, go on with the others
     │   ├── RecordUnreadable      a record of the ledger that cannot be read
@@ -126,6 +128,18 @@ class ObjectChanged(TryAgainError):
     """The object at this URI is not the requested version."""
 
     next_move = "run it again: it takes the current version"
+
+
+class TableConflict(TryAgainError):
+    """The table is no longer at the head that the change was made for. Nothing was changed."""
+
+    next_move = "run it again, nothing is lost; another process has changed the table meanwhile"
+
+
+class TableCommitUnknown(TryAgainError):
+    """The catalogue did not tell whether the table was changed. Only its head tells, once it is read again."""
+
+    next_move = "run it again, nothing is lost or doubled; if it fails again, check the catalogue"
 
 
 class StagingError(TryAgainError):

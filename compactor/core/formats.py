@@ -50,6 +50,7 @@ FORMATS: Mapping[str, Format] = {
     "ClosingBegun": Format(),
     "Done": Format(),
     "Expired": Format(),
+    "FinishedBatches": Format(),
     "LastCleaning": Format(),
     "Manifest": Format(),
     "OpenMarker": Format(),
@@ -59,6 +60,7 @@ FORMATS: Mapping[str, Format] = {
     "RunHeartbeat": Format(),
     "SchemaVersion": Format(),
     "StartsRefused": Format(),
+    "TableBatch": Format(),
     "Told": Format(),
 }
 """The formats of each kind, by the name of its model. An outcome is a commit or a dead letter.

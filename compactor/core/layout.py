@@ -469,6 +469,25 @@ class Layout:
         return f"{self.schemas_folder}{version}.json"
 
     @property
+    def table_owner(self) -> str:
+        """What names this state in the properties of its table."""
+        return canonical(folder(self.state))
+
+    @property
+    def table_folder(self) -> str:
+        """The folder of the records of a table sink."""
+        return f"{folder(self.state)}table/"
+
+    def table_batch(self, number: int) -> str:
+        """The record of one batch of the table, by its number from 1."""
+        return f"{self.table_folder}batches/{number:08d}.json"
+
+    @property
+    def finished_batches(self) -> str:
+        """Up to which batch every manifest is done."""
+        return f"{self.table_folder}finished.json"
+
+    @property
     def recent_folder(self) -> str:
         return f"{folder(self.state)}recent/"
 

@@ -102,6 +102,7 @@ class BatchRunner:
         shared: The slots that the queue shares with those of other streams; None if it has its slots for itself.
         share: The manifests that this run takes. Those of others are forgotten when it is their turn.
         on_result: Called with the result of each manifest that finished.
+        is_held: Whether no manifest may be begun now; `release` is called when that is over.
     """
 
     def __init__(
@@ -116,11 +117,13 @@ class BatchRunner:
         shared: StreamSlots | None = None,
         share: Share | None = None,
         on_result: Callable[[CompactionResult], None] = lambda _: None,
+        is_held: Callable[[], bool] = lambda: False,
     ) -> None:
         self.intake = intake
         self.ledger = ledger
         self.compactor = compactor
         self.on_result = on_result
+        self._is_held = is_held
         self._reviewer = reviewer
         self._clock = clock
         self._queue = queue
@@ -215,6 +218,12 @@ class BatchRunner:
     def record_failures(self) -> int:
         """Record the failures that the store did not accept before; return how many it still does not accept."""
         return self.compactor.failures.record()
+
+    def release(self) -> None:
+        """Begin what may begin, after manifests were held."""
+        with self._changed:
+            self._dispatch()
+        self._deal()
 
     def halt(self) -> None:
         """Begin no other manifest. Takes no lock, so that a signal handler may call it."""
@@ -332,7 +341,7 @@ class BatchRunner:
 
     @property
     def _may_begin(self) -> bool:
-        return not (self._closed or self._halted) and self._final_error is None
+        return not (self._closed or self._halted or self._is_held()) and self._final_error is None
 
     def _deal(self) -> None:
         """Begin what may begin among all streams. Not with the lock, because each stream has its own."""
@@ -397,9 +406,11 @@ class BatchRunner:
         if result is not None and result.ending is Ending.ELSEWHERE:
             batch.elsewhere[work.delivery.uri] = accepted.manifest_id
         elif result is not None:
-            if result.ending is Ending.COMMITTED:
+            if result.ending in {Ending.COMMITTED, Ending.PLACED}:
                 with self._changed:
                     self._queue.note_commit()
+            if result.ending is Ending.PLACED:  # its result comes when it is done
+                return
             if result.ending is not Ending.ALREADY_DONE:
                 self.on_result(result)
             batch.results.append(result)

@@ -1,7 +1,9 @@
 """One manifest's life, from delivered to done: open, attempt, decide, publish."""
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
+from functools import partial
 
 from compactor.core.attempts import Attempts
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
@@ -10,6 +12,7 @@ from compactor.core.records import Accepted, Attempt, Commit, DeadLetter
 from compactor.job.attempt_failures import AttemptFailures
 from compactor.job.attempt_review import AttemptReviewer, Review
 from compactor.job.intake import Delivery
+from compactor.job.placed import Table, Waiting
 from compactor.job.publication import Publisher
 from compactor.job.self_test import SelfTest
 from compactor.job.shards import Share, WholeShare
@@ -18,6 +21,7 @@ from compactor.ledger.ledger import LedgerState
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
 from compactor.ledger.work_time import arrival_seconds
+from compactor.table.named import needs_table
 from compactor.telemetry.logs import log_event
 
 LEFT_SECONDS = 900.0
@@ -35,6 +39,7 @@ class Ending(StrEnum):
     DEAD_LETTERED = "dead_lettered"
     ALREADY_DONE = "already_done"
     ELSEWHERE = "elsewhere"  # a living run of another shard works on it
+    PLACED = "placed"  # its files are in their final places; it is done once the table has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,7 @@ class ManifestCompactor:
         self_test: Tells manifests that always fail from an environment in which all do.
         share: Which manifests this run takes, and which other runs live.
         on_crash_point: Called at each crash point.
+        table: Takes placed manifests; None without a table sink.
     """
 
     state: State
@@ -93,6 +99,7 @@ class ManifestCompactor:
     self_test: SelfTest
     share: Share = field(default_factory=WholeShare)
     on_crash_point: OnCrashPoint = ignore_crash_point
+    table: Table | None = None
 
     def compact(self, delivery: Delivery, *, alone: bool) -> CompactionResult:
         """Bring a delivered manifest to done.
@@ -106,6 +113,8 @@ class ManifestCompactor:
             OperatorError: A person must act.
         """
         accepted = delivery.accepted
+        if self.table is not None and accepted.manifest_id in self.table:
+            return CompactionResult(accepted.manifest_id, Ending.PLACED)
         self.failures.record()
         found = self.state.ledger.state(accepted.key)
         if self._is_elsewhere(found):
@@ -114,7 +123,7 @@ class ManifestCompactor:
             self.publisher.clean_up(accepted, found.outcome)
             result = CompactionResult(accepted.manifest_id, Ending.ALREADY_DONE, found.outcome)
         else:
-            result = self._publish(accepted, self._decided(delivery, found, alone=alone))
+            result = self._publish(delivery, self._decided(delivery, found, alone=alone))
         if delivery.uri != accepted.source_uri:
             self.publisher.remove_delivery(delivery.uri, delivery.digest)
         return result
@@ -221,9 +230,19 @@ class ManifestCompactor:
         is_late = winner != outcome and isinstance(outcome, Commit)
         return replace(decision, outcome=winner, wasted=is_late)
 
-    def _publish(self, accepted: Accepted, decision: _Decision) -> CompactionResult:
+    def _publish(self, delivery: Delivery, decision: _Decision) -> CompactionResult:
+        accepted = delivery.accepted
+        if self.table is None or not needs_table(decision.outcome):
+            return self._ended(accepted, decision, self.publisher.roll_forward(accepted, decision.outcome))
+        placed = self.publisher.place(accepted, decision.outcome)
+        if not isinstance(placed, Commit):
+            raise TypeError(f"manifest {accepted.manifest_id}: a commit was superseded by a dead letter")
+        ended = partial(self._ended, accepted, replace(decision, outcome=placed))
+        self.table.take(Waiting(delivery.uri, accepted, placed, ended, self.state.clock.now()))
+        return CompactionResult(accepted.manifest_id, Ending.PLACED, placed)
+
+    def _ended(self, accepted: Accepted, decision: _Decision, done_at: datetime) -> CompactionResult:
         outcome = decision.outcome
-        done_at = self.publisher.roll_forward(accepted, outcome)
         is_commit = isinstance(outcome, Commit)
         if decision.wasted:
             log_event("attempt.wasted", manifest_id=accepted.manifest_id, attempts=decision.attempts)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.errors import AccessError, ObjectNotFound, StagingLost, StuckError
@@ -11,12 +12,30 @@ from compactor.core.safe_text import quoted
 from compactor.ledger.state import State
 
 
+class TableNow(Protocol):
+    """A table sink."""
+
+    def take_now(self, commit: Commit) -> None:
+        """Have the table take the files of a commit that are in their final places; return once it has.
+
+        Raises:
+            TryAgainError: It does not have them now.
+            StuckError: A person must fix the manifest.
+            OperatorError: A person must act.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """Carries decided manifests to done."""
+    """Carries decided manifests to done.
+
+    Attributes:
+        table: Has to take the files of a commit before it is done; None without a table sink.
+    """
 
     state: State
     on_crash_point: OnCrashPoint = ignore_crash_point
+    table: TableNow | None = None
 
     def roll_forward(self, accepted: Accepted, outcome: Commit | DeadLetter) -> datetime:
         """Publish what the outcome names, record done, and clean up.
@@ -24,12 +43,25 @@ class Publisher:
         Returns:
             The time when it was done. From then on, readers see all its files.
         """
+        placed = self.place(accepted, outcome)
+        if self.table is not None and isinstance(placed, Commit):
+            self.table.take_now(placed)
+        return self.finish(accepted, placed)
+
+    def place(self, accepted: Accepted, outcome: Commit | DeadLetter) -> Commit | DeadLetter:
+        """Publish what the outcome names; return it, or that of a later generation that superseded it meanwhile."""
         if isinstance(outcome, Commit):
             if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:
-                return self.roll_forward(accepted, newer)
+                return self.place(accepted, newer)
         else:
             self._bury(accepted, outcome)
         self.on_crash_point(CrashPoint.PUBLISHED, accepted.manifest_id)
+        return outcome
+
+    def finish(self, accepted: Accepted, outcome: Commit | DeadLetter) -> datetime:
+        """Record done, and clean up; see `roll_forward`."""
+        if self.table is not None and isinstance(outcome, Commit) and outcome.rebuild is not None:
+            self._delete_replaced(outcome, outcome.rebuild)
         done_at = self.state.ledger.finish(outcome.key)
         if outcome.generation > 1:
             self.state.ledger.finish(outcome.key, outcome.generation)
@@ -56,6 +88,10 @@ class Publisher:
             StuckError: It may not delete output.
         """
         self.delete_staging(commit.manifest_id, upto=commit.generation - 1)
+        if self.table is None:  # else its readers need the files until the table has others
+            self._delete_replaced(commit, rebuild)
+
+    def _delete_replaced(self, commit: Commit, rebuild: Rebuild) -> None:
         # A job need not be allowed to delete output: it finishes a rebuild of which nothing is left to delete.
         left = [uri for uri in rebuild.removes if self.state.store.stat(uri) is not None]
         try:
@@ -67,6 +103,8 @@ class Publisher:
             ) from exc
 
     def _publish_file(self, commit: Commit, file: StagedFile) -> bool:
+        if self._is_placed(commit, file):
+            return True
         try:
             self.state.store.copy(file.staged, file.final)
         except ObjectNotFound as exc:
@@ -85,6 +123,16 @@ class Publisher:
                     f"`compactor rebuild {quoted(commit.manifest_id)}` makes its rows again from the input"
                 ) from exc
         return True
+
+    def _is_placed(self, commit: Commit, file: StagedFile) -> bool:
+        """Whether a driver published a file that the table may have by now: what it has is not written again.
+
+        No other commit than the first one of a manifest has written under its names.
+        """
+        if self.table is None or commit.generation > 1:
+            return False
+        published = self.state.store.stat(file.final)
+        return published is not None and published.size_bytes == file.size_bytes
 
     def _superseding(self, commit: Commit) -> Commit | None:
         """The commit of a later generation, if the manifest was rebuilt meanwhile."""

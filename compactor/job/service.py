@@ -20,6 +20,7 @@ from compactor.job.retries import Retries, random_pause_seconds
 from compactor.job.run_report import ManifestsUnfinished, RunReport
 from compactor.job.shards import Share, WholeShare
 from compactor.job.table_columns import TableUpdater
+from compactor.job.table_commits import TableCommits
 from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
@@ -89,6 +90,7 @@ class Service:
         table_updater: Adds new columns to the table of the catalog; None if the settings name no table.
         poll_seconds: How long to wait for the stream between two checks.
         share: The manifests that this run takes.
+        table: Brings placed manifests to done; None without a table sink.
     """
 
     state: State
@@ -104,6 +106,7 @@ class Service:
     table_updater: TableUpdater | None = None
     poll_seconds: float = 0.5
     share: Share = field(default_factory=WholeShare)
+    table: TableCommits | None = None
     _stopping: Event = field(default_factory=Event, init=False)
     _stream_ended: Event = field(default_factory=Event, init=False)
     _has_resumed: bool = field(default=False, init=False)
@@ -143,9 +146,13 @@ class Service:
             finally:
                 self.runner.close()
                 self._record_failures()
+                if self.table is not None:
+                    self.table.close()
                 self.recovery.drop_checkpoints()
                 self.metrics.flush(FLUSH_SECONDS)
             self._collect()  # what was in flight
+            if self.table is not None:
+                self._report.failures.update(self.table.unfinished())
             if once and self._report.failures and not self._stopping.is_set():
                 raise ManifestsUnfinished(self._report.failures)
         return self._report
@@ -182,6 +189,7 @@ class Service:
                     break
                 self._collect()
                 self._update_table()
+                self._commit_placed()
                 self._retry()
                 # Only while idle: this thread would report a heartbeat even if all work hangs.
                 if (now - last_heartbeat).total_seconds() >= HEARTBEAT_SECONDS and self._is_idle():
@@ -205,6 +213,11 @@ class Service:
         if self.table_updater is not None:
             self.table_updater.step()
 
+    def _commit_placed(self, *, at_once: bool = False) -> None:
+        if self.table is not None:
+            self.table.step(at_once=at_once)
+            self.runner.release()
+
     def _is_idle(self) -> bool:
         return self.source.is_idle() and self.runner.is_idle()
 
@@ -221,7 +234,8 @@ class Service:
         if not self._has_resumed and any(each.has_deaths for each in opened):
             self._begin_cautiously(Counter(name_kind(each.manifest_id + ".json") for each in opened if each.has_deaths))
         self._has_resumed = True
-        due = [each for each in opened if each.manifest_id not in self.postponed]
+        placed = self.table or frozenset[str]()
+        due = [each for each in opened if each.manifest_id not in self.postponed and each.manifest_id not in placed]
         if due:
             log_event("recovery.started", open_manifests=len(due))
             self.runner.begin_resuming(due)
@@ -277,17 +291,24 @@ class Service:
         while not self._stopping.is_set():
             self._collect()
             self._retry()
-            if self.runner.is_idle() and not self.postponed.has_due_within(ONCE_SECONDS, tries=ONCE_TRIES):
+            is_idle = self.runner.is_idle()
+            self._commit_placed(at_once=is_idle)
+            if self.table is not None and self.table.has_given_up() and (is_idle or self.table.is_full()):
+                break
+            is_settled = is_idle and (self.table is None or self.table.is_idle())
+            if is_settled and not self.postponed.has_due_within(ONCE_SECONDS, tries=ONCE_TRIES):
                 break
             self._stopping.wait(FINISH_CHECK_SECONDS)
 
     def _deliver_unseen(self, *, everything: bool) -> None:
         """Process hidden, nested and empty objects; with `everything`, all objects left in the prefix."""
         folder = self.state.layout.manifests_folder
+        placed = self.table.uris() if self.table is not None else frozenset[str]()
         unseen = [
             info.uri
             for info in self.state.store.list(folder)
             if is_delivery(info.uri)
+            and info.uri not in placed
             and self.share.is_mine(info.uri)
             and (everything or not is_seen_by_stream(info.uri.removeprefix(folder), info.size_bytes))
         ]
@@ -297,7 +318,10 @@ class Service:
 
     def _collect(self) -> None:
         """Report the batches that ended, and note what to try again."""
-        for batch in self.runner.take_ended():
+        placed = self.table.take_ended() if self.table is not None else []
+        for result in (each for batch in placed for each in batch.results):
+            self.runner.on_result(result)
+        for batch in (*self.runner.take_ended(), *placed):
             self._report.add(batch)
             self.postponed.add(batch, self.state.clock.now())
             if any(result.ending is Ending.COMMITTED for result in batch.results):

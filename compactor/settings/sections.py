@@ -19,6 +19,7 @@ from compactor.settings.types import (
     ApplicationId,
     CalendarDay,
     CatalogName,
+    CatalogUri,
     Dimension,
     Endpoint,
     FilePlace,
@@ -37,6 +38,7 @@ from compactor.settings.types import (
     SparkConf,
     TableName,
     TopicArn,
+    Warehouse,
     Window,
 )
 
@@ -135,6 +137,21 @@ class Output(Section):
         "merged-parquet-{date}", 'folder of a date below paths.output; "date={date}" for Hive'
     )
     compression: Literal["snappy", "zstd"] = _key("snappy", "Parquet codec")
+    table: Literal["none", "iceberg"] = _key("none", '"iceberg" also lists the files in the table of [table]')
+
+
+class Table(Section):
+    """The Iceberg table of the output, for `output.table = "iceberg"`."""
+
+    catalog: Literal["rest", "glue", "s3tables", "sql"] = _key("rest", "kind of the catalog")
+    uri: CatalogUri = _key("", "where the catalog is: the endpoint for rest and s3tables, a database URL for sql")
+    warehouse: Warehouse = _key("", "warehouse as the catalog names it: a place, or an ARN for s3tables")
+    name: CatalogName = _key("", "name of the table, as namespace.table")
+    commit_seconds: Seconds = _key(60, "time that files wait to be committed together")
+    max_manifests_per_commit: int = _key(500, "most manifests whose files one commit adds", ge=1, le=10_000)
+    max_waiting_manifests: int = _key(
+        5000, "manifests that wait for a commit at which no further ones are begun", ge=1, le=1_000_000
+    )
 
 
 class Convert(Section):

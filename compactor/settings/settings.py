@@ -35,6 +35,7 @@ class Settings:
     input: sections.Input
     schema: sections.Schema
     output: sections.Output
+    table: sections.Table
     convert: sections.Convert
     stream: sections.Stream
     builder: sections.Builder
@@ -271,8 +272,9 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     valid: dict[str, Any] = {name: validate(name, model, source) for name, model in SECTIONS.items()}
     _check_places(source)
     _check_target(source)
-    if not is_common:  # else each stream has a schema file of its own, or none
+    if not is_common:  # else each stream has a schema file of its own, or none, and so with its table
         _check_declared(source)
+        _check_table(source)
     return None if source.faults else Settings(**valid)
 
 
@@ -348,6 +350,28 @@ def _check_declared(source: Source) -> None:
     file = source.values.get("schema", {}).get("file", "")
     if discovery == "declared" and file == "":
         source.fault("schema.file", file, 'a schema file, because input.discovery is "declared"')
+
+
+def _check_table(source: Source) -> None:
+    """Record what the table of the output lacks."""
+    if source.values.get("output", {}).get("table") != "iceberg":
+        return
+    given = source.values.get("table", {})
+    needs = ("name", *_CATALOG_NEEDS.get(str(given.get("catalog", "rest")), ()))
+    for key in needs:
+        if given.get(key, "") == "":
+            source.fault(f"table.{key}", "", f'{_TABLE_NEEDS[key]}, because output.table is "iceberg"')
+    columns = source.values.get("schema", {}).get("metadata_columns", ("file_date",))
+    if isinstance(columns, list | tuple) and "file_date" not in columns:
+        source.fault("schema.metadata_columns", columns, '"file_date" among them, because output.table is "iceberg"')
+
+
+_CATALOG_NEEDS = {"rest": ("uri",), "sql": ("uri", "warehouse"), "s3tables": ("warehouse",)}
+_TABLE_NEEDS = {
+    "name": "the name of the table, as namespace.table",
+    "uri": "where the catalog is",
+    "warehouse": "the warehouse of the catalog",
+}
 
 
 def _check_target(source: Source) -> None:

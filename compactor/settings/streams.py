@@ -21,6 +21,7 @@ OWN_KEYS: Mapping[str, frozenset[str]] = {
     "input": frozenset(sections.Input.model_fields),
     "schema": frozenset(sections.Schema.model_fields),
     "output": frozenset(sections.Output.model_fields),
+    "table": frozenset({"name"}),
     "convert": frozenset(sections.Convert.model_fields),
     "stream": frozenset({"max_attempts", "retry_pause_seconds"}),
     "builder": frozenset({"target_manifest_bytes", "max_wait_seconds", "max_manifests_per_plan"}),
@@ -180,3 +181,10 @@ def crossing(streams: Sequence[Any], common: Any) -> Iterator[str]:
             yield f"{key}.paths.output: {other.paths.output} -> expected {apart}"
         if one.schema.table and one.schema.table == other.schema.table:
             yield f"{key}.schema.table: {other.schema.table} is of {rival}, too -> expected a table for each stream"
+        yield from _of_one_table(key, rival, one, other)
+
+
+def _of_one_table(key: str, rival: str, one: Any, other: Any) -> Iterator[str]:
+    """Two streams whose files one table would list: its fence would say that it has the batches of both."""
+    if one.output.table == other.output.table == "iceberg" and one.table.name == other.table.name:
+        yield f"{key}.table.name: {other.table.name} is of {rival}, too -> expected a table for each stream"

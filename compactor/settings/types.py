@@ -159,6 +159,8 @@ CatalogName = Annotated[
         r"[a-z0-9_]{1,255}\.[a-z0-9_]{1,255}",  # Athena's naming rule
     ),
 ]
+CatalogUri = Annotated[str, Matching("a URL such as https://host/path, or empty", r"[a-z][a-z0-9+.-]*://[^\s]+")]
+Warehouse = Annotated[str, Matching("text without blanks, or empty", r"[^\s]+")]
 Region = Annotated[str, Matching("a region such as eu-central-1, or empty", r"[a-z]{2,}(-[a-z0-9]+)+")]
 Endpoint = Annotated[str, Matching("http://host:port or https://host, or empty", r"https?://[^\s/?#]+/?")]
 QueueUrl = Annotated[str, Matching("an SQS queue URL, or empty", r"https?://[^\s?#]+/[A-Za-z0-9_-]{1,80}(\.fifo)?")]

@@ -29,6 +29,7 @@ class TableHead:
     """The state of the table at one instant, which the next change is based on.
 
     Attributes:
+        owner: The state whose commits the table has, as it was told when the table was made; a property of the table.
         table_id: The identity that the catalogue gave the table; a table that is dropped and made again has another.
         snapshot_id: The current snapshot; None for a table without one.
         fence: The number of the last batch whose files the table has taken; 0 before the first. It is a property of
@@ -36,6 +37,7 @@ class TableHead:
         schema_version: The version of the registry whose columns the table has; 0 before the first.
     """
 
+    owner: str
     table_id: str
     snapshot_id: int | None
     fence: int
@@ -49,7 +51,8 @@ class TableChange:
     Attributes:
         batch: Its number, which becomes the fence.
         added: Files that become live.
-        removed: URIs of live files that go: those of an earlier generation of a rebuilt manifest.
+        removed: URIs that are not live afterwards: those of an earlier generation of a rebuilt manifest. One that is
+            not live before is no error. None of them is among `added`.
         schema: The version whose columns the files need; None if the table has them.
     """
 
@@ -67,11 +70,17 @@ class TableCatalog(Protocol):
 
         Raises:
             TryAgainError: The catalogue does not answer.
-            OperatorError: It refuses.
+            OperatorError: It refuses, or the table lacks the owner or the fence: this product did not make it, or
+                another one took its properties.
         """
 
-    def create(self, schema: SchemaVersion) -> TableHead:
-        """Make the table, or return the head of the one that another process made first."""
+    def create(self, owner: str, schema: SchemaVersion) -> TableHead:
+        """Make the table, with fence 0, or return the head of the one that another process made first.
+
+        Raises:
+            TryAgainError: No answer; the table may be there.
+            OperatorError: The catalogue refuses.
+        """
 
     def commit(self, head: TableHead, change: TableChange) -> int:
         """Do all of a change or nothing of it, and only if the table is still the one of `head`, at its snapshot.
@@ -87,4 +96,9 @@ class TableCatalog(Protocol):
         """
 
     def live_files(self, snapshot_id: int | None = None) -> Iterator[TableFile]:
-        """The files of a snapshot, of the current one by default."""
+        """The files of a snapshot, of the current one by default; a file that is listed twice comes twice.
+
+        Raises:
+            TryAgainError: The catalogue or the store does not answer.
+            OperatorError: It refuses, or has no such snapshot.
+        """

@@ -78,7 +78,9 @@ EventName = Literal[
     "stream.not_sealed",
     "stream.replaced",
     "stream.restarting",
+    "table.committed",
     "table.differs",
+    "table.not_committed",
     "table.not_updated",
     "table.updated",
 ]
@@ -325,6 +327,25 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "columns of the table in the catalog have other types than the output",
         {"table": "database and table", "columns": "number of these columns"},
         "`compactor doctor` names them; correct their types in the catalog",
+    ),
+    "table.committed": _info(
+        "the table of [table] took a batch",
+        {
+            "batch": "number of the batch",
+            "manifests": "number of its manifests",
+            "files": "number of files that it added",
+            "snapshot": "snapshot with the batch, or a later one",
+            "seconds": "duration",
+        },
+    ),
+    "table.not_committed": _warning(
+        "the table of [table] could not take a batch, or its manifests could not be brought to done; the job retries",
+        {
+            "waiting": "number of manifests that wait",
+            "pause_seconds": "pause until the next try",
+            "error": _ERROR,
+        },
+        "if it repeats, fix what the error names; nothing is lost or doubled, and all that waits is committed then",
     ),
     # Planning, building and sealing.
     "messages.built": _info(

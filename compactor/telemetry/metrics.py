@@ -70,6 +70,17 @@ CATALOGUE = {
         "stays above 0: two jobs work on the same manifests; `compactor status` lists them",
     ),
     "Heartbeat": Metric("1 with every batch and every idle minute", "stops: the job is down or hangs"),
+    "TableCommits": Metric(
+        "commits to the table of `[table]`; only with a table sink", "0 while manifests are placed: read the log"
+    ),
+    "TableCommitsFailed": Metric(
+        "commits to the table of `[table]` that failed; what they had is committed later, once",
+        "stays above 0: read table.not_committed in the log",
+    ),
+    "ManifestsPlaced": Metric(
+        "manifests whose files wait until the table of `[table]` takes them",
+        "grows to table.max_waiting_manifests: the job begins no others until the catalog answers",
+    ),
     "CheckpointRotations": Metric(
         "moves of the stream to a new Spark checkpoint, after `stream.max_manifests_per_checkpoint` manifests",
         "many an hour: raise that setting",

@@ -35,6 +35,7 @@ from compactor.job.shared_slots import StreamSlots
 from compactor.job.staging import CompactionRules, Stager
 from compactor.job.streams_job import Job
 from compactor.job.table_columns import TableUpdater
+from compactor.job.table_commits import TableCommits
 from compactor.job.work_queue import WorkQueue
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.sizing_history import SizingHistory, summarised
@@ -43,7 +44,7 @@ from compactor.ndjson.formats import Formats
 from compactor.settings.sections import retry_rules
 from compactor.settings.settings import Settings
 from compactor.wiring.components import Replacements
-from compactor.wiring.engine_components import EngineComponents
+from compactor.wiring.table_components import TableComponents
 
 if TYPE_CHECKING:
     from compactor.adapters.local.fair_threads import FairThreads
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from compactor.ops.rebuild.replacing import Replacer
 
 
-class App(EngineComponents):
+class App(TableComponents):
     """All components of one process.
 
     `on_result` is called when a manifest has ended. `leave_others` leaves manifests of other sources to their planners.
@@ -220,7 +221,7 @@ class App(EngineComponents):
         return Rebuilder(
             state=self.state,
             stager_for=stager_for,
-            publisher=Publisher(self.state, self.on_crash_point),
+            publisher=Publisher(self.state, self.on_crash_point, self.takes_now()),
             verifier=self.verifier(),
             threads=self.settings.stream.manifests_in_flight,
             on_crash_point=self.on_crash_point,
@@ -252,7 +253,8 @@ class App(EngineComponents):
 
     def service_on(self, engine: Engine, source: ManifestSource) -> Service:
         """Make the job on a given engine and stream."""
-        runner = self.batch_runner(engine)
+        table = self.table_commits(Publisher(self.state, self.on_crash_point, self.takes_now()))
+        runner = self.batch_runner(engine, table)
         return Service(
             state=self.state,
             runner=runner,
@@ -272,6 +274,7 @@ class App(EngineComponents):
             postponed=Retries(self.settings.stream.retry_pause_seconds),
             table_updater=self._table_updater(),
             share=self.share,
+            table=table,
         )
 
     @cached_property
@@ -284,8 +287,13 @@ class App(EngineComponents):
         table, metadata_columns = self.catalog_table, self.settings.metadata_columns
         return None if table is None else TableUpdater(table, self.job_registry.latest, metadata_columns, self.clock)
 
-    def batch_runner(self, engine: Engine) -> BatchRunner:
-        """Make what compacts the manifests of a micro-batch on a given engine."""
+    def batch_runner(self, engine: Engine, table: TableCommits | None = None) -> BatchRunner:
+        """Make what compacts the manifests of a micro-batch on a given engine.
+
+        Args:
+            engine: Reads and writes.
+            table: Brings placed manifests to done, beside this runner; without it, a table sink takes each at once.
+        """
         settings, rules = self.settings, self._compaction_rules()
         queue = WorkQueue(rules.manifests_in_flight)
         reviewer = AttemptReviewer(
@@ -304,13 +312,14 @@ class App(EngineComponents):
         return BatchRunner(
             intake=intake,
             ledger=self.ledger,
-            compactor=self._compactor(engine, rules, reviewer, queue),
+            compactor=replace(self._compactor(engine, rules, reviewer, queue), table=table),
             reviewer=reviewer,
             clock=self.clock,
             queue=queue,
             shared=self.shared,
             share=self.share,
             on_result=self.on_result,
+            is_held=table.is_full if table is not None else lambda: False,
         )
 
     def _compaction_rules(self) -> CompactionRules:
@@ -344,7 +353,7 @@ class App(EngineComponents):
         return ManifestCompactor(
             state=self.state,
             stager=self._stager(engine, rules, self.history),
-            publisher=Publisher(self.state, self.on_crash_point),
+            publisher=Publisher(self.state, self.on_crash_point, self.takes_now()),
             history=self.history,
             failures=failures,
             reviewer=reviewer,

@@ -26,6 +26,7 @@ from compactor.manifests.claiming import Claimer
 from compactor.schema.catalog import CatalogTable
 from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
+from compactor.table.catalog import TableCatalog
 
 if TYPE_CHECKING:
     from compactor.control.ports import JobRuns, Notifier
@@ -39,6 +40,7 @@ class Replacements(TypedDict, total=False):
     claims: ClaimTable | None  # of one stream
     table_of_claims: ClaimTable | None  # of all streams
     catalog_table: CatalogTable | None
+    table_catalog: TableCatalog | None
     metrics: MetricsSink | None
     job: "JobRuns | None"  # of the control plane, as the notifier
     notifier: "Notifier | None"

@@ -168,8 +168,16 @@ class OperatorComponents(Components):
             closer.close()
 
     def retire_scanner(self) -> "RetireScanner":
-        """Make what finds the dates to retire."""
+        """Make what finds the dates to retire.
+
+        Raises:
+            SettingsError: A table lists the files that would go.
+        """
         from compactor.ops.retire.scan import RetireScanner
+
+        if self.settings.output.table != "none":
+            because = "because the table would go on listing the files of retired dates"
+            raise SettingsError([f'output.table: "{self.settings.output.table}" -> expected "none", {because}'])
 
         return RetireScanner(self.state)
 

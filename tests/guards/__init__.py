@@ -9,6 +9,7 @@ from tests.guards.effects import ONCE, VERIFICATION
 from tests.guards.expiring import EXPIRING
 from tests.guards.folders import FOLDERS
 from tests.guards.guard import Guard
+from tests.guards.iceberg import ICEBERG
 from tests.guards.intake import ATTEMPTS, PLACES
 from tests.guards.inventories import INVENTORIES
 from tests.guards.measurements import MEASUREMENTS
@@ -20,6 +21,7 @@ from tests.guards.redriving import REDRIVING
 from tests.guards.rotation import ROTATION
 from tests.guards.shards import SHARDS
 from tests.guards.streams import STREAMS
+from tests.guards.table import TABLE
 
 __all__ = ["GUARDS", "Guard"]
 
@@ -47,5 +49,7 @@ GUARDS = (
     *INVENTORIES,
     *STREAMS,
     *SHARDS,
+    *TABLE,
     *ROTATION,
+    *ICEBERG,
 )

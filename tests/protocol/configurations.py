@@ -23,6 +23,10 @@ SAFETY: dict[str, tuple[str, ...]] = {
     ),
     "Shards": ("TypesHold", "AnEffectOnce", "OneTakes"),
     "Expiring": ("TypesHold", "AnEffectOnce", "NothingIsLost", "EachIsToldApart", "NothingComesBack"),
+    "Table": (
+        "TypesHold", "AnEffectOnce", "FenceCounts", "DoneIsVisible", "VisibleIsRecorded", "OneBatchEach", "NoGaps",
+        "NothingForgotten",
+    ),
 }  # fmt: skip
 STAYS = {
     "Commit": ("OutcomesStay",),
@@ -31,6 +35,7 @@ STAYS = {
     "Closing": ("SummariesStay",),
     "Shards": ("OutcomesStay",),
     "Expiring": ("RecordsStay",),
+    "Table": ("RecordsStay",),
 }
 LIVENESS = {
     "Claims": "EachFileArrives",
@@ -41,6 +46,7 @@ LIVENESS = {
     "Closing": "EachIsClosed",
     "Shards": "EachIsDone",
     "Expiring": "EachEnds",
+    "Table": "EachIsVisible",
 }
 
 
@@ -180,6 +186,16 @@ def _expiring(
     return Configuration(module="Expiring", name=name, values=values, alike=alike, **how)
 
 
+def _table(name: str, manifests: str, drivers: str, stops: int, snapshots: int = 4, **how: bool) -> Configuration:
+    values = {
+        "Manifests": manifests, "Drivers": drivers, "MaxBatches": str(manifests.count("m")),
+        "MaxSnapshots": str(snapshots), "MaxStops": str(stops),
+    }  # fmt: skip
+    groups = (("Manifests", manifests), ("Drivers", drivers))
+    alike = () if how.get("is_live") else tuple(each for each, members in groups if "," in members)
+    return Configuration(module="Table", name=name, values=values, alike=alike, **how)
+
+
 SMALL = (
     _claims("a builder and a planner", "{f1}", "{b1}", "{p1}", 3, 1),
     _sealing("two sealers", "{1}", 3, 1),
@@ -189,6 +205,7 @@ SMALL = (
     _closing("beside a rebuild and a reader", "{m1}", 2, "{c1}", unmarked="{m1}"),
     _shards("one goes"),
     _expiring("a date, beside a rebuild and a reader", "retired"),
+    _table("two drivers", "{m1}", "{d1, d2}", 1),
 )
 """Part of `make test`, so they have to be cheap: starting Java is most of it."""
 
@@ -216,6 +233,8 @@ MEDIUM = (
     _expiring("rejects, beside a rebuild and a reader", "rejects"),
     _expiring("the end of a date", "retired", readers="{}", is_live=True),
     _expiring("the end of rejects", "rejects", readers="{}", is_live=True),
+    _table("the end of each manifest", "{m1}", "{d1, d2}", 1, is_live=True),
+    _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
 )
 """Beside the small ones, part of `make spec`."""
 
@@ -238,6 +257,8 @@ LARGE = (
     _shards("one without a shard becomes two"),
     _expiring("a date, by two processes", "retired", expirers="{e1, e2}", readers="{}"),
     _expiring("rejects, by two processes", "rejects", expirers="{e1, e2}", readers="{}"),
+    _table("three drivers", "{m1}", "{d1, d2, d3}", 2, 5, is_short=False),
+    _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, is_short=False),
 )
 """Explored by `make spec-full` only."""
 
@@ -268,6 +289,11 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
         _expiring("a date", "retired", late="TRUE"),
         _expiring("the end of a date", "retired", readers="{}", is_live=True),
         _expiring("the end of rejects", "rejects", readers="{}", is_live=True),
+    ),
+    "Table": (
+        _table("two drivers", "{m1}", "{d1, d2}", 1),
+        _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
+        _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, 3),
     ),
 }
 

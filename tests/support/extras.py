@@ -12,6 +12,7 @@ from compactor.adapters.local.native_kernel import is_installed
 from tests.protocol.tlc import found_jar
 from tests.support.browser import found_browser
 from tests.support.previous_release import has_history
+from tests.support.rest_catalog import FOR_SPARK, is_fetched
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIRE = "REQUIRE"
@@ -61,13 +62,24 @@ def versitygw_path() -> Path | None:
     return Path(found) if found else None
 
 
+def readers_python() -> Path | None:
+    """The Python that has a DuckDB with the extension for Iceberg."""
+    own = ROOT / ".tools" / "readers" / "bin" / "python"
+    return own if own.exists() else None
+
+
 NATIVE = Extra("native", is_installed, "`make dev` builds the native engine, with cargo")
 CARGO = Extra("cargo", lambda: shutil.which("cargo") is not None, "install Rust 1.88 or later")
 VERSITYGW = Extra("versitygw", lambda: versitygw_path() is not None, "`make versitygw` builds it, with Go")
 CHROMIUM = Extra("chromium", lambda: found_browser() is not None, "`make browser` installs it where apt-get may")
 HISTORY = Extra("history", has_history, "`git fetch --unshallow` in a clone brings the code of the release before")
 TLC = Extra("tlc", lambda: found_jar() is not None, "`make spec` downloads it, with Java")
-EXTRAS = {each.name: each for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC)}
+REST_CATALOG = Extra("rest-catalog", is_fetched, "`make dev` downloads it, with Java")
+ON_SPARK = Extra("iceberg-spark", lambda: is_fetched(FOR_SPARK), "`make dev` downloads it, with Java")
+READERS = Extra("readers", lambda: readers_python() is not None, "`make test-full` installs a DuckDB for tables")
+EXTRAS = {
+    each.name: each for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC, REST_CATALOG, ON_SPARK, READERS)
+}
 
 
 def required() -> frozenset[str]:

@@ -4,6 +4,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemoryMetrics, MemoryStore
+from compactor.adapters.memory.table import MemoryTable
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.layout import KEEP_MARKER, Layout, base_name
 from compactor.core.manifest import Manifest, ManifestFile
@@ -57,6 +59,7 @@ class Harness:
         schema: Settings of the schema.
         builder: Settings of the builder.
         output: Settings of the output.
+        table: Settings of the table sink, which is then in memory.
         reading: Settings of the input.
         root: The folder of everything.
         store: Where everything is, if not in memory.
@@ -70,6 +73,7 @@ class Harness:
         builder: Mapping[str, object] | None = None,
         output: Mapping[str, object] | None = None,
         reading: Mapping[str, object] | None = None,
+        table: Mapping[str, object] | None = None,
         root: str = "/w",
         store: ObjectStore | None = None,
     ) -> None:
@@ -86,8 +90,13 @@ class Harness:
                 "schema": {"metadata_columns": [], **(schema or {})},
                 "builder": {} if builder is None else builder,
                 "output": {} if output is None else output,
+                "table": {"name": "lake.events", **(table or {})},
             }
         )
+        if table is not None:  # the one in memory needs no column of the partition, which a real one does
+            listed = self.settings.output.model_copy(update={"table": "iceberg"})
+            self.settings = replace(self.settings, output=listed)
+        self.sink = None if table is None else MemoryTable(exists=lambda uri: self.store.stat(uri) is not None)
 
     @property
     def layout(self) -> Layout:
@@ -113,6 +122,7 @@ class Harness:
             claims=self.claims,
             metrics=self.metrics,
             catalog_table=catalog_table,
+            table_catalog=self.sink,
         )
 
     def engine(self, store: ObjectStore | None = None) -> PlainEngine:

@@ -36,7 +36,7 @@ def shape_of_schema(schema: Mapping[str, Any]) -> tuple[Shape, frozenset[str]]:
     """The shape of the documents that a JSON Schema describes, and the paths of objects whose keys are data."""
     seen: dict[str, set[str]] = {}
     maps: set[str] = set()
-    _walk_schema(schema, "", schema["$defs"], seen, maps)
+    _walk_schema(schema, "", schema.get("$defs", {}), seen, maps)
     shape = {path: " or ".join(sorted(types, key=_ORDER.index)) for path, types in sorted(seen.items()) if path}
     return shape, frozenset(maps)
 

@@ -25,6 +25,7 @@ from compactor.core.records import (
     Redrive,
     RunHeartbeat,
 )
+from compactor.core.table_records import FinishedBatches, TableBatch
 from compactor.schema.schema import SchemaVersion
 
 MODELS: Mapping[str, Any] = {
@@ -43,6 +44,7 @@ MODELS: Mapping[str, Any] = {
             ClosingBegun,
             Done,
             Expired,
+            FinishedBatches,
             LastCleaning,
             Manifest,
             OpenMarker,
@@ -51,6 +53,7 @@ MODELS: Mapping[str, Any] = {
             RunHeartbeat,
             SchemaVersion,
             StartsRefused,
+            TableBatch,
             Told,
         )
     },

@@ -155,7 +155,8 @@ class Rebuilder:
         self.publisher.delete_staging(commit.manifest_id, upto=commit.generation)
         expired = _expired_names(self.state, commit)
         found = partial(found_at, self.state.store)
-        made = successor(self.state.layout, commit, staged, damaged.why, found, expired)
+        reuses_names = self.publisher.table is None
+        made = successor(self.state.layout, commit, staged, damaged.why, found, expired, reuses_names=reuses_names)
         if made.rebuild is None or not damaged.replaced:
             return made
         replaced = [file.uri for file in made.files if file.uri in damaged.replaced]

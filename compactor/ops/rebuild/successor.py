@@ -27,6 +27,8 @@ def successor(
     why: str,
     found_at: FoundAt,
     expired: Collection[str] = frozenset(),
+    *,
+    reuses_names: bool = True,
 ) -> Commit:
     """The commit that supersedes another one with the same rows.
 
@@ -37,13 +39,14 @@ def successor(
         why: What is wrong with its files.
         found_at: Compares what is published with a staged file.
         expired: Names that what a rule of retention takes may be deleted under at any time: they are not used again.
+        reuses_names: Whether rows may get the name of a file that readers may have open: never if a table lists it.
     """
     removed = previous.rebuild.removes if previous.rebuild else []
     finals = [file.final for file in (*previous.outputs, *previous.rejects)]
     unused = count(max(map(part_number, (*finals, *removed)), default=0) + 1)
     fresh = partial(next, unused)
     place_output, place_rejects = (partial(place, staged.key) for place in (layout.output_file, layout.rejects_file))
-    outputs = _placed(previous.outputs, staged.outputs, place_output, fresh, found_at)
+    outputs = _placed(previous.outputs if reuses_names else [], staged.outputs, place_output, fresh, found_at)
     kept = [file for file in previous.rejects if file.final not in expired]
     rejects = _placed(kept, staged.rejects, place_rejects, fresh, found_at)
     used = {file.final for file in (*outputs, *rejects)}

@@ -1,0 +1,5 @@
+"""The adapter for catalogs of Iceberg tables, which alone imports pyiceberg."""
+
+from compactor.core.extras import need
+
+need("iceberg")

@@ -1,0 +1,169 @@
+"""Entries of a table's manifests: made from the footers of Parquet files, and read back."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.io import FileIO
+from pyiceberg.io.pyarrow import (
+    DataFileStatistics,
+    MetricModeTypes,
+    MetricsMode,
+    StatisticsCollector,
+    compute_statistics_plan,
+    data_file_statistics_from_parquet_metadata,
+    parquet_path_to_id_mapping,
+    pyarrow_to_schema,
+)
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.typedef import Record
+from pyiceberg.types import PrimitiveType
+
+from compactor.adapters.iceberg.schemas import PARTITIONS
+from compactor.core.errors import OperatorError
+from compactor.core.safe_text import visible
+from compactor.schema.field_ids import METADATA_IDS
+from compactor.schema.schema import FILE_DATE
+from compactor.table.catalog import TableFile
+
+_FOOTERS_AT_ONCE = 8
+_EPOCH = date(1970, 1, 1)
+
+_NO_STATISTICS = MetricsMode(MetricModeTypes.NONE)
+
+MAX_COLUMNS_WITH_BOUNDS = 100
+"""Of how many columns the table keeps lowest and highest values: each costs room in every manifest [Java's default]."""
+
+
+def data_files(io: FileIO, metadata: TableMetadata, schema: Schema, files: Sequence[TableFile]) -> list[DataFile]:
+    """The entries of new files, in the same order.
+
+    Args:
+        io: Reads the files.
+        metadata: The table, with its partitions.
+        schema: The columns that the table has with these files.
+        files: What the ledger says of them.
+
+    Raises:
+        OperatorError: A file is gone, differs from what the ledger says, or could not be read by means of its ids.
+        OSError: It cannot be read now.
+    """
+    entry = _Entries(io, metadata, schema).entry
+    if len(files) <= 1:
+        return [entry(file) for file in files]
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
+        return list(pool.map(entry, files))
+
+
+def live_data_files(io: FileIO, snapshot: Snapshot) -> Iterator[DataFile]:
+    """The entries of all files with rows of a snapshot."""
+    for manifest in snapshot.manifests(io):
+        if manifest.content == ManifestContent.DATA:
+            for entry in manifest.fetch_manifest_entry(io, discard_deleted=True):
+                yield entry.data_file
+
+
+def table_file(entry: DataFile, specs: dict[int, PartitionSpec]) -> TableFile:
+    """A file as the port describes it. A file in no partition by date, as a person may add one, has an empty date."""
+    date_at = next(
+        (at for at, field in enumerate(specs[entry.spec_id].fields) if field.source_id == METADATA_IDS[FILE_DATE]), None
+    )
+    days = None if date_at is None else entry.partition[date_at]
+    day = "" if days is None else (_EPOCH + timedelta(days=days)).isoformat()
+    return TableFile(entry.file_path, entry.file_size_in_bytes, entry.record_count, day)
+
+
+class _Entries:
+    """Makes entries of files for one commit."""
+
+    def __init__(self, io: FileIO, metadata: TableMetadata, schema: Schema) -> None:
+        if metadata.spec().fields != PARTITIONS.fields:
+            raise OperatorError(
+                f"table at {metadata.location}: has other partitions than by {FILE_DATE} -> expected those that it was "
+                f"made with: set them again"
+            )
+        self._io = io
+        self._spec_id = metadata.default_spec_id
+        self._fields = {field.field_id: field for field in schema.fields}
+        self._plan = compute_statistics_plan(schema, metadata.properties)
+        # A person may drop a column. Later files have it still, and nobody reads it.
+        for field in (field for older in metadata.schemas[1:] for field in older.fields):
+            if field.field_id not in self._fields and isinstance(field.field_type, PrimitiveType):
+                nothing = StatisticsCollector(field.field_id, field.field_type, _NO_STATISTICS, field.name)
+                self._plan[field.field_id] = nothing
+                self._fields[field.field_id] = field
+        self._bounded = {field.field_id for field in schema.fields[:MAX_COLUMNS_WITH_BOUNDS]}
+
+    def entry(self, file: TableFile) -> DataFile:
+        footer, size_bytes = self._footer(file)
+        if (footer.num_rows, size_bytes) != (file.records, file.size_bytes):
+            raise OperatorError(
+                f"{visible(file.uri)}: {footer.num_rows} rows in {size_bytes} bytes -> expected the {file.records} "
+                f"rows in {file.size_bytes} bytes that the ledger names: `compactor verify`"
+            )
+        found = data_file_statistics_from_parquet_metadata(footer, self._plan, self._ids_by_path(footer, file.uri))
+        partition = self._partition(found, file)
+        statistics = found.to_serialized_dict()
+        for bounds in ("lower_bounds", "upper_bounds"):
+            statistics[bounds] = {key: value for key, value in statistics[bounds].items() if key in self._bounded}
+        return DataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=file.uri,
+            file_format=FileFormat.PARQUET,
+            partition=partition,
+            file_size_in_bytes=size_bytes,
+            sort_order_id=None,
+            spec_id=self._spec_id,
+            equality_ids=None,
+            key_metadata=None,
+            **statistics,
+        )
+
+    def _footer(self, file: TableFile) -> tuple[pq.FileMetaData, int]:
+        try:
+            with self._io.new_input(file.uri).open() as stream:
+                size_bytes = stream.seek(0, 2)
+                return pq.read_metadata(stream), size_bytes
+        except FileNotFoundError as error:
+            raise OperatorError(
+                f"{visible(file.uri)}: not found -> expected the file that the ledger names: `compactor verify`"
+            ) from error
+        except pa.ArrowInvalid as error:
+            raise OperatorError(f"{visible(file.uri)}: not a Parquet file -> expected the one of the ledger") from error
+
+    def _ids_by_path(self, footer: pq.FileMetaData, uri: str) -> dict[str, int]:
+        """The field id of each column of a file. Readers find columns by these, so each has to be that of the table."""
+        try:
+            own = pyarrow_to_schema(footer.schema.to_arrow_schema())
+        except (ValueError, TypeError) as error:
+            raise OperatorError(
+                f"{visible(uri)}: columns without field ids, or of a type that tables lack -> expected a file of this "
+                f"release: `compactor rebuild` writes those of earlier ones anew"
+            ) from error
+        for field in own.fields:
+            known = self._fields.get(field.field_id)
+            if known is None or known.field_type != field.field_type:
+                raise OperatorError(
+                    f"{visible(uri)}: column {visible(field.name)!r} has the field id {field.field_id} and the type "
+                    f"{field.field_type} -> expected {known.field_type if known else 'an id'} of the table"
+                )
+        # By place: how writers call the entries of a map differs.
+        paths = (footer.schema.column(at).path for at in range(footer.num_columns))
+        return dict(zip(paths, parquet_path_to_id_mapping(own).values(), strict=True))
+
+    def _partition(self, statistics: DataFileStatistics, file: TableFile) -> Record:
+        """The date of a file, which has to be a column of it, too: some readers take it from there."""
+        days = (date.fromisoformat(file.date) - _EPOCH).days
+        found = statistics.column_aggregates.get(METADATA_IDS[FILE_DATE])
+        if found is None or {found.current_min, found.current_max} != {date.fromisoformat(file.date)}:
+            raise OperatorError(
+                f"{visible(file.uri)}: the column {FILE_DATE} is not {file.date} in each row -> expected a file of "
+                f"this release with it: `compactor rebuild` writes those of earlier ones anew"
+            )
+        return Record(days)

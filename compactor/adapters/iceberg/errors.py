@@ -1,0 +1,110 @@
+"""Translates errors of pyiceberg, of its HTTP client and of its database into the compactor's own."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import requests
+from pyiceberg import exceptions
+from sqlalchemy.exc import SQLAlchemyError
+
+from compactor.core.errors import (
+    AccessError,
+    CompactorError,
+    CredentialsRefused,
+    OperatorError,
+    StoreUnavailable,
+    TableCommitUnknown,
+    TableConflict,
+)
+from compactor.core.safe_text import visible
+
+_MAX_CHARACTERS = 200  # of what a catalog says
+
+_NOT_VALID = (exceptions.UnauthorizedError, exceptions.AuthorizationExpiredError, exceptions.OAuthError)
+_CHANGED_BY_ANOTHER = (
+    exceptions.CommitFailedException,
+    exceptions.NoSuchTableError,
+    exceptions.NoSuchNamespaceError,
+)
+_SET_UP_WRONG = {
+    requests.TooManyRedirects: "the address that answers itself",
+    requests.exceptions.InvalidURL: "the address of a catalog",
+    requests.exceptions.InvalidSchema: "an address that begins with http:// or https://",
+}
+_MAY_PASS = frozenset({408, 425, 429})
+"""Refusals that say "not now"."""
+
+_CONFLICT, _NOT_FOUND = 409, 404
+
+
+@contextmanager
+def reading(where: str) -> Iterator[None]:
+    """Translate what goes wrong while nothing is changed: the catalog and its store are read, or files are prepared.
+
+    Raises:
+        StoreUnavailable: They do not answer, or say "not now".
+        AccessError: They refuse.
+        OperatorError: They answer with something that is not understood.
+    """
+    try:
+        yield
+    except (CompactorError, exceptions.NoSuchTableError):
+        raise
+    except Exception as error:
+        raise _of_reading(error, where) from error
+
+
+def refused_or_unknown(error: Exception, where: str) -> CompactorError:
+    """What a failed commit means. Whatever is not known to be a refusal may have changed the table.
+
+    Args:
+        error: What the one request of the commit ended with.
+        where: The table and its catalog.
+    """
+    status = _status(error)
+    if isinstance(error, _CHANGED_BY_ANOTHER) or status in {_CONFLICT, _NOT_FOUND}:
+        return TableConflict(f"{where}: the table is no longer as it was read ({_said(error)})")
+    if status is not None and _is_refused(status):
+        return _refusal(error, where, status)
+    if isinstance(error, exceptions.ValidationException | NotImplementedError):
+        return OperatorError(f"{where}: refuses the change: {_said(error)} -> expected a catalog that accepts it")
+    return TableCommitUnknown(f"{where}: no answer that tells whether the change is in the table: {_said(error)}")
+
+
+def _of_reading(error: Exception, where: str) -> CompactorError:
+    status = _status(error)
+    for kind, expected in _SET_UP_WRONG.items():
+        if isinstance(error, kind):
+            return OperatorError(f"{where}: {_said(error)} -> expected {expected}")
+    if isinstance(error, PermissionError):
+        return AccessError(f"{where}: permission denied: {_said(error)}")
+    if status is not None and _is_refused(status):
+        return _refusal(error, where, status)
+    if status is not None or isinstance(error, requests.RequestException | SQLAlchemyError | OSError):
+        return StoreUnavailable(f"{where}: does not answer: {_said(error)}")
+    return OperatorError(f"{where}: cannot be used: {_said(error)} -> expected a catalog of Iceberg tables")
+
+
+def _is_refused(status: int) -> bool:
+    return 400 <= status < 500 and status not in _MAY_PASS  # noqa: PLR2004 - the client errors of HTTP
+
+
+def _refusal(error: Exception, where: str, status: int) -> OperatorError:
+    if isinstance(error, _NOT_VALID):
+        return CredentialsRefused(f"{where}: refuses the credentials ({status}): {_said(error)}")
+    if isinstance(error, exceptions.ForbiddenError):
+        return AccessError(f"{where}: permission denied ({status}): {_said(error)}")
+    return OperatorError(f"{where}: refuses the request ({status}): {_said(error)} -> expected it to be accepted")
+
+
+def _status(error: Exception) -> int | None:
+    """The HTTP status of the answer that an error of pyiceberg was made from."""
+    cause = error if isinstance(error, requests.HTTPError) else error.__cause__
+    if isinstance(cause, requests.HTTPError) and cause.response is not None:
+        return int(cause.response.status_code)
+    return None
+
+
+def _said(error: Exception) -> str:
+    text = visible(" ".join(str(error).split()) or type(error).__name__)
+    return text if len(text) <= _MAX_CHARACTERS else text[: _MAX_CHARACTERS - 3] + "..."

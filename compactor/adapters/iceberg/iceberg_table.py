@@ -1,0 +1,196 @@
+"""The port of catalogs, with pyiceberg."""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Lock
+
+from pyiceberg.catalog import Catalog, MetastoreCatalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+
+from compactor.adapters.iceberg.change import Change
+from compactor.adapters.iceberg.data_files import data_files, live_data_files, table_file
+from compactor.adapters.iceberg.errors import reading, refused_or_unknown
+from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
+from compactor.adapters.iceberg.schemas import (
+    PARTITIONS,
+    PLACEHOLDER,
+    extended_schema,
+    first_schema,
+    new_metadata_columns,
+)
+from compactor.core.errors import OperatorError, SettingsError, StoreUnavailable, TableCommitUnknown, TableConflict
+from compactor.core.safe_text import visible
+from compactor.schema.schema import FILE_DATE, SchemaVersion
+from compactor.table.catalog import TableChange, TableFile, TableHead
+from compactor.table.columns import TableColumn, faults, table_columns
+
+OWNER, FENCE, SCHEMA_VERSION = "compactor.owner", "compactor.batch", "compactor.schema-version"
+"""The properties that the product needs. Unlike what a snapshot says of itself, they never expire."""
+
+_SETTINGS = {
+    "commit.retry.num-retries": "0",
+    "commit.manifest-merge.enabled": "true",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
+}
+"""What a table is created with; the last three keep the cost of a commit flat."""
+
+_TRIES = 5  # to complete a new table while others do the same
+
+
+@dataclass(slots=True, kw_only=True)
+class IcebergTable:
+    """`compactor.table.catalog.TableCatalog`: one table of a catalog, which is opened on first use.
+
+    Attributes:
+        place: Where the catalog is.
+        name: The name of the table with its namespace: `lake.events`.
+        metadata_columns: Those in the settings.
+        location: Where a new table keeps its metadata; empty where the catalog decides.
+    """
+
+    place: CatalogPlace
+    name: str
+    metadata_columns: Collection[str]
+    location: str = ""
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+    _opened: Catalog | None = field(default=None, init=False, repr=False)
+
+    def head(self) -> TableHead | None:
+        table = self._load()
+        return None if table is None or not self._is_complete(table) else self._head_of(table)
+
+    def create(self, owner: str, schema: SchemaVersion) -> TableHead:
+        for _ in range(_TRIES):
+            table = self._load() or self._created(owner)
+            if self._is_complete(table):
+                return self._head_of(table)
+            if table.properties[OWNER] != owner:
+                raise OperatorError(
+                    f"{self._where}: {visible(table.properties[OWNER])} has begun to make it -> expected a table for "
+                    f"each stream: name another in the settings"
+                )
+            change = Change(table)
+            change.use_schema(first_schema(self._columns(schema)))
+            change.use_partitions(PARTITIONS)
+            change.set_properties({FENCE: "0", SCHEMA_VERSION: str(schema.version)})
+            try:
+                change.send(self._catalog())
+            except Exception as error:  # whatever it was, the next round sees what came of it
+                failure = refused_or_unknown(error, self._where)
+                if isinstance(failure, OperatorError):
+                    raise failure from error
+        raise StoreUnavailable(f"{self._where}: was not there after {_TRIES} attempts to create it")
+
+    def commit(self, head: TableHead, change: TableChange) -> int:
+        table = self._load()
+        if table is None or self._head_of(table) != head:
+            raise TableConflict(f"{self._where}: the table is no longer as it was read")
+        with reading(self._where):
+            sent, snapshot_id = self._prepared(table, change)
+        catalog = self._catalog()
+        try:
+            answer = sent.send(catalog)
+        except Exception as error:
+            raise refused_or_unknown(error, self._where) from error
+        if answer.metadata.snapshot_by_id(snapshot_id) is None:
+            raise TableCommitUnknown(f"{self._where}: the answer to the commit has no snapshot {snapshot_id}")
+        with suppress(Exception):  # it is in the table, whatever becomes of what it replaced
+            if isinstance(catalog, MetastoreCatalog):  # others delete old metadata themselves
+                catalog._delete_old_metadata(table.io, table.metadata, answer.metadata)  # noqa: SLF001 - as Table does
+        return snapshot_id
+
+    def live_files(self, snapshot_id: int | None = None) -> Iterator[TableFile]:
+        table = self._load()
+        if table is None:
+            return
+        snapshot = table.current_snapshot() if snapshot_id is None else table.snapshot_by_id(snapshot_id)
+        if snapshot is None and snapshot_id is not None:
+            raise OperatorError(f"{self._where}: has no snapshot {snapshot_id} -> expected one that did not expire")
+        specs = table.specs()
+        with reading(self._where):
+            for entry in live_data_files(table.io, snapshot) if snapshot else ():
+                yield table_file(entry, specs)
+
+    def _prepared(self, table: Table, change: TableChange) -> tuple[Change, int]:
+        made = Change(table)
+        properties, columns = {FENCE: str(change.batch)}, new_metadata_columns(table.metadata, self.metadata_columns)
+        if change.schema is not None:
+            properties[SCHEMA_VERSION] = str(change.schema.version)
+            columns = self._columns(change.schema)
+        extended = extended_schema(table.metadata, columns)
+        if extended is not None:
+            made.use_schema(extended)
+        schema = extended or table.schema()
+        made.set_properties(properties)
+        added = data_files(table.io, table.metadata, schema, change.added)
+        removed = self._removed(table, change.removed)
+        return made, made.use_files(added, removed, {FENCE: str(change.batch)})
+
+    def _columns(self, schema: SchemaVersion) -> tuple[TableColumn, ...]:
+        if found := list(faults(schema, self.metadata_columns, [FILE_DATE])):
+            raise SettingsError(found)
+        return table_columns(schema, self.metadata_columns)
+
+    def _removed(self, table: Table, uris: Sequence[str]) -> list[DataFile]:
+        """The entries of files that go, of those that are there."""
+        wanted, snapshot = set(uris), table.current_snapshot()
+        entries = live_data_files(table.io, snapshot) if wanted and snapshot else ()
+        return [entry for entry in entries if entry.file_path in wanted]
+
+    def _load(self) -> Table | None:
+        with reading(self._where):
+            try:
+                return self._catalog().load_table(self.name)
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return None
+
+    def _created(self, owner: str) -> Table:
+        """The table without columns of its own, or the one that another process made first."""
+        catalog = self._catalog()
+        properties = {**_SETTINGS, OWNER: owner}
+        with reading(self._where):
+            try:
+                return catalog.create_table(self.name, PLACEHOLDER, self.location or None, properties=properties)
+            except NoSuchNamespaceError:
+                catalog.create_namespace_if_not_exists(self.name.rpartition(".")[0])
+            except TableAlreadyExistsError:
+                return catalog.load_table(self.name)
+            return catalog.create_table(self.name, PLACEHOLDER, self.location or None, properties=properties)
+
+    def _is_complete(self, table: Table) -> bool:
+        """Whether a table has its columns; false between the two steps that make one.
+
+        Raises:
+            OperatorError: The compactor did not make it.
+        """
+        if OWNER not in table.properties:
+            raise OperatorError(
+                f"{self._where}: has no property {OWNER} -> expected a table that the compactor made, or none: name "
+                f"another in the settings"
+            )
+        return SCHEMA_VERSION in table.properties
+
+    def _head_of(self, table: Table) -> TableHead:
+        properties, metadata = table.properties, table.metadata
+        try:
+            owner, fence, version = properties[OWNER], int(properties[FENCE]), int(properties[SCHEMA_VERSION])
+        except (KeyError, ValueError) as error:
+            raise OperatorError(
+                f"{self._where}: the properties {OWNER}, {FENCE} and {SCHEMA_VERSION} are not those that commits write "
+                f"-> expected these: `compactor table rebuild`"
+            ) from error
+        return TableHead(owner, str(metadata.table_uuid), metadata.current_snapshot_id, fence, version)
+
+    def _catalog(self) -> Catalog:
+        with self._lock:
+            if self._opened is None:
+                self._opened = open_catalog(self.place)
+            return self._opened
+
+    @property
+    def _where(self) -> str:
+        return f"table {self.name} in {self.place.shown}"

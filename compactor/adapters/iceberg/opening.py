@@ -1,0 +1,95 @@
+"""Opens catalogs: what the settings say, as properties of pyiceberg.
+
+Those of Glue and S3 Tables are as the documents of AWS give them. Neither was tried with an account of AWS.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.utils.config import Config
+
+from compactor.adapters.iceberg.errors import reading
+from compactor.adapters.iceberg.rest import PatientRestCatalog
+from compactor.core.errors import OperatorError
+from compactor.core.extras import need
+
+Kind = Literal["rest", "glue", "s3tables", "sql"]
+
+NAME = "compactor"
+"""How this process calls the catalog; in a database it is part of the key of each table."""
+
+_USER = re.compile("//[^/@]*@")
+
+_SIGNED = {"rest.sigv4-enabled": "true", "rest.sigv4.max-retries": "0"}
+_STORE = {"s3.connect-timeout": "10", "s3.request-timeout": "60"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogPlace:
+    """Where a catalog is.
+
+    Attributes:
+        kind: `rest`, or Glue's or S3 Tables' REST endpoint, which need signed requests, or `sql`: a database.
+        uri: The address: of a REST catalog, or a URL of SQLAlchemy; empty for the endpoint of the region.
+        warehouse: What the catalog calls the warehouse: for Glue the number of the account, for S3 Tables the ARN of
+            the bucket, for a database the folder of its tables.
+        region: Of AWS.
+        properties: Further properties of pyiceberg, such as `s3.endpoint`.
+    """
+
+    kind: Kind
+    uri: str = ""
+    warehouse: str = ""
+    region: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> str:
+        """The kind and the address for messages, without a password."""
+        return f"{self.kind} catalog {_USER.sub('//', self.uri)}".rstrip()
+
+
+def catalog_properties(place: CatalogPlace) -> dict[str, Any]:
+    """The properties by which pyiceberg opens a catalog.
+
+    What the settings do not say, such as a token, comes from pyiceberg's own configuration of a catalog of this name,
+    for instance from the variable `PYICEBERG_CATALOG__COMPACTOR__TOKEN`.
+    """
+    properties = {**_STORE, **configured(), **({"s3.region": place.region} if place.region else {})}
+    if place.kind in {"glue", "s3tables"}:
+        properties |= _SIGNED
+        properties |= {"rest.signing-name": place.kind, "rest.signing-region": place.region}
+        properties["uri"] = place.uri or f"https://{place.kind}.{place.region}.amazonaws.com/iceberg"
+    else:
+        properties["uri"] = place.uri
+    if place.warehouse:
+        properties["warehouse"] = place.warehouse
+    return properties | dict(place.properties)
+
+
+def configured() -> dict[str, Any]:
+    """The properties in pyiceberg's own configuration."""
+    return dict(Config().get_catalog_config(NAME) or {})
+
+
+def open_catalog(place: CatalogPlace) -> Catalog:
+    """Open a catalog. One with REST is asked for its own configuration.
+
+    Raises:
+        StoreUnavailable: It does not answer.
+        OperatorError: It refuses.
+    """
+    if place.kind in {"glue", "s3tables"}:
+        need("aws")
+        if not place.region:
+            raise OperatorError(f"{place.shown}: no region -> expected aws.region in the settings")
+    properties = catalog_properties(place)
+    with reading(place.shown):
+        if place.kind == "sql":
+            from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415 - SQLAlchemy is slow to import
+
+            return SqlCatalog(NAME, **properties)
+        return PatientRestCatalog(NAME, **properties)

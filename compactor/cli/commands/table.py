@@ -1,0 +1,70 @@
+"""`compactor table`: the table of the output beside the ledger."""
+
+import click
+
+from compactor.cli.failures import ExitCode, say, say_next
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.output import print_json, shallow
+from compactor.cli.ui.terminal import echo
+from compactor.cli.ui.waiting import waiting
+from compactor.core.formatting import count
+from compactor.ops.table.table_report import TableReport
+from compactor.telemetry.logs import run_in_log
+from compactor.wiring.app import App
+
+SHOWN = 20  # of each list; --json shows all
+
+
+@click.command("table")
+@click.argument("action", required=False, type=click.Choice(("rebuild",)))
+@json_option
+@stream_option
+@body
+def table(invocation: Invocation, *, action: str | None, as_json: bool) -> ExitCode:
+    """Compare the table of the output with the ledger; rebuild a lost one.
+
+    A file of a manifest that is done has to be in the table once, with its rows, and nothing else may be there.
+
+    `rebuild` makes the table if there is none, applies all batches on record that it lacks, in their order, and adds
+    manifests that are done and in no batch, such as those from before output.table was set. It changes no file, and
+    it may be repeated. To make a damaged table again, drop it in its catalog first.
+
+    Exit codes: 3 if the table has other files than the ledger.
+    """
+    app = App(invocation.settings())
+    with run_in_log(app.run_id), waiting("reading the ledger") as show:
+        keeper = app.table_keeper(lambda number: show(f"applied batch {number:,}"))
+        report = keeper.rebuild() if action == "rebuild" else keeper.compare()
+    if as_json:
+        print_json({**shallow(report), "needs_operator": report.needs_operator})
+    else:
+        _show(report, is_rebuilt=action == "rebuild")
+    if not report.needs_operator:
+        return ExitCode.DONE
+    say(f"table {report.table}: it differs from the ledger")
+    say_next("`compactor table rebuild` adds what is missing; drop a table with other faults in its catalog first")
+    return ExitCode.NEEDS_OPERATOR
+
+
+def _show(report: TableReport, *, is_rebuilt: bool) -> None:
+    if is_rebuilt:
+        adopted = f"; {count(report.adopted, 'manifest')} from before the table" if report.adopted else ""
+        echo(f"Applied {count(report.applied, 'batch', 'batches')}{adopted}")
+    if report.exists:
+        echo(f"{report.table}: {count(report.files, 'file')} with {count(report.rows, 'row')}")
+        batch = f"batch {report.last_batch:,} of {report.recorded_batch:,} on record"
+        echo(f"It has {batch}; snapshot {report.snapshot_id or 'none'}")
+    else:
+        echo(f"{report.table}: there is no such table; {count(report.recorded_batch, 'batch', 'batches')} on record")
+    for name in ("missing", "surplus", "doubled", "differing"):
+        _list(name, getattr(report, name))
+
+
+def _list(name: str, uris: list[str]) -> None:
+    if not uris:
+        return
+    echo(f"{name.capitalize()}: {len(uris):,}")
+    for uri in uris[:SHOWN]:
+        echo(f"  {uri}")
+    if len(uris) > SHOWN:
+        echo(f"  and {len(uris) - SHOWN:,} more; --json shows all")

@@ -1,0 +1,200 @@
+"""Brings placed manifests to done: waits with them until the table has their files. One thread of its own commits.
+
+No manifest waits here for another one that is stuck. All wait for the catalog: while it does not answer, the job goes
+on placing manifests up to a bound, and then begins no further ones of this stream. Whatever waits here is on record as
+decided and open, so a run that dies leaves it to the next one.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Lock
+
+from compactor.core.errors import StuckError, TryAgainError
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import Clock, MetricsSink
+from compactor.job.batches import BatchResult
+from compactor.job.compaction import CompactionResult
+from compactor.job.placed import Waiting
+from compactor.job.publication import Publisher
+from compactor.job.retries import random_pause_seconds
+from compactor.table.committer import Committer, Progress
+from compactor.table.named import Placed
+from compactor.telemetry.error_text import described
+from compactor.telemetry.logs import log_event
+
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 60.0
+"""The pauses after failed commits."""
+
+WAITING_FILES = 50_000
+"""Input files of the manifests that wait, up to which further ones are begun, for memory's sake."""
+
+GIVES_UP_AFTER = 6
+"""Failed commits in a row after which a run that is to end leaves what is placed to the next one."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TableCommits:
+    """The placed manifests of one run.
+
+    Attributes:
+        committer: Commits them.
+        publisher: Carries a manifest that is visible to done.
+        commit_seconds: How long the first of them waits at most, as long as the catalog answers.
+        max_manifests: So many are committed at once, without waiting.
+        max_waiting: As long as so many wait, no further manifests are begun.
+        monotonic: A clock that never jumps.
+    """
+
+    committer: Committer
+    publisher: Publisher
+    clock: Clock
+    metrics: MetricsSink
+    commit_seconds: float
+    max_manifests: int
+    max_waiting: int
+    monotonic: Callable[[], float] = time.monotonic
+    _waiting: dict[str, Waiting] = field(default_factory=dict, init=False)
+    _files: int = field(default=0, init=False)
+    _due: float = field(default=0.0, init=False)
+    _failures: int = field(default=0, init=False)
+    _error: Exception | None = field(default=None, init=False)
+    _ended: list[BatchResult] = field(default_factory=list, init=False)
+    _under_way: "Future[None] | None" = field(default=None, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
+    _pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="table"), init=False
+    )
+
+    def take(self, waiting: Waiting) -> None:
+        """Wait with a placed manifest. Called from several threads."""
+        with self._lock:
+            if not self._waiting and not self._failures:
+                self._due = self.monotonic() + self.commit_seconds
+            self._waiting[waiting.commit.manifest_id] = waiting
+            self._files += len(waiting.commit.files)
+
+    def __contains__(self, manifest_id: str) -> bool:
+        return manifest_id in self._waiting
+
+    def uris(self) -> frozenset[str]:
+        """The objects of the manifests that wait."""
+        with self._lock:
+            return frozenset(each.uri for each in self._waiting.values())
+
+    def is_full(self) -> bool:
+        """Return whether no further manifest is to be begun."""
+        return len(self._waiting) >= self.max_waiting or self._files >= WAITING_FILES
+
+    def is_idle(self) -> bool:
+        """Return whether nothing waits, and all results were taken."""
+        return not self._waiting and not self._ended and self._is_at_rest()
+
+    def has_given_up(self) -> bool:
+        """Return whether a run that is to end should not wait any longer."""
+        return self._failures >= GIVES_UP_AFTER and self._is_at_rest()
+
+    def step(self, *, at_once: bool = False) -> None:
+        """Begin to commit what is due, or with `at_once`, what waits; never waits."""
+        if not self._is_at_rest():
+            return
+        if self._under_way is not None:
+            self._under_way.result()  # raises what ends this process
+            self._under_way = None
+        is_due = self.monotonic() >= self._due
+        is_wanted = at_once or len(self._waiting) >= self.max_manifests
+        if self._waiting and (is_due or (is_wanted and not self._failures)):
+            self._under_way = self._pool.submit(self._commit)
+
+    def take_ended(self) -> list[BatchResult]:
+        """Return what became of manifests since the last call."""
+        with self._lock:
+            ended, self._ended = self._ended, []
+        return ended
+
+    def unfinished(self) -> Mapping[str, str]:
+        """Why each manifest that waits is not done, by its id."""
+        why = f": {described(self._error)}" if self._error else ""
+        return dict.fromkeys(self._waiting, f"its files wait until the table takes them{why}")
+
+    def close(self) -> None:
+        """Commit what waits, unless the last commit failed, and end."""
+        if self._under_way is not None:
+            self._under_way.result()
+        if self._waiting and not self._failures:
+            self._commit()
+        self._pool.shutdown(wait=True)
+
+    def _is_at_rest(self) -> bool:
+        return self._under_way is None or self._under_way.done()
+
+    def _commit(self) -> None:
+        """Commit until nothing waits; never raises."""
+        try:
+            while self._waiting and self._commit_one():
+                pass
+        except Exception as exc:  # noqa: BLE001 - whatever it is, what is placed waits for the next try
+            self._fail(exc)
+
+    def _commit_one(self) -> bool:
+        """Take one batch further; return whether there may be another one to commit now."""
+        began = self.monotonic()
+        with self._lock:
+            waiting = {each.placed: each for each in self._waiting.values()}
+        progress = self.committer.commit(waiting)
+        if (applied := progress.applied) is not None:
+            log_event(
+                "table.committed",
+                batch=applied.number,
+                manifests=applied.manifests,
+                files=applied.files,
+                snapshot=applied.snapshot_id or 0,
+                seconds=round(self.monotonic() - began, 3),
+            )
+        self._settle(waiting, progress)
+        self._failures, self._error = 0, None
+        self._due = self.monotonic() + self.commit_seconds
+        self.metrics.emit({"TableCommits": int(applied is not None), "ManifestsPlaced": len(self._waiting)})
+        return bool(applied or progress.visible)
+
+    def _settle(self, waiting: Mapping[Placed, Waiting], progress: Progress) -> None:
+        """Bring what is visible to done, and wait no longer with what is not to be committed."""
+        batch = BatchResult(started_at=min(each.since for each in waiting.values()))
+        done = set()
+        for each, result in map_ordered(self._finished, [waiting[placed] for placed in progress.visible]):
+            if isinstance(result, CompactionResult):
+                batch.results.append(result)
+                done.add(each.placed)
+            elif isinstance(result, StuckError):
+                progress.stuck[each.placed] = result
+        for placed, error in progress.stuck.items():
+            log_event("manifest.stuck", manifest_id=placed.key.id, error=error)
+            batch.stuck[placed.key.id] = error
+        batch.ended_at = self.clock.now()
+        with self._lock:
+            for placed in (*done, *progress.superseded, *progress.stuck):
+                if waiting[placed] is self._waiting.get(placed.key.id):
+                    self._files -= len(self._waiting.pop(placed.key.id).commit.files)
+            self._ended.append(batch)
+        self.committer.named.finish(done)
+        if len(done) + len(progress.stuck) < len(progress.visible):
+            raise TryAgainError("some manifests that the table has could not be brought to done")
+
+    def _finished(self, waiting: Waiting) -> tuple[Waiting, CompactionResult | Exception]:
+        try:
+            return waiting, waiting.result(self.publisher.finish(waiting.accepted, waiting.commit))
+        except Exception as exc:  # noqa: BLE001 - no error of one manifest may stop the others
+            log_event("manifest.failed", manifest_id=waiting.commit.manifest_id, error=exc)
+            return waiting, exc
+
+    def _fail(self, error: Exception) -> None:
+        self._failures += 1
+        self._error = error
+        pause = random_pause_seconds(
+            self._failures, first_seconds=FIRST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS
+        )
+        self._due = self.monotonic() + pause
+        log_event("table.not_committed", waiting=len(self._waiting), pause_seconds=round(pause, 3), error=error)
+        self.metrics.emit({"TableCommitsFailed": 1, "ManifestsPlaced": len(self._waiting), "Heartbeat": 1})

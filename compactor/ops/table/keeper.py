@@ -1,0 +1,122 @@
+"""Compares the table of the output with the ledger, and makes a lost table again from the ledger alone."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from compactor.core.errors import StuckError
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
+from compactor.core.records import Commit
+from compactor.ledger.ledger import LedgerState
+from compactor.ledger.state import State
+from compactor.ops.table.table_report import TableReport
+from compactor.table.committer import Committer
+from compactor.table.named import Placed, needs_table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableKeeper:
+    """Looks after the table. Safe beside jobs.
+
+    Attributes:
+        committer: Commits batches, also those that were applied to a table that was lost.
+        name: The name of the table.
+        on_batch: Called with the number of each batch that was applied.
+    """
+
+    state: State
+    committer: Committer
+    name: str
+    on_batch: Callable[[int], None] = lambda _: None
+
+    def compare(self) -> TableReport:
+        """Compare the live files with those of all manifests that are done. Holds the name of each file in memory."""
+        report = TableReport(self.name, recorded_batch=self._recorded())
+        # The ledger before the table: what becomes done meanwhile is in the table, and not yet among the expected.
+        expected, open_files = dict[str, tuple[int, int]](), set[str]()
+        for found in self._states():
+            commit = found.outcome
+            for file in commit.outputs if isinstance(commit, Commit) else ():
+                expected[file.final] = (file.rows, file.size_bytes)
+                if not found.is_done:
+                    open_files.add(file.final)
+            if isinstance(commit, Commit) and commit.generation > 1 and not found.is_done:
+                open_files.update(self.committer.changes.replaced(commit.key, commit.generation))
+        head = self.committer.catalog.head()
+        if head is None:
+            report.missing = sorted(expected.keys() - open_files)
+            return report
+        report.exists, report.snapshot_id = True, head.snapshot_id
+        report.last_batch, report.schema_version = head.fence, head.schema_version
+        live = list(self.committer.catalog.live_files(head.snapshot_id)) if head.snapshot_id is not None else []
+        report.files, report.rows = len(live), sum(file.records for file in live)
+        times = Counter(file.uri for file in live)
+        report.doubled = sorted(uri for uri, many in times.items() if many > 1)
+        report.missing = sorted(expected.keys() - open_files - times.keys())
+        report.surplus = sorted(self._surplus(times.keys() - expected.keys() - open_files))
+        figures = ((file.uri, (file.records, file.size_bytes)) for file in live)
+        report.differing = sorted({uri for uri, found in figures if expected.get(uri, found) != found})
+        return report
+
+    def rebuild(self) -> TableReport:
+        """Apply all batches on record that the table lacks, and then what is done and in no batch.
+
+        Raises:
+            TryAgainError: The catalog or the store does not answer now; another call goes on.
+            OperatorError: A person must act.
+        """
+        applied = adopted = 0
+        while (progress := self.committer.commit(())).applied is not None:
+            applied += 1
+            self.on_batch(progress.applied.number)
+        done = self._done()
+        while left := list(islice(done, self.committer.max_manifests)):
+            while left:
+                progress = self.committer.commit(left)
+                if progress.applied is not None:
+                    self.on_batch(progress.applied.number)
+                    adopted += progress.applied.manifests
+                elif not progress.visible:
+                    break  # what is left is stuck, or was rebuilt meanwhile
+                gone = {*progress.visible, *progress.superseded, *progress.stuck}
+                left = [each for each in left if each not in gone]
+        report = self.compare()
+        report.applied, report.adopted = applied, adopted
+        return report
+
+    def _surplus(self, uris: set[str]) -> Iterator[str]:
+        """Those of these files that no manifest has that was decided since the ledger was read."""
+        for uri in uris:
+            key = self.state.layout.output_owner(uri)
+            found = self._state(key) if key is not None and key.id else None
+            commit = found.outcome if found else None
+            if not isinstance(commit, Commit) or uri not in {file.final for file in commit.outputs}:
+                yield uri
+
+    def _done(self) -> Iterator[Placed]:
+        for found in self._states():
+            commit = found.outcome
+            if isinstance(commit, Commit) and found.is_done and needs_table(commit):
+                yield Placed(commit.key, commit.generation)
+
+    def _states(self) -> Iterator[LedgerState]:
+        return (found for found in map_ordered(self._state, self.state.ledger.manifests()) if found is not None)
+
+    def _state(self, key: ManifestKey) -> LedgerState | None:
+        try:
+            return self.state.ledger.state(key)
+        except StuckError:
+            return None  # `verify` tells of it
+
+    def _recorded(self) -> int:
+        """The last batch on record: found by doubling, as there are no gaps."""
+        batches = self.committer.batches
+        low, high = 0, 1
+        while batches.batch(high) is not None:
+            low, high = high, high * 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if batches.batch(middle) is not None else (low, middle)
+        return low

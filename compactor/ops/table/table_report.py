@@ -1,0 +1,45 @@
+"""What the table of the output has, compared with the ledger."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class TableReport:
+    """The table, and each file that it has otherwise than the ledger.
+
+    Attributes:
+        table: Its name.
+        exists: Whether there is one.
+        snapshot_id: Its current snapshot; None without one.
+        last_batch: The last batch that it took.
+        recorded_batch: The last batch on record.
+        schema_version: The schema version whose columns it has.
+        files: How many files it has.
+        rows: How many rows these have.
+        missing: Files of manifests that are done and that it lacks.
+        surplus: Files that it has and that are of no valid commit.
+        doubled: Files that it has more than once.
+        differing: Files with another number of rows, or another length, than on record.
+        applied: Batches on record that `rebuild` applied.
+        adopted: Manifests that were in no batch and that `rebuild` added.
+    """
+
+    table: str
+    exists: bool = False
+    snapshot_id: int | None = None
+    last_batch: int = 0
+    recorded_batch: int = 0
+    schema_version: int = 0
+    files: int = 0
+    rows: int = 0
+    missing: list[str] = field(default_factory=list)
+    surplus: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    differing: list[str] = field(default_factory=list)
+    applied: int = 0
+    adopted: int = 0
+
+    @property
+    def needs_operator(self) -> bool:
+        """Whether the table has other files than the ledger."""
+        return not self.exists or bool(self.missing or self.surplus or self.doubled or self.differing)

@@ -1,0 +1,64 @@
+"""What a batch does to the table: which files it adds and removes, by the commits of its manifests."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from compactor.core.errors import RecordUnreadable
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
+from compactor.core.records import Commit
+from compactor.core.table_records import BatchedManifest, TableBatch
+from compactor.ledger.state import State
+from compactor.schema.schema import SchemaVersion
+from compactor.table.catalog import TableChange, TableFile
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Makes the change of a batch from the ledger alone.
+
+    Attributes:
+        schema_of: A version of the registry by its number.
+    """
+
+    state: State
+    schema_of: Callable[[int], SchemaVersion]
+
+    def of(self, batch: TableBatch, schema_version: int) -> TableChange:
+        """The change of one batch.
+
+        Args:
+            batch: The batch.
+            schema_version: The version whose columns the table has.
+        """
+        commits = list(map_ordered(self._commit, batch.manifests))
+        added = tuple(file for commit in commits for file in self._added(commit))
+        kept = {file.uri for file in added}
+        removed = {uri for commit in commits for uri in self.replaced(commit.key, commit.generation)} - kept
+        needed = max((file.version_in(commit) for commit in commits for file in commit.outputs), default=0)
+        schema = self.schema_of(needed) if needed > schema_version else None
+        return TableChange(batch.number, added, tuple(sorted(removed)), schema)
+
+    def replaced(self, key: ManifestKey, generation: int) -> list[str]:
+        """The files of rows of all generations before this one."""
+        earlier = (self.state.ledger.outcome_of(key, each) for each in range(1, generation))
+        return [file.final for commit in earlier if isinstance(commit, Commit) for file in commit.outputs]
+
+    def _commit(self, manifest: BatchedManifest) -> Commit:
+        commit = self.state.ledger.outcome_of(manifest.key, manifest.generation)
+        if not isinstance(commit, Commit):
+            uri = self.state.layout.outcome(manifest.key, manifest.generation)
+            raise RecordUnreadable(f"{uri}: it is a dead letter, but a batch of the table has it; expected a commit")
+        return commit
+
+    def _added(self, commit: Commit) -> Iterator[TableFile]:
+        store, layout = self.state.store, self.state.layout
+        later = layout.outcome(commit.key, commit.generation + 1)
+        is_superseded = bool(commit.outputs) and store.stat(later) is not None
+        if is_superseded and not self.state.ledger.is_done(commit.key, commit.generation):
+            return  # the later generation has its rows, perhaps because the catalog refuses these files
+        for file in commit.outputs:
+            # Once the batch of a rebuild has taken effect, the files that it replaces are deleted. A table that is made
+            # again takes the batches from the first one on.
+            if not is_superseded or store.stat(file.final) is not None:
+                yield TableFile(file.final, file.size_bytes, file.rows, commit.date)

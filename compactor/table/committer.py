@@ -1,0 +1,174 @@
+"""Commits placed manifests to the table, in numbered batches. Safe in any number of processes, at any time.
+
+A batch is on record before it takes effect, and its record never changes. Batch n + 1 is recorded only after the table
+has batch n, so that at most one batch is on record and not in the table, and every process applies that one first. The
+change asserts the snapshot at which the fence was read, so that a change that was sent twice, or that lands late, takes
+effect once. An answer proves nothing: only a fence that is read afterwards tells whether a batch took effect.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from compactor.core.errors import OperatorError, StuckError, TableCommitUnknown, TableConflict
+from compactor.core.map_ordered import map_ordered
+from compactor.core.table_records import BatchedManifest, TableBatch
+from compactor.ledger.state import State
+from compactor.ledger.table_batches import TableBatches
+from compactor.schema.schema import SchemaVersion
+from compactor.table.catalog import TableCatalog, TableHead
+from compactor.table.changes import Changes
+from compactor.table.named import NamedManifests, Placed, PlacedState
+
+TRIES = 5
+"""How often one call sends a change that was refused because of another one, or whose answer does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A batch that took effect.
+
+    Attributes:
+        files: How many files it added.
+        snapshot_id: The snapshot with it, or a later one.
+    """
+
+    number: int
+    manifests: int
+    files: int
+    snapshot_id: int | None
+
+
+@dataclass(slots=True)
+class Progress:
+    """What became of placed manifests.
+
+    Attributes:
+        visible: The table has their files.
+        superseded: They were rebuilt meanwhile: a later generation takes their place.
+        stuck: A person must fix them.
+        applied: The batch that took effect; None if there was none to apply.
+    """
+
+    visible: list[Placed] = field(default_factory=list)
+    superseded: list[Placed] = field(default_factory=list)
+    stuck: dict[Placed, StuckError] = field(default_factory=dict)
+    applied: Applied | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committer:
+    """Brings the table forward, a batch at a time. One thread at a time may use it.
+
+    Attributes:
+        catalog: Has the table.
+        changes: What a batch does to the table.
+        named: Which manifests the batches name.
+        latest: Returns the latest schema version, for a table that is made.
+        max_manifests: The most manifests of one batch.
+        adopts: Whether manifests that are done may be in a batch. Then `named` has to have read all batches.
+    """
+
+    state: State
+    batches: TableBatches
+    catalog: TableCatalog
+    changes: Changes
+    named: NamedManifests
+    latest: Callable[[], SchemaVersion]
+    max_manifests: int
+    adopts: bool = False
+
+    def commit(self, placed: Iterable[Placed]) -> Progress:
+        """Apply the batch that is on record; without one, record a batch of placed manifests and apply that.
+
+        Raises:
+            TryAgainError: Passing trouble of the catalog or of the store.
+            StuckError: A record that the batch needs cannot be read.
+            OperatorError: A person must act.
+        """
+        head = self._head()
+        progress, unnamed, named = Progress(), list[Placed](), list[Placed]()
+        for each in placed:
+            found = {PlacedState.VISIBLE: named, PlacedState.SUPERSEDED: progress.superseded}
+            found.get(self.named.state_of(each), unnamed).append(each)
+        self._note_visible(named, progress)
+        batch = self.batches.batch(head.fence + 1) or self._recorded(head, unnamed, progress)
+        if batch is None:
+            return progress
+        progress.applied = self._apply(head, batch)
+        in_it = {Placed(each.key, each.generation) for each in batch.manifests}
+        self._note_visible([each for each in unnamed if each in in_it], progress)
+        return progress
+
+    def _note_visible(self, named: Sequence[Placed], progress: Progress) -> None:
+        """Note what is visible of manifests that the table's batches name: a rebuilt one waits for its later batch."""
+        for each, is_superseded in map_ordered(lambda one: (one, self._is_superseded(one)), named):
+            (progress.superseded if is_superseded else progress.visible).append(each)
+
+    def _is_superseded(self, placed: Placed) -> bool:
+        return self.state.store.stat(self.state.layout.outcome(placed.key, placed.generation + 1)) is not None
+
+    def _head(self) -> TableHead:
+        """The state of the table, which is made if there never was one, with the batches up to it read."""
+        owner, head = self.state.layout.table_owner, self.catalog.head()
+        if head is None:
+            self.named.read_to(0)
+            head = self.catalog.create(owner, self.latest())
+        if head.owner != owner:
+            raise OperatorError(f"the table is of the state {head.owner}; expected a table of {owner} alone")
+        self.named.read_to(head.fence)
+        return head
+
+    def _recorded(self, head: TableHead, unnamed: Sequence[Placed], progress: Progress) -> TableBatch | None:
+        """Record the next batch; None if no placed manifest is to be in it."""
+        # The manifests of finished batches are done: these are checked now, after it was read what is finished.
+        chosen, first = list[BatchedManifest](), unnamed[: self.max_manifests]
+        is_rebuilt = any(each.generation > 1 for each in first)
+        live = frozenset(file.uri for file in self.catalog.live_files(head.snapshot_id)) if is_rebuilt else frozenset()
+        for each, found in map_ordered(partial(self._checked, live), first):
+            if found is PlacedState.UNNAMED:
+                chosen.append(BatchedManifest(date=each.key.date, manifest_id=each.key.id, generation=each.generation))
+            elif isinstance(found, StuckError):
+                progress.stuck[each] = found
+            else:
+                (progress.visible if found is PlacedState.VISIBLE else progress.superseded).append(each)
+        return self.batches.create(head.fence + 1, chosen) if chosen else None
+
+    def _checked(self, live: frozenset[str], placed: Placed) -> tuple[Placed, PlacedState | StuckError]:
+        if not self.adopts and self.state.ledger.is_done(placed.key, placed.generation):
+            return placed, PlacedState.VISIBLE
+        if self._is_superseded(placed):
+            return placed, PlacedState.SUPERSEDED
+        return placed, self._hindrance(live, placed) or PlacedState.UNNAMED
+
+    def _hindrance(self, live: frozenset[str], placed: Placed) -> StuckError | None:
+        """Why the files that a rebuilt manifest replaces cannot be removed from the table; None if they can."""
+        if placed.generation == 1 or not self.state.ledger.is_done(placed.key):
+            return None
+        replaced = self.changes.replaced(placed.key, placed.generation)
+        absent = (uri for uri in replaced if uri not in live and self.state.store.stat(uri) is not None)
+        if (uri := next(absent, None)) is None:
+            return None
+        return StuckError(
+            f"manifest {placed.key.id}: {uri} has rows of it and is not in the table, so that another program may have "
+            "written them to another file; expected the files of its earlier generation in the table; "
+            "`compactor table rebuild` makes the table again"
+        )
+
+    def _apply(self, head: TableHead, batch: TableBatch) -> Applied:
+        change = self.changes.of(batch, head.schema_version)
+        for tried in range(1, TRIES + 1):
+            try:
+                snapshot_id: int | None = self.catalog.commit(head, change)
+                break
+            except (TableConflict, TableCommitUnknown):
+                now = self.catalog.head()
+                if now is None or now.table_id != head.table_id:
+                    raise
+                if now.fence >= batch.number:
+                    snapshot_id = now.snapshot_id
+                    break
+                if tried == TRIES:
+                    raise
+                head = now
+        return Applied(batch.number, len(batch.manifests), len(change.added), snapshot_id)

@@ -1,0 +1,86 @@
+"""Tables in catalogs that pyiceberg opens, and Parquet files for them as the engines write them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from compactor.adapters.iceberg.iceberg_table import IcebergTable
+from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
+from compactor.schema.schema import METADATA_COLUMNS, SchemaVersion
+from compactor.table.catalog import TableFile
+from compactor.table.columns import TableColumn, table_columns
+from tests.support.table_catalogs import DATE, CatalogCase, version
+
+NAME = "lake.events"
+
+_TYPES = {
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "long": pa.int64(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamptz": pa.timestamp("us", tz="UTC"),
+    "decimal(10,2)": pa.decimal128(10, 2),
+}
+
+
+def sql_place(folder: Path) -> CatalogPlace:
+    """A catalog in SQLite."""
+    return CatalogPlace(kind="sql", uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=(folder / "warehouse").as_uri())
+
+
+def rest_place(url: str) -> CatalogPlace:
+    """A catalog that a server has."""
+    return CatalogPlace(kind="rest", uri=url)
+
+
+def client(place: CatalogPlace, name: str = NAME) -> IcebergTable:
+    """A client of a table, with connections of its own."""
+    return IcebergTable(place=place, name=name, metadata_columns=METADATA_COLUMNS)
+
+
+def iceberg_case(place: CatalogPlace, folder: Path, name: str = NAME) -> CatalogCase:
+    """A table in a catalog, and files of three rows."""
+
+    def file(named: str, number: int = 1) -> TableFile:
+        path = folder / f"{named}-{number}.parquet"
+        rows = [{f"c{each}": f"{named} {row} {each}" for each in range(1, number + 1)} for row in range(3)]
+        return written(path, version(number), rows) if not path.exists() else _found(path, len(rows))
+
+    def other() -> IcebergTable:
+        return client(place, name)
+
+    return CatalogCase(other(), other, file, lambda: open_catalog(place).drop_table(name))
+
+
+def written(path: Path, schema: SchemaVersion, rows: Sequence[Mapping[str, Any]], day: str = DATE) -> TableFile:
+    """Write a file of a schema version with all metadata columns."""
+    fields = arrow_schema(schema)
+    filled = [{**dict.fromkeys(fields.names), "file_date": date.fromisoformat(day), **row} for row in rows]
+    pq.write_table(pa.Table.from_pylist(filled, schema=fields), path)
+    return _found(path, len(rows), day)
+
+
+def arrow_schema(schema: SchemaVersion, *, without_ids: bool = False) -> pa.Schema:
+    """The columns of such a file."""
+    return pa.schema([_field(column, without_ids=without_ids) for column in table_columns(schema, METADATA_COLUMNS)])
+
+
+def _field(column: TableColumn, *, without_ids: bool) -> pa.Field:
+    if not column.key_id:
+        return _with_id(pa.field(column.name, _TYPES[column.type]), 0 if without_ids else column.field_id)
+    key = _with_id(pa.field("key", pa.string(), nullable=False), column.key_id)
+    value = _with_id(pa.field("value", pa.string()), column.value_id)
+    return _with_id(pa.field(column.name, pa.map_(key, value)), column.field_id)
+
+
+def _with_id(field: pa.Field, number: int) -> pa.Field:
+    return field.with_metadata({"PARQUET:field_id": str(number)}) if number else field
+
+
+def _found(path: Path, records: int, day: str = DATE) -> TableFile:
+    return TableFile(path.as_uri(), path.stat().st_size, records, day)

@@ -1,0 +1,47 @@
+"""Catalogs of a table sink, and files for their tables."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from compactor.adapters.memory.store import ManualClock
+from compactor.adapters.memory.table import MemoryTable
+from compactor.schema.schema import Column, SchemaVersion
+from compactor.table.catalog import TableCatalog, TableFile
+
+OWNER = "file:///lake/state/"
+DATE = "2026-01-02"
+
+
+@dataclass(frozen=True)
+class CatalogCase:
+    """An implementation with an empty place for one table.
+
+    Attributes:
+        catalog: The catalog.
+        other: Makes another client of the same table, as another process has it.
+        file: A file of rows by a name, and the schema version whose columns it has; made if it is not there.
+        drop: Loses the table; None if that is not possible.
+    """
+
+    catalog: TableCatalog
+    other: Callable[[], TableCatalog]
+    file: Callable[..., TableFile]
+    drop: Callable[[], None] | None = None
+
+
+def memory_case() -> CatalogCase:
+    """The one in memory, whose files need not be there."""
+    table = MemoryTable()
+
+    def file(name: str, schema: int = 1) -> TableFile:
+        return TableFile(f"/lake/output/{DATE}/{name}-{schema}.parquet", 100, 3, DATE)
+
+    return CatalogCase(table, lambda: table, file, table.drop)
+
+
+def version(number: int) -> SchemaVersion:
+    """A schema version with as many columns of text as its number, `c1` and so on."""
+    columns = tuple(
+        Column(key=f"c{each}", name=f"c{each}", added_in=each, field_id=each) for each in range(1, number + 1)
+    )
+    return SchemaVersion(version=number, created_at=ManualClock().now(), manifest_id="m", columns=columns)

@@ -1,0 +1,194 @@
+"""Processes that commit manifests to one table: what they share, how they meet, and what must hold meanwhile."""
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compactor.adapters.memory.store import ManualClock, MemoryStore
+from compactor.adapters.memory.table import Answer, MemoryTable
+from compactor.core.errors import CompactorError
+from compactor.core.layout import Layout
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.records import Commit, Rebuild, StagedFile
+from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
+from compactor.ledger.table_batches import TableBatches
+from compactor.table.catalog import TableFile
+from compactor.table.changes import Changes
+from compactor.table.committer import Committer, Progress
+from compactor.table.named import NamedManifests, Placed
+from tests.support.table_catalogs import DATE, version
+
+Meeting = Callable[[], None]
+"""Called before a process calls the store or the catalog."""
+
+_CALLS = {"read", "stat", "create", "put", "head", "commit", "live_files"}
+
+
+@dataclass
+class Watched:
+    """A store or a catalog that tells before each call."""
+
+    inner: Any
+    before: Meeting
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.inner, name)
+        if name not in _CALLS:
+            return found
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            self.before()
+            return found(*arguments, **named)
+
+        return call
+
+
+@dataclass
+class Process:
+    """One process: it commits what is placed, records done, and forgets what is finished."""
+
+    committer: Committer
+    placed: list[Placed]
+
+    def step(self) -> Progress:
+        """Take one batch further, as the job does."""
+        progress = self.committer.commit(self.placed)
+        ledger = self.committer.state.ledger
+        for each in progress.visible:
+            ledger.finish(each.key)
+            if each.generation > 1:
+                ledger.finish(each.key, each.generation)
+        self.committer.named.finish(progress.visible)
+        gone = {*progress.visible, *progress.superseded, *progress.stuck}
+        self.placed = [each for each in self.placed if each not in gone]
+        return progress
+
+    def tried(self) -> None:
+        """Take a step, whatever comes of it."""
+        with contextlib.suppress(CompactorError):
+            self.step()
+
+
+@dataclass
+class TableWorld:
+    """One state and one table. It checks each change of either."""
+
+    store: MemoryStore = field(default_factory=lambda: MemoryStore(ManualClock()))
+    table: MemoryTable = field(default_factory=MemoryTable)
+    layout: Layout = field(default_factory=lambda: Layout("/w/manifests", "/w/output", "/w/state"))
+    broken: list[str] = field(default_factory=list)
+    commits: dict[Placed, Commit] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.table.on_change = self._check_change
+        self.table.exists = lambda uri: self.store.stat(uri) is not None
+
+    def place(self, manifest_id: str, generation: int = 1, *, files: int = 2, schema: int = 1) -> Placed:
+        """Decide a manifest, with its files in their places."""
+        key = ManifestKey(DATE, manifest_id)
+        first = 1 + (generation - 1) * files
+        finals = [self.layout.output_file(key, part) for part in range(first, first + files)]
+        outputs = [self.output(final, schema) for final in finals]
+        rebuild = Rebuild(supersedes="outcome.json", reason="lost", removes=[]) if generation > 1 else None
+        now = ManualClock().now()
+        commit = Commit(
+            manifest_id=manifest_id, date=DATE, generation=generation, rebuild=rebuild, attempt=1, run_id="r",
+            engine="e", schema_version=schema, outputs=outputs, rejects=[], files=[], max_line_bytes=1,
+            max_decompressed_bytes=1, started_at=now, decided_at=now,
+        )  # fmt: skip
+        self.ledger().decide(commit)
+        placed = Placed(key, generation)
+        self.commits[placed] = commit
+        return placed
+
+    def output(self, final: str, schema: int) -> StagedFile:  # noqa: ARG002 - for worlds with real files
+        """Put a file of three rows with the columns of a schema version into its place."""
+        self.store.put(final, b"rows")
+        return StagedFile(staged="gone", final=final, rows=3, size_bytes=4)
+
+    def ledger(self, store: Any = None) -> Ledger:
+        return Ledger(store or self.store, self.layout, ManualClock(), "run")
+
+    def process(
+        self, placed: Sequence[Placed] = (), *, name: str = "p", most: int = 100, replays: bool = False,
+        before: Meeting = lambda: None,
+    ) -> Process:  # fmt: skip
+        """A fresh process with what it placed itself."""
+        store, catalog = Watched(self.store, before), Watched(self.table, before)
+        ledger = Ledger(store, self.layout, ManualClock(), name)
+        state = State(store=store, layout=self.layout, ledger=ledger, clock=ManualClock())
+        batches = TableBatches(store, self.layout, ManualClock(), name)
+        committer = Committer(
+            state=state,
+            batches=batches,
+            catalog=catalog,
+            changes=Changes(state, version),
+            named=NamedManifests(batches, ledger, replays),
+            latest=lambda: version(1),
+            max_manifests=most,
+        )
+        return Process(committer, list(placed))
+
+    def settle(self) -> None:
+        """Whatever is late lands, and a fresh process commits what is not done."""
+        while self.table.land():
+            pass
+        self.table.answers = lambda: Answer.WELL
+        ledger = self.ledger()
+        left = self.process([each for each in self.commits if not ledger.is_done(*each)])
+        for _ in range(len(self.commits) + 2):
+            left.step()
+        if left.placed:
+            self.broken.append(f"{left.placed} are not done in the end")
+
+    def live(self) -> list[str]:
+        """The URIs of the live files."""
+        return [file.uri for file in self.table.live_files()]
+
+    def check(self) -> None:
+        """Hold what the table has against the ledger."""
+        newest = {
+            each.key.id: commit for each, commit in sorted(self.commits.items(), key=lambda one: one[0].generation)
+        }
+        expected = sorted(file.final for commit in newest.values() for file in commit.outputs)
+        if sorted(self.live()) != expected:
+            self.broken.append(f"live {sorted(self.live())}, expected {expected}")
+        head, batches = self.table.head(), list(self.recorded())
+        fence = head.fence if head else 0
+        if fence != len(batches):
+            self.broken.append(f"fence {fence}, with {len(batches)} batches on record")
+        named = Counter((each.manifest_id, each.generation) for batch in batches for each in batch)
+        self.broken += [f"{each} is in {count} batches" for each, count in named.items() if count > 1]
+        assert self.broken == []
+
+    def recorded(self) -> Iterator[list[Any]]:
+        """The manifests of each batch on record."""
+        batches, number = TableBatches(self.store, self.layout, ManualClock(), ""), 1
+        while (batch := batches.batch(number)) is not None:
+            yield batch.manifests
+            number += 1
+
+    def check_done(self, uri: str) -> None:
+        """A manifest may be done once it is visible."""
+        for placed, commit in self.commits.items():
+            if uri == self.layout.done(placed.key, placed.generation):
+                missing = {file.final for file in commit.outputs} - set(self.live())
+                later = any(other.key == placed.key and other.generation > placed.generation for other in self.commits)
+                if missing and not later:
+                    self.broken.append(f"{placed} is done, and not visible")
+
+    def _check_change(self, files: tuple[TableFile, ...]) -> None:
+        live = Counter(file.uri for file in files)
+        self.broken += [f"{uri} is live {count} times" for uri, count in live.items() if count > 1]
+        seen = Counter(placed.key.id for placed, commit in self.commits.items() if live.keys() & _uris(commit))
+        self.broken += [f"{name} is there in {count} generations" for name, count in seen.items() if count > 1]
+        for placed, commit in self.commits.items():
+            if live.keys() & _uris(commit) not in (set(), _uris(commit)):
+                self.broken.append(f"{placed} is there in part")
+
+
+def _uris(commit: Commit) -> set[str]:
+    return {file.final for file in commit.outputs}

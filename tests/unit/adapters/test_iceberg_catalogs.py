@@ -1,0 +1,201 @@
+"""How catalogs of Iceberg tables are opened, and whose tables are used."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import requests
+from pyiceberg.exceptions import ForbiddenError, ServiceUnavailableError
+from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField, StringType
+from requests.adapters import HTTPAdapter
+
+from compactor.adapters.iceberg.change import Change
+from compactor.adapters.iceberg.errors import reading, refused_or_unknown
+from compactor.adapters.iceberg.iceberg_table import OWNER as OWNED_BY
+from compactor.adapters.iceberg.iceberg_table import IcebergTable
+from compactor.adapters.iceberg.opening import CatalogPlace, catalog_properties, open_catalog
+from compactor.adapters.iceberg.rest import PatientRestCatalog
+from compactor.adapters.iceberg.schemas import PLACEHOLDER
+from compactor.core.errors import AccessError, OperatorError, StoreUnavailable, TableCommitUnknown, TableConflict
+from compactor.table.catalog import TableChange
+from tests.support.iceberg_tables import NAME, client, sql_place
+from tests.support.table_catalogs import OWNER, version
+
+ARN = "arn:aws:s3tables:eu-west-1:123456789012:bucket/lake"
+
+
+@pytest.mark.parametrize(
+    ("place", "uri", "name", "warehouse"),
+    [
+        (
+            CatalogPlace(kind="glue", region="eu-west-1", warehouse="123456789012"),
+            "https://glue.eu-west-1.amazonaws.com/iceberg",
+            "glue",
+            "123456789012",
+        ),
+        (
+            CatalogPlace(kind="s3tables", region="eu-west-1", warehouse=ARN),
+            "https://s3tables.eu-west-1.amazonaws.com/iceberg",
+            "s3tables",
+            ARN,
+        ),
+    ],
+    ids=("glue", "s3tables"),
+)
+def test_catalogs_of_aws(place: CatalogPlace, uri: str, name: str, warehouse: str) -> None:
+    """Requests are signed, for the service and the region that the documents of AWS name, and sent once."""
+    assert catalog_properties(place) == {
+        "uri": uri,
+        "warehouse": warehouse,
+        "rest.sigv4-enabled": "true",
+        "rest.signing-name": name,
+        "rest.signing-region": "eu-west-1",
+        "rest.sigv4.max-retries": "0",
+        "s3.region": "eu-west-1",
+        "s3.connect-timeout": "10",
+        "s3.request-timeout": "60",
+    }
+
+
+def test_what_the_settings_do_not_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comes from pyiceberg's own variables, which never take the place of what they say."""
+    monkeypatch.setenv("PYICEBERG_CATALOG__COMPACTOR__TOKEN", "secret")
+    monkeypatch.setenv("PYICEBERG_CATALOG__COMPACTOR__URI", "http://elsewhere/")
+    found = catalog_properties(CatalogPlace(kind="rest", uri="http://here/"))
+    assert (found["token"], found["uri"]) == ("secret", "http://here/")
+
+
+def test_a_region_that_is_missing() -> None:
+    """An endpoint of AWS has one."""
+    with pytest.raises(OperatorError, match=r"expected aws\.region in the settings"):
+        open_catalog(CatalogPlace(kind="glue"))
+
+
+def test_a_password_is_not_shown() -> None:
+    """The address of a database may have one."""
+    place = CatalogPlace(kind="sql", uri="postgresql+psycopg2://me:secret@db:5432/lake")
+    assert place.shown == "sql catalog postgresql+psycopg2://db:5432/lake"
+
+
+def test_each_request_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No layer sends it again, follows a redirect, or waits for ever."""
+    monkeypatch.setattr(PatientRestCatalog, "_fetch_config", lambda _: None)
+    for signed in ("false", "true"):
+        catalog = PatientRestCatalog("c", **{"uri": "http://127.0.0.1:1/", "rest.sigv4-enabled": signed})
+        session = catalog._create_session()
+        assert session.max_redirects == 0
+        assert session.request.keywords["timeout"] == (10.0, 60.0)  # type: ignore[attr-defined]
+        assert len(session.adapters) == 2 + (signed == "true")
+        for adapter in session.adapters.values():
+            assert isinstance(adapter, HTTPAdapter)
+            assert adapter.max_retries.total == 0
+
+
+MEANING = {
+    400: OperatorError,
+    404: TableConflict,
+    409: TableConflict,
+    408: TableCommitUnknown,
+    429: TableCommitUnknown,
+    500: TableCommitUnknown,
+    503: TableCommitUnknown,
+}
+"""What an answer to a commit says."""
+
+
+def answered(status: int, error: Callable[[str], Exception]) -> Exception:
+    """An error as pyiceberg makes it of an answer."""
+    answer = requests.Response()
+    answer.status_code = status
+    found = error("said\x1b")
+    found.__cause__ = requests.HTTPError(response=answer)
+    return found
+
+
+def test_what_failures_mean() -> None:
+    """A commit is refused only by an answer that says so; what merely reads is tried again where that can help."""
+    for status, expected in MEANING.items():
+        assert type(refused_or_unknown(answered(status, RuntimeError), "table")) is expected
+    assert type(refused_or_unknown(ValueError("any"), "table")) is TableCommitUnknown
+    for error, kind in [
+        (answered(503, ServiceUnavailableError), StoreUnavailable),
+        (answered(403, ForbiddenError), AccessError),
+        (requests.ConnectionError("gone"), StoreUnavailable),
+        (requests.TooManyRedirects("many"), OperatorError),
+        (PermissionError(13, "no"), AccessError),
+        (OSError(5, "broken"), StoreUnavailable),
+        (ValueError("nonsense"), OperatorError),
+    ]:
+        with pytest.raises(kind) as caught, reading("table"):
+            raise error
+        assert "\x1b" not in str(caught.value)
+
+
+def test_a_table_of_a_person(tmp_path: Path) -> None:
+    """Is left alone, whatever it is called."""
+    catalog = open_catalog(sql_place(tmp_path))
+    catalog.create_namespace("lake")
+    catalog.create_table(NAME, Schema(NestedField(1, "a", StringType(), required=False)))
+    table = client(sql_place(tmp_path))
+    for call in (table.head, lambda: table.create(OWNER, version(1))):
+        with pytest.raises(OperatorError, match="expected a table that the compactor made, or none"):
+            call()
+
+
+def test_a_table_that_is_half_made(tmp_path: Path) -> None:
+    """A process that died between the two steps is followed by another that takes the second one, once."""
+    catalog = open_catalog(sql_place(tmp_path))
+    catalog.create_namespace("lake")
+    catalog.create_table(NAME, PLACEHOLDER, properties={OWNED_BY: OWNER})
+    first, second = client(sql_place(tmp_path)), client(sql_place(tmp_path))
+    assert first.head() is None
+    with pytest.raises(OperatorError, match="file:///lake/state/ has begun to make it"):
+        second.create("file:///other/", version(1))
+    made = first.create(OWNER, version(2))
+    assert (made.fence, made.schema_version) == (0, 2)
+    assert second.create(OWNER, version(1)) == made
+    found = catalog.load_table(NAME)
+    assert [field.field_id for field in found.schema().fields if field.name.startswith("c")] == [1, 2]
+    assert [field.name for field in found.spec().fields] == ["file_date"]
+
+
+def test_a_fence_that_was_removed(tmp_path: Path) -> None:
+    """Nobody knows then which batches the table has."""
+    table = client(sql_place(tmp_path))
+    head = table.create(OWNER, version(1))
+    with open_catalog(sql_place(tmp_path)).load_table(NAME).transaction() as change:
+        change.remove_properties("compactor.batch")
+    with pytest.raises(OperatorError, match=r"compactor\.batch"):
+        table.commit(head, TableChange(1, ()))
+
+
+def test_a_change_asserts_what_it_was_made_for(tmp_path: Path) -> None:
+    """The table, its snapshot or that it has none, its columns and its partitions, in the request itself."""
+    table = client(sql_place(tmp_path))
+    head = table.create(OWNER, version(1))
+    catalog = open_catalog(sql_place(tmp_path))
+    late = [Change(catalog.load_table(NAME)) for _ in range(2)]
+    for change in late:
+        change.use_files([], [], {})
+    kinds = {each.type: each for each in late[0]._requirements}
+    assert kinds["assert-table-uuid"].uuid == catalog.load_table(NAME).metadata.table_uuid
+    assert kinds["assert-ref-snapshot-id"].snapshot_id is None
+    assert kinds.keys() >= {"assert-current-schema-id", "assert-default-spec-id"}
+    late[0].send(catalog)
+    with pytest.raises(Exception, match="Requirement failed") as caught:
+        late[1].send(catalog)
+    assert isinstance(refused_or_unknown(caught.value, "table"), TableConflict)
+    with pytest.raises(TableConflict):
+        table.commit(head, TableChange(1, ()))
+
+
+def test_a_database_that_is_gone(tmp_path: Path) -> None:
+    """Nothing hangs, and the caller is told to try again."""
+    table = IcebergTable(
+        place=CatalogPlace(kind="sql", uri=f"sqlite:///{tmp_path}/none/catalog.db", warehouse=str(tmp_path)),
+        name=NAME,
+        metadata_columns=(),
+    )
+    with pytest.raises(StoreUnavailable):
+        table.head()

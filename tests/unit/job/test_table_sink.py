@@ -1,0 +1,188 @@
+"""A job with a table sink: what it did is done once the table has it, whether it dies or the catalog goes silent."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import cycle
+
+import pytest
+
+from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.memory.table import Answer, MemoryTable
+from compactor.core.crash_points import CrashPoint
+from compactor.core.records import Commit
+from compactor.job import table_commits
+from compactor.job.run_report import ManifestsUnfinished
+from compactor.job.service import Service
+from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_commits, "FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(table_commits, "LONGEST_PAUSE_SECONDS", 0.01)
+
+
+def sink_of(harness: Harness) -> MemoryTable:
+    assert harness.sink is not None
+    return harness.sink
+
+
+def check_table(harness: Harness, *manifest_ids: str) -> None:
+    """The live files are those of these manifests, once each, with the figures of their commits."""
+    commits = [harness.commit(each) for each in manifest_ids]
+    expected = sorted((file.final, file.size_bytes, file.rows, each.date) for each in commits for file in each.outputs)
+    found = sink_of(harness).live_files()
+    assert sorted((each.uri, each.size_bytes, each.records, each.date) for each in found) == expected
+    ledger = harness.ledger
+    assert all(ledger.is_done(each.key, each.generation) for each in commits)
+
+
+def test_a_run_commits_what_it_places() -> None:
+    """Several manifests in one commit; dead letters and manifests without rows need none."""
+    harness = Harness(table={})
+    for name in ("m1", "m2", "m3"):
+        harness.deliver(name, GOOD, FLAWED)
+    harness.deliver("m4", b"no json\n")
+    harness.put_manifest("bad.json", b"{")
+    report = harness.run_once()
+    assert (report.committed, report.dead_lettered, report.records) == (4, 1, 12)
+    check_table(harness, "m1", "m2", "m3")
+    assert sink_of(harness).commits == 1
+    harness.check_exact()
+    assert harness.verification().discrepancies == []
+    assert harness.waiting() == []
+
+
+def test_new_columns_come_with_their_files() -> None:
+    """In the same commit; a commit without new keys leaves the columns alone."""
+    harness = Harness(table={})
+    for name, line in (("m1", b'{"a": 1}\n'), ("m2", b'{"b": 1}\n'), ("m3", b'{"a": 2}\n')):
+        harness.deliver(name, line)
+        harness.run_once()
+    head = sink_of(harness).head()
+    assert head is not None
+    assert (head.fence, head.schema_version) == (3, 2)
+    check_table(harness, "m1", "m2", "m3")
+
+
+@pytest.mark.parametrize(
+    "answers", [(Answer.LOST,), (Answer.UNAVAILABLE, Answer.LOST), (Answer.LATE, Answer.WELL)], ids=str
+)
+def test_answers_that_do_not_tell(answers: tuple[Answer, ...]) -> None:
+    """Cost further tries, and nothing else."""
+    harness = Harness(table={})
+    sink_of(harness).answers = cycle(answers).__next__
+    for name in ("m1", "m2"):
+        harness.deliver(name, GOOD)
+        assert harness.run_once().committed == 1
+        sink_of(harness).land()
+    check_table(harness, "m1", "m2")
+
+
+def test_a_catalog_that_is_down() -> None:
+    """A run that is to end says what is not done, and leaves it placed; the next one commits it."""
+    harness = Harness(table={})
+    sink_of(harness).is_down = True
+    for name in ("m1", "m2"):
+        harness.deliver(name, GOOD)
+    with pytest.raises(ManifestsUnfinished, match=r"its files wait until the table takes them: .*does not answer"):
+        harness.run_once()
+    assert len(harness.waiting()) == 2
+    failed = [each for each in harness.metrics.emitted if "TableCommitsFailed" in each]
+    assert [each["ManifestsPlaced"] for each in failed] == [2] * len(failed) != []
+    sink_of(harness).is_down = False
+    placed = list(harness.store.list(harness.layout.output + "/"))
+    assert harness.run_once().committed == 2
+    check_table(harness, "m1", "m2")
+    harness.check_exact()
+    assert list(harness.store.list(harness.layout.output + "/")) == placed, "written again"
+
+
+def test_no_more_than_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the catalog is down, the job places up to a bound; once it is back, it goes on beyond it."""
+    harness = Harness(table={"max_waiting_manifests": 2}, stream={"manifests_in_flight": 1})
+    names = [f"m{number}" for number in range(5)]
+    for name in names:
+        harness.deliver(name, GOOD)
+    sink_of(harness).is_down = True
+    monkeypatch.setattr(table_commits, "GIVES_UP_AFTER", 2)
+    with pytest.raises(ManifestsUnfinished):
+        harness.run_once()
+    decided = [key for key in harness.ledger.manifests() if harness.ledger.state(key).outcome is not None]
+    assert len(decided) == 2
+    sink_of(harness).is_down = False
+    assert harness.run_once().committed == 5
+    check_table(harness, *names)
+
+
+STEPS = [each for each in CrashPoint if each not in {CrashPoint.CLAIMED, CrashPoint.PLANNED}]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("step", STEPS)
+def test_a_death_at_every_step(step: CrashPoint) -> None:
+    """Whatever was placed or committed by then, the next run has each file in the table once."""
+    harness = Harness(table={})
+    harness.deliver("m1", GOOD, FLAWED)
+    harness.deliver("m2", GOOD)
+    source = ListedManifests(harness.store, harness.layout.manifests_folder)
+    with suppress(DiedError):
+        harness.app(on_crash_point=dying_at(step)).service_on(harness.engine(), source).run(once=True)
+    for _ in range(2):
+        harness.clock.advance(3600)
+        harness.run_once()
+    check_table(harness, "m1", "m2")
+    harness.check_exact()
+
+
+def test_an_idle_stream_commits_when_it_is_time() -> None:
+    """Nothing more has to come: the first manifest waits for `table.commit_seconds`, and no longer."""
+    harness = Harness(table={"commit_seconds": 0.05})
+    service = watched_service(harness, lambda: sink_of(harness).commits > 0)
+    service.run(once=False)
+    check_table(harness, "m1")
+
+
+def test_a_stop_commits_what_is_placed() -> None:
+    """The last of a run does not wait for the next one."""
+    harness = Harness(table={"commit_seconds": 3600.0})
+    service = watched_service(harness, lambda: "m1" in placed)
+    assert service.table is not None
+    placed = service.table
+    report = service.run(once=False)
+    assert report.committed == 1
+    check_table(harness, "m1")
+
+
+def watched_service(harness: Harness, is_reached: Callable[[], bool]) -> Service:
+    """A job that is stopped once something is reached."""
+    harness.deliver("m1", GOOD)
+
+    class Source(ListedManifests):
+        def wait(self, timeout_seconds: float) -> bool:
+            if is_reached():
+                service.stop()
+            return super().wait(min(timeout_seconds, 0.01))
+
+    source = Source(harness.store, harness.layout.manifests_folder, 10, 0.01)
+    service: Service = harness.app().service_on(harness.engine(), source)
+    return service
+
+
+def test_a_failure_after_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A manifest that the table has and that cannot be brought to done is tried again, without another commit."""
+    harness = Harness(table={})
+    harness.deliver("m1", GOOD)
+    harness.deliver("m2", GOOD)
+    failures = iter([True, True])
+    finish = table_commits.Publisher.finish
+
+    def flaky(self: table_commits.Publisher, accepted: object, outcome: Commit) -> object:
+        if next(failures, False):
+            raise OSError("the disk is gone")
+        return finish(self, accepted, outcome)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(table_commits.Publisher, "finish", flaky)
+    assert harness.run_once().committed == 2
+    assert sink_of(harness).commits == 1
+    check_table(harness, "m1", "m2")

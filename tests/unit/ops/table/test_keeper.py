@@ -1,0 +1,102 @@
+"""Promises of `compactor table`: it finds what differs from the ledger, and makes a lost table again from it alone."""
+
+import pytest
+
+from compactor.adapters.memory.table import MemoryTable
+from compactor.core.errors import SettingsError
+from compactor.job import table_commits
+from compactor.job.run_report import ManifestsUnfinished
+from compactor.ops.table.table_report import TableReport
+from compactor.table.catalog import TableFile
+from tests.support.harness import GOOD, Harness
+
+
+@pytest.fixture
+def harness() -> Harness:
+    made = Harness(table={})
+    for name in ("m1", "m2"):
+        made.deliver(name, GOOD)
+        made.run_once()
+    return made
+
+
+def sink_of(harness: Harness) -> MemoryTable:
+    assert harness.sink is not None
+    return harness.sink
+
+
+def differences(report: TableReport) -> dict[str, int]:
+    found = {name: len(getattr(report, name)) for name in ("missing", "surplus", "doubled", "differing")}
+    return {name: many for name, many in found.items() if many}
+
+
+def test_a_table_that_agrees(harness: Harness) -> None:
+    """It says which batch it is at, and how many files and rows it has; what is only placed is no difference."""
+    report = harness.app().table_keeper().compare()
+    assert (report.last_batch, report.recorded_batch, report.rows, report.needs_operator) == (2, 2, 4, False)
+    assert (report.files, report.schema_version) == (len(list(sink_of(harness).live_files())), 1)
+    sink_of(harness).rewrite()
+    assert differences(harness.app().table_keeper().compare()) == {}
+
+
+def test_what_differs(harness: Harness) -> None:
+    """A file that is lost, of others, there twice, or with other rows is named, each as what it is."""
+    table, keeper = sink_of(harness), harness.app().table_keeper()
+    first, second = table.live_files()
+
+    def replaced(*files: TableFile) -> dict[str, int]:
+        head = table.head()
+        assert head is not None
+        table._replace(head, files)
+        return differences(keeper.compare())
+
+    assert replaced(first) == {"missing": 1}
+    assert replaced(first, second, TableFile("/w/output/other.parquet", 1, 1, "2026-01-02")) == {"surplus": 1}
+    assert replaced(first, second, second) == {"doubled": 1}
+    assert replaced(first, TableFile(second.uri, second.size_bytes, 7, second.date)) == {"differing": 1}
+    assert replaced(first, second) == {}
+
+
+def test_a_lost_table(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job commits nothing to a new one until it was rebuilt; then it has the same files, and the job goes on."""
+    monkeypatch.setattr(table_commits, "GIVES_UP_AFTER", 1)
+    table = sink_of(harness)
+    before = sorted(file.uri for file in table.live_files())
+    table.drop()
+    assert harness.app().table_keeper().compare().needs_operator
+    harness.deliver("m3", GOOD)
+    with pytest.raises(ManifestsUnfinished, match="`compactor table rebuild`"):
+        harness.run_once()
+    batches = list[int]()
+    report = harness.app().table_keeper(batches.append).rebuild()
+    assert (report.applied, report.adopted, batches, report.needs_operator) == (2, 0, [1, 2], False)
+    assert sorted(file.uri for file in table.live_files()) == before
+    assert harness.run_once().committed == 1
+    assert differences(harness.app().table_keeper().compare()) == {}
+    assert harness.app().table_keeper().rebuild().applied == 0
+
+
+def test_manifests_from_before_the_table() -> None:
+    """They are missing at first; a rebuild adds them, once, beside what the job has committed since."""
+    plain = Harness()
+    for name in ("m1", "m2", "m3"):
+        plain.deliver(name, GOOD)
+    plain.run_once()
+    harness = Harness(table={"max_manifests_per_commit": 2}, store=plain.store)
+    harness.deliver("m4", GOOD)
+    harness.run_once()
+    assert differences(harness.app().table_keeper().compare()) == {"missing": 3}
+    report = harness.app().table_keeper().rebuild()
+    assert (report.adopted, report.last_batch, report.needs_operator) == (3, 3, False)
+    assert harness.app().table_keeper().rebuild().adopted == 0
+    harness.deliver("m5", GOOD)
+    harness.run_once()
+    assert differences(harness.app().table_keeper().compare()) == {}
+
+
+def test_no_table_in_the_settings() -> None:
+    """There is nothing to compare; and a stream with a table retires nothing."""
+    with pytest.raises(SettingsError, match=r"output\.table"):
+        Harness().app().table_keeper()
+    with pytest.raises(SettingsError, match="retired dates"):
+        Harness(table={}).app().retire_scanner()
