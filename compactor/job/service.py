@@ -293,7 +293,7 @@ class Service:
             self._retry()
             is_idle = self.runner.is_idle()
             self._commit_placed(at_once=is_idle)
-            if self.table is not None and self.table.has_given_up():
+            if self.table is not None and self.table.has_given_up() and (is_idle or self.table.is_full()):
                 break
             is_settled = is_idle and (self.table is None or self.table.is_idle())
             if is_settled and not self.postponed.has_due_within(ONCE_SECONDS, tries=ONCE_TRIES):

@@ -18,7 +18,7 @@ from compactor.ledger.table_batches import TableBatches
 from compactor.schema.schema import SchemaVersion
 from compactor.table.catalog import TableCatalog, TableHead
 from compactor.table.changes import Changes
-from compactor.table.named import NamedManifests, Placed, Standing
+from compactor.table.named import NamedManifests, Placed, PlacedState
 
 TRIES = 5
 """How often one call sends a change that was refused because of another one, or whose answer does not tell."""
@@ -90,8 +90,8 @@ class Committer:
         self.named.read_to(head.fence)
         progress, unnamed = Progress(), list[Placed]()
         for each in placed:
-            found = {Standing.VISIBLE: progress.visible, Standing.SUPERSEDED: progress.superseded}
-            found.get(self.named.standing(each), unnamed).append(each)
+            found = {PlacedState.VISIBLE: progress.visible, PlacedState.SUPERSEDED: progress.superseded}
+            found.get(self.named.state_of(each), unnamed).append(each)
         batch = self.batches.batch(head.fence + 1) or self._recorded(head, unnamed, progress)
         if batch is None:
             return progress
@@ -115,20 +115,20 @@ class Committer:
         is_rebuilt = any(each.generation > 1 for each in first)
         live = frozenset(file.uri for file in self.catalog.live_files(head.snapshot_id)) if is_rebuilt else frozenset()
         for each, found in map_ordered(partial(self._checked, live), first):
-            if found is Standing.UNNAMED:
+            if found is PlacedState.UNNAMED:
                 chosen.append(BatchedManifest(date=each.key.date, manifest_id=each.key.id, generation=each.generation))
             elif isinstance(found, StuckError):
                 progress.stuck[each] = found
             else:
-                (progress.visible if found is Standing.VISIBLE else progress.superseded).append(each)
+                (progress.visible if found is PlacedState.VISIBLE else progress.superseded).append(each)
         return self.batches.create(head.fence + 1, chosen) if chosen else None
 
-    def _checked(self, live: frozenset[str], placed: Placed) -> tuple[Placed, Standing | StuckError]:
+    def _checked(self, live: frozenset[str], placed: Placed) -> tuple[Placed, PlacedState | StuckError]:
         if not self.adopts and self.state.ledger.is_done(placed.key, placed.generation):
-            return placed, Standing.VISIBLE
+            return placed, PlacedState.VISIBLE
         if self.state.store.stat(self.state.layout.outcome(placed.key, placed.generation + 1)) is not None:
-            return placed, Standing.SUPERSEDED
-        return placed, self._hindrance(live, placed) or Standing.UNNAMED
+            return placed, PlacedState.SUPERSEDED
+        return placed, self._hindrance(live, placed) or PlacedState.UNNAMED
 
     def _hindrance(self, live: frozenset[str], placed: Placed) -> StuckError | None:
         """Why the files that a rebuilt manifest replaces cannot be removed from the table; None if they can."""

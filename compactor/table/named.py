@@ -25,7 +25,7 @@ def needs_table(outcome: Commit | DeadLetter) -> bool:
     return isinstance(outcome, Commit) and (bool(outcome.outputs) or outcome.generation > 1)
 
 
-class Standing(Enum):
+class PlacedState(Enum):
     """What the batches that the table has say of a placed manifest."""
 
     UNNAMED = "unnamed"
@@ -83,12 +83,12 @@ class NamedManifests:
         for each in batch.manifests:
             self._generations[each.manifest_id] = max(each.generation, self._generations.get(each.manifest_id, 0))
 
-    def standing(self, placed: Placed) -> Standing:
+    def state_of(self, placed: Placed) -> PlacedState:
         """What the batches that were read say of a manifest."""
         named = self._generations.get(placed.key.id, 0)
         if named < placed.generation:
-            return Standing.UNNAMED
-        return Standing.VISIBLE if named == placed.generation else Standing.SUPERSEDED
+            return PlacedState.UNNAMED
+        return PlacedState.VISIBLE if named == placed.generation else PlacedState.SUPERSEDED
 
     def finish(self, done: Collection[Placed]) -> None:
         """Note that manifests are done, and forget the batches of which all are.

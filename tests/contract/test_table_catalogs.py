@@ -148,7 +148,7 @@ def test_earlier_snapshots(case: CatalogCase) -> None:
 
 @pytest.mark.parametrize(("answer", "is_made"), [(Answer.LOST, True), (Answer.UNAVAILABLE, False)])
 def test_answers_that_do_not_tell(answer: Answer, *, is_made: bool) -> None:
-    """The twin in memory makes the change or not, and says the same."""
+    """The one in memory makes the change or not, and says the same."""
     table = MemoryTable(answers=lambda: answer)
     head = table.create(OWNER, version(1))
     with pytest.raises(TableCommitUnknown):

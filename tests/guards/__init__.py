@@ -21,6 +21,7 @@ from tests.guards.redriving import REDRIVING
 from tests.guards.rotation import ROTATION
 from tests.guards.shards import SHARDS
 from tests.guards.streams import STREAMS
+from tests.guards.table import TABLE
 
 __all__ = ["GUARDS", "Guard"]
 
@@ -48,6 +49,7 @@ GUARDS = (
     *INVENTORIES,
     *STREAMS,
     *SHARDS,
+    *TABLE,
     *ROTATION,
     *ICEBERG,
 )

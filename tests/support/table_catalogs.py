@@ -30,7 +30,7 @@ class CatalogCase:
 
 
 def memory_case() -> CatalogCase:
-    """The twin in memory, whose files need not be there."""
+    """The one in memory, whose files need not be there."""
     table = MemoryTable()
 
     def file(name: str, schema: int = 1) -> TableFile:

@@ -1,0 +1,87 @@
+"""A table has the files of each manifest once, and what is done is in it."""
+
+from tests.guards.guard import Guard
+
+_COMMITTER = "tests/unit/table/test_committer.py"
+_JOB = "tests/unit/job/test_table_sink.py"
+_REBUILD = "tests/unit/ops/rebuild/test_rebuilt_tables.py"
+
+TABLE = (
+    Guard(
+        "the fence is read again after a change without an answer",
+        "table/committer.py",
+        "if now.fence >= batch.number:",
+        "if False:",
+        (_COMMITTER + "::test_three_committers_at_every_step",),
+    ),
+    Guard(
+        "of two batches of one number, the first one is valid",
+        "ledger/table_batches.py",
+        "if self.store.create(self.layout.table_batch(number), _json(made)):",
+        "if self.store.put(self.layout.table_batch(number), _json(made)) is None:",
+        (_COMMITTER + "::test_three_committers_at_every_step",),
+    ),
+    Guard(
+        "a batch leaves out what is done",
+        "table/committer.py",
+        "if not self.adopts and self.state.ledger.is_done(placed.key, placed.generation):",
+        "if False:",
+        (_COMMITTER + "::test_three_committers_at_every_step",),
+    ),
+    Guard(
+        "a batch is finished once all of its manifests are done",
+        "table/named.py",
+        "not self.ledger.is_done(last.key, last.generation)",
+        "False",
+        (_COMMITTER + "::test_three_committers_at_every_step",),
+    ),
+    Guard(
+        "files that a rebuild replaced and deleted are not added to a table that is made again",
+        "table/changes.py",
+        "if not is_superseded or store.stat(file.final) is not None:",
+        "if True:",
+        (_COMMITTER + "::test_a_table_that_was_lost",),
+    ),
+    Guard(
+        "the fence of another state's table says nothing of these batches",
+        "table/committer.py",
+        "if head.owner != owner:",
+        "if False:",
+        (_COMMITTER + "::test_a_table_of_another_state",),
+    ),
+    Guard(
+        "a table that was made again takes nothing before a person says so",
+        "table/named.py",
+        "if fence < self._finished:",
+        "if False:",
+        (_COMMITTER + "::test_a_table_that_was_lost",),
+    ),
+    Guard(
+        "files that a rebuild replaces stay until the table has others",
+        "job/publication.py",
+        "if self.table is None:  # else its readers",
+        "if True:  # else its readers",
+        (_REBUILD + "::test_new_names_in_one_change",),
+    ),
+    Guard(
+        "a rebuild gives no rows a name that a table lists",
+        "ops/rebuild/rebuilder.py",
+        "reuses_names = self.publisher.table is None",
+        "reuses_names = True",
+        (_REBUILD + "::test_new_names_in_one_change",),
+    ),
+    Guard(
+        "no further manifest is begun while too many wait for the table",
+        "job/batches.py",
+        " or self._is_held()",
+        "",
+        (_JOB + "::test_no_more_than_so_many_wait",),
+    ),
+    Guard(
+        "the end of a run commits what is placed",
+        "job/service.py",
+        "                    self.table.close()\n",
+        "                    pass\n",
+        (_JOB + "::test_a_stop_commits_what_is_placed",),
+    ),
+)
