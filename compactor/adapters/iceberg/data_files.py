@@ -92,7 +92,7 @@ class _Entries:
         self._spec_id = metadata.default_spec_id
         self._fields = {field.field_id: field for field in schema.fields}
         self._plan = compute_statistics_plan(schema, metadata.properties)
-        # A person may drop a column. Later files have it still, and nobody reads it.
+        # A person may drop a column. Later files have it still, and no reader finds it.
         for field in (field for older in metadata.schemas[1:] for field in older.fields):
             if field.field_id not in self._fields and isinstance(field.field_type, PrimitiveType):
                 nothing = StatisticsCollector(field.field_id, field.field_type, _NO_STATISTICS, field.name)
