@@ -103,6 +103,8 @@ class Publisher:
             ) from exc
 
     def _publish_file(self, commit: Commit, file: StagedFile) -> bool:
+        if self._is_placed(commit, file):
+            return True
         try:
             self.state.store.copy(file.staged, file.final)
         except ObjectNotFound as exc:
@@ -121,6 +123,16 @@ class Publisher:
                     f"`compactor rebuild {quoted(commit.manifest_id)}` makes its rows again from the input"
                 ) from exc
         return True
+
+    def _is_placed(self, commit: Commit, file: StagedFile) -> bool:
+        """Whether a driver published a file that the table may have by now: what it has is not written again.
+
+        No other commit than the first one of a manifest has written under its names.
+        """
+        if self.table is None or commit.generation > 1:
+            return False
+        published = self.state.store.stat(file.final)
+        return published is not None and published.size_bytes == file.size_bytes
 
     def _superseding(self, commit: Commit) -> Commit | None:
         """The commit of a later generation, if the manifest was rebuilt meanwhile."""

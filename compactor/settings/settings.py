@@ -361,6 +361,9 @@ def _check_table(source: Source) -> None:
     for key in needs:
         if given.get(key, "") == "":
             source.fault(f"table.{key}", "", f'{_TABLE_NEEDS[key]}, because output.table is "iceberg"')
+    columns = source.values.get("schema", {}).get("metadata_columns", ("file_date",))
+    if isinstance(columns, list | tuple) and "file_date" not in columns:
+        source.fault("schema.metadata_columns", columns, '"file_date" among them, because output.table is "iceberg"')
 
 
 _CATALOG_NEEDS = {"rest": ("uri",), "sql": ("uri", "warehouse"), "s3tables": ("warehouse",)}

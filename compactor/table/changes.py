@@ -55,6 +55,8 @@ class Changes:
         store, layout = self.state.store, self.state.layout
         later = layout.outcome(commit.key, commit.generation + 1)
         is_superseded = bool(commit.outputs) and store.stat(later) is not None
+        if is_superseded and not self.state.ledger.is_done(commit.key, commit.generation):
+            return  # the later generation has its rows, perhaps because the catalog refuses these files
         for file in commit.outputs:
             # Once the batch of a rebuild has taken effect, the files that it replaces are deleted. A table that is made
             # again takes the batches from the first one on.

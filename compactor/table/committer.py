@@ -87,25 +87,36 @@ class Committer:
             OperatorError: A person must act.
         """
         head = self._head()
-        self.named.read_to(head.fence)
-        progress, unnamed = Progress(), list[Placed]()
+        progress, unnamed, named = Progress(), list[Placed](), list[Placed]()
         for each in placed:
-            found = {PlacedState.VISIBLE: progress.visible, PlacedState.SUPERSEDED: progress.superseded}
+            found = {PlacedState.VISIBLE: named, PlacedState.SUPERSEDED: progress.superseded}
             found.get(self.named.state_of(each), unnamed).append(each)
+        self._note_visible(named, progress)
         batch = self.batches.batch(head.fence + 1) or self._recorded(head, unnamed, progress)
         if batch is None:
             return progress
         progress.applied = self._apply(head, batch)
         in_it = {Placed(each.key, each.generation) for each in batch.manifests}
-        progress.visible += [each for each in unnamed if each in in_it]
+        self._note_visible([each for each in unnamed if each in in_it], progress)
         return progress
 
+    def _note_visible(self, named: Sequence[Placed], progress: Progress) -> None:
+        """Note what is visible of manifests that the table's batches name: a rebuilt one waits for its later batch."""
+        for each, is_superseded in map_ordered(lambda one: (one, self._is_superseded(one)), named):
+            (progress.superseded if is_superseded else progress.visible).append(each)
+
+    def _is_superseded(self, placed: Placed) -> bool:
+        return self.state.store.stat(self.state.layout.outcome(placed.key, placed.generation + 1)) is not None
+
     def _head(self) -> TableHead:
-        """The state of the table, which is made if there is none."""
-        owner = self.state.layout.table_owner
-        head = self.catalog.head() or self.catalog.create(owner, self.latest())
+        """The state of the table, which is made if there never was one, with the batches up to it read."""
+        owner, head = self.state.layout.table_owner, self.catalog.head()
+        if head is None:
+            self.named.read_to(0)
+            head = self.catalog.create(owner, self.latest())
         if head.owner != owner:
             raise OperatorError(f"the table is of the state {head.owner}; expected a table of {owner} alone")
+        self.named.read_to(head.fence)
         return head
 
     def _recorded(self, head: TableHead, unnamed: Sequence[Placed], progress: Progress) -> TableBatch | None:
@@ -126,7 +137,7 @@ class Committer:
     def _checked(self, live: frozenset[str], placed: Placed) -> tuple[Placed, PlacedState | StuckError]:
         if not self.adopts and self.state.ledger.is_done(placed.key, placed.generation):
             return placed, PlacedState.VISIBLE
-        if self.state.store.stat(self.state.layout.outcome(placed.key, placed.generation + 1)) is not None:
+        if self._is_superseded(placed):
             return placed, PlacedState.SUPERSEDED
         return placed, self._hindrance(live, placed) or PlacedState.UNNAMED
 

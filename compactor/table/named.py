@@ -65,8 +65,8 @@ class NamedManifests:
             self._finished = self._read = 0 if self.replays else self.batches.finished()
         if fence < self._finished:
             raise OperatorError(
-                f"the table has batch {fence} as its last one, and batch {self._finished} was in it: it was made again "
-                "or restored; expected the table that took all batches, or `compactor table rebuild`"
+                f"the table has batch {fence} as its last one, and batch {self._finished} was in it: it was dropped, "
+                "made again or restored; expected the table that took all batches, or `compactor table rebuild`"
             )
         for number in range(self._read + 1, fence + 1):
             batch = self.batches.batch(number)

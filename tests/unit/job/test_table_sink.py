@@ -91,9 +91,11 @@ def test_a_catalog_that_is_down() -> None:
     failed = [each for each in harness.metrics.emitted if "TableCommitsFailed" in each]
     assert [each["ManifestsPlaced"] for each in failed] == [2] * len(failed) != []
     sink_of(harness).is_down = False
+    placed = list(harness.store.list(harness.layout.output + "/"))
     assert harness.run_once().committed == 2
     check_table(harness, "m1", "m2")
     harness.check_exact()
+    assert list(harness.store.list(harness.layout.output + "/")) == placed, "written again"
 
 
 def test_no_more_than_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
