@@ -6,11 +6,11 @@ from compactor.cli.documents.common import Document, Time
 from compactor.schema import catalog, schema
 
 
-class Column(Document, of=schema.Column, without=["added_in"]):
+class Column(Document, of=schema.Column, without=["added_in", "field_id"]):
     """A column that a version added."""
 
 
-class Retired(Document, of=schema.RetiredColumn, without=["retired_in"]):
+class Retired(Document, of=schema.RetiredColumn, without=["retired_in", "field_id"]):
     """A column that a version retired."""
 
 

@@ -45,6 +45,6 @@ def test_unchanged_settings_are_not_written_again() -> None:
 def test_rows_have_no_metadata_columns_by_default(
     tmp_path: Path, state: str | None, env: dict[str, str], expected: tuple[str, ...]
 ) -> None:
-    """They are as in the input; whoever wants the date of the folder says so."""
+    """They are as in the input, unless a setting asks for more."""
     paths = parse_compact_paths(str(tmp_path / "raw"), str(tmp_path / "rows"), state and str(tmp_path / state))
     assert folder_settings(paths, Options(), env).settings.metadata_columns == expected
