@@ -92,6 +92,7 @@ def test_duckdb(tmp_path: Path) -> None:
 
 
 @pytest.mark.large
+@pytest.mark.timeout(1800)
 @extras.ON_SPARK.needed
 def test_spark(rest_catalog: RestCatalogServer, tmp_path: Path) -> None:
     """The same, in the release of Glue 6.0, from a REST catalog."""

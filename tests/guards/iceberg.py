@@ -66,7 +66,7 @@ ICEBERG = (
     Guard(
         "a file has the date of its partition in each row",
         "adapters/iceberg/data_files.py",
-        "if found is None or {found.current_min, found.current_max} != {date.fromisoformat(file.date)}:",
+        "if file.records and (bounds != {day} or statistics.null_value_counts.get(number) != 0):",
         "if False:",
         (_FILES,),
     ),

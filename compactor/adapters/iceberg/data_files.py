@@ -92,7 +92,7 @@ class _Entries:
         self._spec_id = metadata.default_spec_id
         self._fields = {field.field_id: field for field in schema.fields}
         self._plan = compute_statistics_plan(schema, metadata.properties)
-        # A person may drop a column. Later files have it still, and nobody reads it.
+        # A person may drop a column. Later files have it still, and no reader finds it.
         for field in (field for older in metadata.schemas[1:] for field in older.fields):
             if field.field_id not in self._fields and isinstance(field.field_type, PrimitiveType):
                 nothing = StatisticsCollector(field.field_id, field.field_type, _NO_STATISTICS, field.name)
@@ -159,11 +159,12 @@ class _Entries:
 
     def _partition(self, statistics: DataFileStatistics, file: TableFile) -> Record:
         """The date of a file, which has to be a column of it, too: some readers take it from there."""
-        days = (date.fromisoformat(file.date) - _EPOCH).days
-        found = statistics.column_aggregates.get(METADATA_IDS[FILE_DATE])
-        if found is None or {found.current_min, found.current_max} != {date.fromisoformat(file.date)}:
+        day, number = date.fromisoformat(file.date), METADATA_IDS[FILE_DATE]
+        found = statistics.column_aggregates.get(number)
+        bounds = {found.current_min, found.current_max} if found else set()
+        if file.records and (bounds != {day} or statistics.null_value_counts.get(number) != 0):
             raise OperatorError(
                 f"{visible(file.uri)}: the column {FILE_DATE} is not {file.date} in each row -> expected a file of "
                 f"this release with it: `compactor rebuild` writes those of earlier ones anew"
             )
-        return Record(days)
+        return Record((day - _EPOCH).days)

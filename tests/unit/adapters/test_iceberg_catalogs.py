@@ -161,7 +161,7 @@ def test_a_table_that_is_half_made(tmp_path: Path) -> None:
 
 
 def test_a_fence_that_was_removed(tmp_path: Path) -> None:
-    """Nobody knows then which batches the table has."""
+    """It is unknown then which batches the table has."""
     table = client(sql_place(tmp_path))
     head = table.create(OWNER, version(1))
     with open_catalog(sql_place(tmp_path)).load_table(NAME).transaction() as change:

@@ -123,6 +123,9 @@ def test_files_that_do_not_fit(table: IcebergTable, tmp_path: Path) -> None:
     refused(table, file, r"expected the 1 rows in 1 bytes", size_bytes=1)
     other_day = TableFile(file.uri, file.size_bytes, 1, "2026-01-03")
     refused(table, other_day, "the column file_date is not 2026-01-03 in each row")
+    changed(path, file_date=pa.array([None], pa.date32()))
+    refused(table, file, "the column file_date is not 2026-01-02 in each row")
+    written(path, version(1), [{"c1": "x"}])
     changed(path, c1=pa.array([5], pa.int64()))
     refused(table, file, "column 'c1' has the field id 1 and the type long -> expected string")
     pq.write_table(pq.read_table(path).cast(arrow_schema(version(1), without_ids=True)), path)
@@ -182,6 +185,12 @@ def test_metadata_columns_that_come_later(table: IcebergTable, tmp_path: Path) -
     assert loaded(tmp_path).scan().to_arrow().select(["c1", "_manifest_id"]).to_pylist() == [
         {"c1": "x", "_manifest_id": "m"}
     ]
+
+
+def test_a_file_without_rows(table: IcebergTable, tmp_path: Path) -> None:
+    """Stops nothing."""
+    table.commit(created(table, version(1)), TableChange(1, (written(tmp_path / "a.parquet", version(1), []),)))
+    assert loaded(tmp_path).scan().to_arrow().num_rows == 0
 
 
 def test_other_partitions(table: IcebergTable, tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ KEPT = {
     "MemoryQueue": "a fake, for tests without AWS",
     "MemoryTable": "a fake, for tests without a catalog",
     "ThreadBinWorkers": "the native engine without Spark, for tests and notebooks",
+    "_config_headers": "pyiceberg calls it",
+    "_create_session": "pyiceberg calls it",
     "advance": "of ManualClock",
     "format_commands": "click calls it",
     "land": "of MemoryTable",
@@ -57,6 +59,7 @@ KEPT = {
 BROUGHT = {
     "boto3": {"botocore", "urllib3"},
     "pydantic": {"pydantic_core"},
+    "pyiceberg": {"requests"},
     "pyspark": {"py4j"},
 }
 """Packages that another one brings and whose names it uses in its own interface: its version decides on theirs."""
@@ -68,6 +71,9 @@ TOOLS = {
     "checkov": "tools.checkov",
     "boto3-stubs": 'module = ["jsonschema',  # mypy takes the types of boto3 from it
     "cyclonedx-bom": "cyclonedx_py",
+    "duckdb-extension-avro": "$(READERS_BIN)/pip",
+    "duckdb-extension-iceberg": "$(READERS_BIN)/pip",
+    "duckdb-extensions": "$(READERS_BIN)/pip",
     "import-linter": "$(BIN)/lint-imports",
     "maturin": "[tool.maturin]",
     "mypy": "$(BIN)/mypy",
@@ -81,6 +87,7 @@ TOOLS = {
 EXTRA_FOLDERS = {
     "aws": "compactor/adapters/aws/",
     "demo": "compactor/demo/",
+    "iceberg": "compactor/adapters/iceberg/",
     "report": "compactor/ops/report/",
     "spark": "compactor/adapters/spark/",
 }

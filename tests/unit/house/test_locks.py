@@ -16,11 +16,12 @@ from tools.lock import CONTENTS
 HASHED = re.compile(r"[\w.-]+==[\w.+!]+( ; [^\\]+)? \\(\n    --hash=sha256:[0-9a-f]{64}( \\)?)+\n")
 GROUPS = {
     "base": ("",),
-    "job": ("", "aws"),
+    "job": ("", "aws", "iceberg"),
     "functions": ("functions",),
     "development": ("", *EXTRAS, "bench", "dev"),
     "release": ("release",),
     "checkov": ("checkov",),
+    "readers": ("readers",),
 }
 
 
