@@ -322,7 +322,7 @@ NothingIsLost ==
 \* No reader says that something is lost which expired, and none that something expired which no rule took.
 EachIsToldApart == \A v \in Readers : reader[v].at \notin {"lost wrongly", "excused wrongly"}
 
-\* What expired is gone when no intention is left, whoever died, and nothing brings it back.
+\* What expired is gone when no intention is left, after any death, and nothing brings it back.
 NothingComesBack ==
     \A g \in recorded :
         (/\ g \notin begun /\ sent = {}
