@@ -33,11 +33,11 @@ from compactor.wiring.control import ControlComponents
 from deploy.restart import Restart
 from tests.faults.conftest import wait_until
 from tests.support.aws_stand_in import REGION
-from tests.support.extras import HISTORY, NATIVE
+from tests.support.extras import CARGO, HISTORY, NATIVE
 from tests.support.previous_release import ROOT, unpack_previous
 from tests.support.s3_messages import notification
 
-pytestmark = [HISTORY.needed, NATIVE.needed, pytest.mark.full]
+pytestmark = [HISTORY.needed, NATIVE.needed, CARGO.needed, pytest.mark.full]
 
 OLD, NEW = "old", "new"
 NUMBERS = count(1)

@@ -1,8 +1,10 @@
 """The code of the release before this one, from the history of the repository."""
 
 import io
+import os
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -11,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMIT = "97532b7679cccd1576106e218cc641f65b70805a"
 """The release before; until there is one, the commit that first stored what 0.1.0 leaves of a folder."""
 
-PARTS = ("compactor", "lambdas", "glue_entry.py")
+PARTS = ("compactor", "lambdas", "glue_entry.py", "native")
+MODULE = ROOT / ".tools" / f"compactor_native-{COMMIT}.so"
 
 
 def has_history() -> bool:
@@ -23,9 +26,25 @@ def has_history() -> bool:
 
 
 def unpack_previous(folder: Path) -> None:
-    """Write the code of the release before into a folder, from where `PYTHONPATH` finds it."""
+    """Write the code of the release before into a folder, from where `PYTHONPATH` finds it, its native engine too."""
     archive = subprocess.run(
         ["git", "-C", str(ROOT), "archive", "--format=tar", COMMIT, *PARTS], capture_output=True, check=True
     ).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         tar.extractall(folder, filter="data")
+    if not MODULE.exists():
+        _build_native(folder / "native")
+    shutil.copyfile(MODULE, folder / "compactor_native.so")
+
+
+def _build_native(crate: Path) -> None:
+    """Build its crate, with the dependencies that were built for this release's; two processes may do so at once."""
+    target = ROOT / "native" / "target"
+    build = ["cargo", "build", "--release", "--locked", "--lib", "--features", "extension-module"]
+    environment = {**os.environ, "PYO3_PYTHON": sys.executable, "CARGO_TARGET_DIR": str(target)}
+    built = subprocess.run(build, cwd=crate, env=environment, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    MODULE.parent.mkdir(exist_ok=True)
+    new = MODULE.with_suffix(f".{os.getpid()}")
+    shutil.copyfile(target / "release" / "libcompactor_native.so", new)
+    new.replace(MODULE)
