@@ -33,7 +33,6 @@ class BinOutputs:
         self._target_file_bytes = target_file_bytes
         self._current_bytes = 0
         self._length = 0  # of the open file, and what is not yet written of it
-        self._step_bytes = 0
         self._writer: ObjectWriter | None = None
         self._open_file = ExitStack()
 
@@ -51,11 +50,10 @@ class BinOutputs:
         """
         self._write(self._kernel.take())
         length = self._kernel.output_bytes
-        if length != self._length:  # rows are held back, so it grows by what many blocks bring, all at once
-            self._step_bytes = max(0, length - self._length)
-            self._length = length
-        target = self._target_file_bytes
-        if done and closes_file(length, self.finished_bytes, done, target, step_bytes=self._step_bytes):
+        if length == self._length:
+            return  # rows are held back: only when they are written do both lengths tell of the same rows
+        step, self._length = max(0, length - self._length), length
+        if done and closes_file(length, self.finished_bytes, done, self._target_file_bytes, step_bytes=step):
             self.commit()
 
     def commit(self) -> None:

@@ -11,13 +11,11 @@ from compactor.ledger.file_counts import leeway, planned_files
 
 T = TypeVar("T")
 
-LEEWAY = 1.03
-"""By which factor the estimate of a bin may be wrong at least, as commits teach ratios that are about so exact."""
+LEEWAY = 1.01
+"""A bin of which no better is expected than files at the very edge of the right sizes is joined with another one."""
 
 
-def bins_of(
-    items: Sequence[T], weight: Callable[[T], int], *, ratio: float, target_file_bytes: int
-) -> list[list[T]]:
+def bins_of(items: Sequence[T], weight: Callable[[T], int], *, ratio: float, target_file_bytes: int) -> list[list[T]]:
     """Divide files into one bin for each output file; into fewer bins where large files would make unlike ones.
 
     Args:
@@ -33,15 +31,15 @@ def bins_of(
     total = sum(weight(item) for item in items)
     planned = planned_files(total, ratio, target_file_bytes)
 
-    def factor(load: float) -> float:
-        return leeway(load * ratio, target_file_bytes)
+    def is_right(load: int) -> bool:
+        return leeway(load * ratio, target_file_bytes) >= LEEWAY
 
     def load(numbers: Sequence[int]) -> int:
         return sum(weight(items[number]) for number in numbers)
 
     bins = [(load(share), share) for share in spread(numbers, planned, lambda number: weight(items[number]))]
-    joined = _joined(bins, factor)
-    if _at_risk(joined, factor) < _at_risk(bins, factor):
+    joined = _joined(bins, is_right)
+    if _wrong(joined, is_right) < _wrong(bins, is_right):
         bins = joined
     return [[items[number] for number in sorted(share)] for _, share in bins]
 
@@ -49,21 +47,20 @@ def bins_of(
 _Bin = tuple[int, list[int]]  # the load, and the numbers of the items
 
 
-def _at_risk(bins: Sequence[_Bin], factor: Callable[[float], float]) -> int:
-    """The load of bins whose files may get another size than they should have."""
-    return sum(load for load, _ in bins if factor(load) < LEEWAY)
+def _wrong(bins: Sequence[_Bin], is_right: Callable[[int], bool]) -> int:
+    """The load of bins that cannot make files of the right size."""
+    return sum(load for load, _ in bins if not is_right(load))
 
 
-def _joined(bins: Sequence[_Bin], factor: Callable[[float], float]) -> list[_Bin]:
-    """Join bins that would make too small or too large files with others, as few as need be."""
+def _joined(bins: Sequence[_Bin], is_right: Callable[[int], bool]) -> list[_Bin]:
+    """Join bins that would make too small or too large files with others: as few as need be, for each is a task."""
     joined = list(bins)
     while len(joined) > 1:
-        worst = min(joined, key=lambda each: factor(each[0]))
-        if factor(worst[0]) >= LEEWAY:
+        wrong = min(joined, key=lambda each: (is_right(each[0]), each[0]))
+        if is_right(wrong[0]):
             break
-        joined.remove(worst)
-        # A lighter one leaves the others to other tasks; among those that do not help, the lightest is as good as any.
-        other = min(joined, key=lambda each: (factor(worst[0] + each[0]) < LEEWAY, each[0]))
+        joined.remove(wrong)
+        other = min(joined, key=lambda each: (not is_right(wrong[0] + each[0]), each[0]))
         joined.remove(other)
-        joined.append((worst[0] + other[0], worst[1] + other[1]))
+        joined.append((wrong[0] + other[0], wrong[1] + other[1]))
     return joined

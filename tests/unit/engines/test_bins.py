@@ -15,10 +15,6 @@ def loads(files: list[int], ratio: float = 1.0) -> list[int]:
     return [sum(each) for each in bins_of(files, lambda size: size, ratio=ratio, target_file_bytes=TARGET)]
 
 
-def at_risk(bins: list[int]) -> int:
-    return sum(load for load in bins if leeway(load, TARGET) < LEEWAY)
-
-
 @given(files=FILES, ratio=st.sampled_from([0.0, 0.1, 1.0, 3.0]))
 def test_every_file_is_in_one_bin(files: list[int], ratio: float) -> None:
     """Bins keep the order of the manifest, and none is empty; there are never more of them than output files."""
@@ -31,15 +27,15 @@ def test_every_file_is_in_one_bin(files: list[int], ratio: float) -> None:
 
 @given(files=FILES)
 def test_bins_are_right_where_the_whole_could_be(files: list[int]) -> None:
-    """Files of any size: if the whole output has leeway, no bin of it is without."""
+    """Files of any size: if the whole output can be in files of the right size, that of each bin can."""
     if leeway(sum(files), TARGET) >= LEEWAY:
-        assert at_risk(loads(files)) == 0
+        assert all(leeway(load, TARGET) >= LEEWAY for load in loads(files) if load)
 
 
 @given(files=st.lists(st.integers(1, TARGET // 20), min_size=40, max_size=120))
 def test_small_files_make_one_bin_for_each_output_file(files: list[int]) -> None:
     """All cores have work: bins are only joined where large files leave no other way."""
-    if leeway(sum(files), TARGET) >= LEEWAY * 1.06:
+    if leeway(sum(files), TARGET) >= 1.06:
         assert len(loads(files)) == planned_files(sum(files), 1.0, TARGET)
 
 
