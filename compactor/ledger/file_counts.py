@@ -26,7 +26,7 @@ def best_count(output_bytes: float, target_file_bytes: int) -> int:
 
 
 def leeway(output_bytes: float, target_file_bytes: int) -> float:
-    """By which factor an estimate may be wrong, either way, before files leave the tolerance; below 1 if they have left.
+    """By which factor an estimate may be wrong before files leave the tolerance; below 1 if they are outside anyway.
 
     Args:
         output_bytes: The estimate, of which `best_count` files are made.
