@@ -11,7 +11,7 @@ from compactor.cost.price_list import Price
 from compactor.cost.prices import HOUR_SECONDS, PRICES, TERABYTE, HourlyCost, JobSize
 from compactor.cost.request_counts import Requests
 from compactor.engines.engine import EngineName
-from compactor.ledger.sizing import planned_files
+from compactor.ledger.file_counts import planned_files
 from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_STREAMS
 
 __all__ = ["Basis", "CostLine", "Estimate", "Load", "Shape", "estimate"]

@@ -7,7 +7,7 @@ from typing import Self
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StoreUnavailable
 from compactor.core.ports import ObjectStore, ObjectWriter
 from compactor.engines.kernel import Kernel
-from compactor.ledger.sizing import closes_file
+from compactor.ledger.file_counts import closes_file
 
 
 class BinOutputs:
@@ -32,6 +32,7 @@ class BinOutputs:
         self._name = name
         self._target_file_bytes = target_file_bytes
         self._current_bytes = 0
+        self._length = 0  # of the open file, and what is not yet written of it
         self._writer: ObjectWriter | None = None
         self._open_file = ExitStack()
 
@@ -48,7 +49,11 @@ class BinOutputs:
             done: The share of the input that has been read, from 0 to 1.
         """
         self._write(self._kernel.take())
-        if done and closes_file(self._kernel.output_bytes, self.finished_bytes, done, self._target_file_bytes):
+        length = self._kernel.output_bytes
+        if length == self._length:
+            return  # rows are held back: only when they are written do both lengths tell of the same rows
+        step, self._length = max(0, length - self._length), length
+        if done and closes_file(length, self.finished_bytes, done, self._target_file_bytes, step_bytes=step):
             self.commit()
 
     def commit(self) -> None:
@@ -62,7 +67,7 @@ class BinOutputs:
             with _writing(self.uris[-1]):
                 self._close()
             self.finished_bytes += self._current_bytes
-            self._current_bytes = 0
+            self._current_bytes = self._length = 0
 
     def abort(self) -> None:
         """Discard the open file, if there is one."""

@@ -155,7 +155,7 @@ class _Pass:
             task.on_changed_file,
             task.limits,
             task.formats,
-            counted_bytes=max(task.stored_bytes // 64, 1024 * 1024),
+            counted_bytes=max(task.stored_bytes // 64, 256 * 1024),
         )
         self._needs_rescan = False
         self._sampled: frozenset[int] = frozenset()

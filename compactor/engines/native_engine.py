@@ -1,4 +1,4 @@
-"""The native engine: packs a manifest's files into bins of one output file each, which tasks read and write once."""
+"""The native engine: packs a manifest's files into bins of an output file each, which tasks read and write once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,13 +9,12 @@ from typing import Protocol
 from compactor.core.errors import AccessError, StagingError
 from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.map_ordered import map_ordered
-from compactor.core.packing import spread
 from compactor.core.ports import ObjectStore
 from compactor.engines.bin_task import BinResult, BinTask
+from compactor.engines.bins import bins_of
 from compactor.engines.engine import EngineRules, Staged, StageRequest
 from compactor.engines.kernel import RowPlan
 from compactor.engines.written_bins import BinInput, Columns, WrittenBin, columns_of, further_from, new_keys, staged
-from compactor.ledger.sizing import planned_files
 
 ROUNDS = 4
 """How often a bin may be written: again for new keys, and again if changed files bring yet other keys."""
@@ -100,8 +99,13 @@ class NativeEngine:
         if is_large and (ratio is None or not columns.schema.columns):
             columns, sampled = self._sample(request, columns, inputs)
             ratio = ratio or sampled
-        count = planned_files(stored_bytes, ratio or UNKNOWN_RATIO, self.rules.target_file_bytes)
-        return self._write(request, columns, spread(inputs, count, lambda each: each.stored_bytes), 0)
+        bins = bins_of(
+            inputs,
+            lambda each: each.stored_bytes,
+            ratio=ratio or UNKNOWN_RATIO,
+            target_file_bytes=self.rules.target_file_bytes,
+        )
+        return self._write(request, columns, bins, 0)
 
     def _inputs(self, manifest: Manifest) -> list[BinInput]:
         unknown = (file for file in manifest.files if file.size_bytes is None)

@@ -1,4 +1,4 @@
-"""Decides how many output files a manifest makes, and how its rows are distributed. No I/O."""
+"""Decides how large manifests are, and how their rows are distributed; counts files of the right size. No I/O."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -53,34 +53,6 @@ def whole_files_bytes(target_manifest_bytes: int, ratio: float | None, target_fi
     whole = max(1, round(target_manifest_bytes / one_file_bytes)) * one_file_bytes
     # Data that shrinks to almost nothing makes one small file rather than a huge manifest.
     return min(whole, 2 * target_manifest_bytes)
-
-
-def planned_files(input_bytes: int, ratio: float, target_file_bytes: int) -> int:
-    """The number of output files that brings each closest to the target; at least one.
-
-    Args:
-        input_bytes: All input of the manifest, decoded or as stored.
-        ratio: Parquet bytes per input byte.
-        target_file_bytes: How large an output file should be.
-    """
-    return max(1, round(input_bytes * ratio / target_file_bytes))
-
-
-def closes_file(current_bytes: int, finished_bytes: int, done: float, target_file_bytes: int) -> bool:
-    """Decide whether to end the current output file and write the remaining input to further files.
-
-    Extrapolates the remaining output from what was written so far. A well planned file never ends early.
-
-    Args:
-        current_bytes: Length of the file so far.
-        finished_bytes: Total length of the earlier files of the same input.
-        done: Share of the input that is written, above 0.
-        target_file_bytes: How large an output file should be.
-    """
-    written_bytes = finished_bytes + current_bytes
-    left_bytes = written_bytes / done - finished_bytes
-    files = max(1, round(left_bytes / target_file_bytes))
-    return files > 1 and current_bytes >= left_bytes / files
 
 
 def partitioning(files: int, manifests_in_flight: int, cores: int) -> Partitioning:

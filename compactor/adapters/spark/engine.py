@@ -20,7 +20,8 @@ from compactor.core.versions import is_same_version
 from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
 from compactor.engines.input_files import InspectedFile
 from compactor.engines.nested_ids import NestedIdsTask, copy_with_nested_ids
-from compactor.ledger.sizing import partitioning, planned_files
+from compactor.ledger.file_counts import planned_files
+from compactor.ledger.sizing import partitioning
 from compactor.ndjson.inspection import Discovery
 from compactor.schema.schema import EMPTY_KEY, NO_NEW_KEYS, SchemaVersion
 

@@ -11,7 +11,6 @@ from compactor.ledger.sizing import (
     is_right_sized,
     learned_ratio,
     partitioning,
-    planned_files,
     sizing_hits,
 )
 from compactor.ledger.sizing_history import SizingHistory, summarised
@@ -53,24 +52,6 @@ def test_bounds_of_learning() -> None:
 def test_learned_ratio(commits: list[RecentCommit], ratio: float | None) -> None:
     """The ratio is that of the latest commits that are large enough to tell."""
     assert learned_ratio(commits) == ratio
-
-
-@pytest.mark.parametrize(
-    ("decoded_bytes", "ratio", "files"),
-    [
-        (0, 0.25, 1),
-        (1, 0.25, 1),
-        (512 * MIB, 0.25, 1),
-        (1024 * MIB, 0.25, 2),
-        (1279 * MIB, 0.25, 2),
-        (1300 * MIB, 0.25, 3),
-        (1024 * MIB, 0.0, 1),
-        (1024 * MIB, 1.0, 8),
-    ],
-)
-def test_planned_files(decoded_bytes: int, ratio: float, files: int) -> None:
-    """Files are as many as bring each closest to the target, at least one."""
-    assert planned_files(decoded_bytes, ratio, 128 * MIB) == files
 
 
 @pytest.mark.parametrize(
