@@ -44,7 +44,7 @@ def test_small_files_make_one_bin_for_each_output_file(files: list[int]) -> None
     [
         ([500] * 5, [2500]),  # bins of 1000, 1000 and 500 would leave a file of half a target
         ([1400, 900, 900], [900, 2300]),  # 1400 alone is one file too large, or two too small
-        ([700, 700], [700, 700]),  # not to be mended: 1400 is no better, and two tasks are faster
+        ([700, 700], [700, 700]),  # not to be fixed: 1400 is no better, and two tasks are faster
         ([5000], [5000]),
         ([330] * 9, [990, 990, 990]),
         ([0, 0], [0]),
