@@ -25,6 +25,9 @@ from tests.support.stored import refuse_updates_in_ci
 STARTS: list[str] = []
 """The module that started each JVM, of all processes of this run."""
 
+LARGE_SECONDS = 3600
+"""The time limit of a large test that has none of its own."""
+
 # How long an example takes says something about the machine, and nothing about the code.
 _QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("ci", derandomize=True, **_QUIET)
@@ -82,6 +85,13 @@ def _documents_match_their_schemas() -> Iterator[None]:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSparkSession:
     """Keep the tests of one Spark session in one process."""
     return OneSparkSession(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give large tests, which take minutes by design, more time than the others where they ask for none themselves."""
+    for item in items:
+        if item.get_closest_marker("large") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(LARGE_SECONDS))
 
 
 @pytest.hookimpl(wrapper=True)
