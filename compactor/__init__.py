@@ -33,6 +33,8 @@ __all__ = [
     "StagingLost",
     "StoreUnavailable",
     "StuckError",
+    "TableCommitUnknown",
+    "TableConflict",
     "TraceResult",
     "TryAgainError",
     "VerifyResult",

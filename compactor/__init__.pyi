@@ -30,6 +30,8 @@ from compactor.core.errors import (
     StagingLost,
     StoreUnavailable,
     StuckError,
+    TableCommitUnknown,
+    TableConflict,
     TryAgainError,
 )
 
@@ -62,6 +64,8 @@ __all__ = [
     "StagingLost",
     "StoreUnavailable",
     "StuckError",
+    "TableCommitUnknown",
+    "TableConflict",
     "TraceResult",
     "TryAgainError",
     "VerifyResult",

@@ -97,14 +97,14 @@ class TableCommits:
         return self._failures >= GIVES_UP_AFTER and self._is_at_rest()
 
     def step(self, *, at_once: bool = False) -> None:
-        """Begin to commit what is due, or with `at_once`, what waits; never waits."""
+        """Begin to commit what is due; if others wait for room, or with `at_once`, all that is placed; never waits."""
         if not self._is_at_rest():
             return
         if self._under_way is not None:
             self._under_way.result()  # raises what ends this process
             self._under_way = None
         is_due = self.monotonic() >= self._due
-        is_wanted = at_once or len(self._waiting) >= self.max_manifests
+        is_wanted = at_once or len(self._waiting) >= self.max_manifests or self.is_full()
         if self._waiting and (is_due or (is_wanted and not self._failures)):
             self._under_way = self._pool.submit(self._commit)
 

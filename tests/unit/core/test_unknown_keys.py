@@ -166,6 +166,7 @@ OVERWRITES = {
     "ledger/closed_dates.py": "what the log of closed dates adds up to: a cache",
     "ledger/heartbeat.py": "a run's own heartbeat, and a request to stop without content",
     "ledger/ledger.py": "an open marker without content, a summary and a verified commit of its own work",
+    "ledger/table_batches.py": "up to where the batches of the table are finished: a cache",
     "ops/canary/checker.py": "a file of its own",
     "wiring/compact_folder.py": "settings, which are no record",
     "wiring/compact_schema.py": "a schema file, which is no record",
