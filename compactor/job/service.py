@@ -292,9 +292,10 @@ class Service:
             self._collect()
             self._retry()
             is_idle = self.runner.is_idle()
-            self._commit_placed(at_once=is_idle)
+            # Before the next try, which would be under way by now each time where the pauses are short.
             if self.table is not None and self.table.has_given_up() and (is_idle or self.table.is_full()):
                 break
+            self._commit_placed(at_once=is_idle)
             is_settled = is_idle and (self.table is None or self.table.is_idle())
             if is_settled and not self.postponed.has_due_within(ONCE_SECONDS, tries=ONCE_TRIES):
                 break
