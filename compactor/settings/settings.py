@@ -364,6 +364,11 @@ def _check_table(source: Source) -> None:
     columns = source.values.get("schema", {}).get("metadata_columns", ("file_date",))
     if isinstance(columns, list | tuple) and "file_date" not in columns:
         source.fault("schema.metadata_columns", columns, '"file_date" among them, because output.table is "iceberg"')
+    folder = source.values.get("output", {}).get("folder")
+    if isinstance(folder, str) and "file_date" in {name.lower() for name in path_columns(f"/{folder}/file")}:
+        source.fault(
+            "output.folder", folder, 'no folder "file_date=", because the table has it as a column of the files'
+        )
 
 
 _CATALOG_NEEDS = {"rest": ("uri",), "sql": ("uri", "warehouse"), "s3tables": ("warehouse",)}

@@ -36,6 +36,8 @@ def test_the_partition_is_a_column() -> None:
     glue = {"catalog": "glue", "name": "lake.events"}
     assert faults(table=glue, schema={"metadata_columns": ["_manifest_id"]}) == ["schema.metadata_columns"]
     parse_settings({**PATHS, "table": glue, "schema": {"metadata_columns": ["_manifest_id", "file_date"]}})
+    for folder in ("file_date={date}", "by/File_Date={date}/rows"):
+        assert faults(table=glue, output={"table": "iceberg", "folder": folder}) == ["output.folder"]
 
 
 def test_a_table_for_each_stream() -> None:
