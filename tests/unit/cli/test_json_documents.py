@@ -60,6 +60,7 @@ from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
 from compactor.ops.trace.trace import Trace
 from compactor.ops.verify.report import ExpiredFiles, VerifyReport
+from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.schema.catalog import OtherType, Published
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings, load_settings
@@ -89,9 +90,15 @@ FULL = COMMITS[1].model_copy(
 )
 
 TYPED = VerifyReport(
-    rescued_values=2, misfits=Counter(amount=2), expired=[ExpiredFiles(DAY, "rows", "expired on 2026-01-02", 3)]
+    rescued_values=2,
+    misfits=Counter(amount=2),
+    expired=[ExpiredFiles(DAY, "rows", "expired on 2026-01-02", 3)],
+    table=VerifiedTable("lake.events", 1, 2, 3, 4, 5, 6.0, "the catalog does not answer"),
 )
-"""What is verified of a table with types, of which something expired."""
+"""What is verified of output with types, of which something expired, and with a table."""
+
+NEW_TABLE = VerifyReport(table=VerifiedTable("lake.events"))
+"""What is verified beside a table without a batch."""
 
 
 def quarantined(workspace: Workspace) -> str:
@@ -145,8 +152,9 @@ def verifications(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     fine = workspace.json("verify")[0]
     [path] = (workspace.root / "o").rglob("*.parquet")
     path.unlink()
-    typed = {**shallow(TYPED), "deep": False, "needs_operator": False}
-    return [fine, workspace.json("verify")[0], workspace.json("verify", "--deep")[0], json.loads(_printed(typed))]
+    made = [{**shallow(each), "deep": False, "needs_operator": False} for each in (TYPED, NEW_TABLE)]
+    damaged = [workspace.json("verify", *more)[0] for more in ((), ("--deep",))]
+    return [fine, *damaged, *(json.loads(_printed(each)) for each in made)]
 
 
 def retired(workspace: Workspace) -> None:
@@ -459,7 +467,8 @@ def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Docume
     typed = replace(
         held, run=RunReport(), left=Backlog(), verification=TYPED, schema_file="/rows.compactor/schema.toml"
     )
-    return [*found, *(json.loads(_printed(document(each))) for each in (held, typed))]
+    new = replace(typed, verification=NEW_TABLE)
+    return [*found, *(json.loads(_printed(document(each))) for each in (held, typed, new))]
 
 
 def checkups(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
