@@ -296,4 +296,5 @@ class OperatorComponents(CatalogComponents):
             registry=lambda: self._registry(()),
             glue=(lambda: ControlComponents(self.settings).job) if has_cost else None,
             no_cost=OF_SHARED_JOB if is_sharing else NOT_ON_GLUE,
+            table=self.listed_table,
         )

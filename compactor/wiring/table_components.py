@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from compactor.core.errors import SettingsError
+from compactor.core.sharding import shard_number
 from compactor.job.publication import Publisher
 from compactor.job.table_commits import TableCommits
 from compactor.ledger.table_batches import TableBatches
+from compactor.ledger.table_progress import ProgressNotes
 from compactor.table.changes import Changes
 from compactor.table.committer import Committer
 from compactor.table.named import NamedManifests
@@ -59,6 +61,7 @@ class TableComponents(EngineComponents):
         return TableCommits(
             committer=self.committer(),
             publisher=publisher,
+            notes=ProgressNotes(self.state, self.run_id, shard_number(self.settings.stream.shard) or 1),
             clock=self.clock,
             metrics=self.metrics,
             commit_seconds=table.commit_seconds,

@@ -64,6 +64,7 @@ from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.schema.catalog import OtherType, Published
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings, load_settings
+from compactor.table.standing import TableSeen
 from compactor.wiring import iceberg_catalog
 from compactor.wiring.app import App
 from compactor.wiring.control import ControlComponents
@@ -96,6 +97,12 @@ TYPED = VerifyReport(
     table=VerifiedTable("lake.events", 1, 2, 3, 4, 5, 6.0, "the catalog does not answer"),
 )
 """What is verified of output with types, of which something expired, and with a table."""
+
+TABLES_SEEN = (
+    TableSeen("lake.events"),
+    TableSeen("lake.events", COMMITS[0].decided_at, 1, 2.0, 3, COMMITS[0].decided_at, 4, "no answer", 3660.0),
+)
+"""A table before and after the first commit."""
 
 NEW_TABLE = VerifyReport(table=VerifiedTable("lake.events"))
 """What is verified beside a table without a batch."""
@@ -138,7 +145,8 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     older = COMMITS[0].model_copy(update={**OLDER, "redriven": {"line_too_long": 1}})
     old = replace(STATUSES["idle"], recent=(older, FULL), backlog=unread)
     old = replace(old, misfits=misfits(old.recent))
-    found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old)]
+    listed = [replace(old, table=each) for each in TABLES_SEEN]
+    found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old, *listed)]
     found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
     return found
 
