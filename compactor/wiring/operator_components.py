@@ -256,6 +256,7 @@ class OperatorComponents(CatalogComponents):
     def tracer(self) -> "Tracer":
         from compactor.manifests.file_search import FileSearch
         from compactor.ops.trace.histories import Histories
+        from compactor.ops.trace.tables import TableTracer
         from compactor.ops.trace.tracer import Tracer
 
         allowed_prefixes = self.settings.input.allowed_prefixes
@@ -266,6 +267,7 @@ class OperatorComponents(CatalogComponents):
             ),
             search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes, skip_unreadable=True),
             claims=self.claims_if_any,
+            tables=TableTracer(self.state, table) if (table := self.listed_table) else None,
         )
 
     @cached_property

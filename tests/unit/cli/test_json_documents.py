@@ -58,6 +58,7 @@ from compactor.ops.canary.progress import Hop, Progress
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
+from compactor.ops.trace.tables import TracedTable
 from compactor.ops.trace.trace import Trace
 from compactor.ops.verify.report import ExpiredFiles, VerifyReport
 from compactor.ops.verify.verified_table import VerifiedTable
@@ -214,8 +215,11 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     report = FileReport(uri="/raw/country=DE/x", status=FileStatus.COMPACTED, path_columns={"country": "DE"})
     unread = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None, WHOLE_DAY.since)
     with_columns = Trace(report.uri, report=report, files=[report], quarantined=[unread])
-    document = json.loads(_printed(shallow(with_columns, "meaning", "needs_operator")))
-    return [*found, {**compacted, "counts": counts}, document]
+    waiting = TracedTable("lake.events", "waiting", waiting_seconds=1.5)
+    listed = TracedTable("lake.events", "listed", 3, 4, error="no answer")
+    made = [with_columns, *(replace(with_columns, table=each) for each in (waiting, listed))]
+    documents = [json.loads(_printed(shallow(each, "meaning", "needs_operator"))) for each in made]
+    return [*found, {**compacted, "counts": counts}, *documents]
 
 
 def quarantined_twice(workspace: Workspace) -> str:
