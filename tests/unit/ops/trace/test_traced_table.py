@@ -1,4 +1,4 @@
-"""`trace` with a table: the batch and the snapshot that took a manifest, or that it waits, whatever the catalog does."""
+"""`trace` with a table: the batch and the snapshot that took a manifest, or that it waits."""
 
 from contextlib import suppress
 from datetime import timedelta
