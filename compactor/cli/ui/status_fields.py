@@ -1,16 +1,15 @@
 """The fields of the screen of `compactor status`: a name and a few lines each."""
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from compactor.cli.ui.expired import expired_lines
 from compactor.cli.ui.misfits import by_column
+from compactor.cli.ui.table_seen import table_lines
 from compactor.core.formatting import by_name, count, duration, percent, rate, shown_seconds, size
 from compactor.core.safe_text import visible
 from compactor.core.sharding import shard_number
 from compactor.ops.status.shards import missing_shards
 from compactor.ops.status.values import Status
-from compactor.table.standing import TableSeen
 
 LEAST_WIDTH = 80
 INDENT = 10
@@ -35,7 +34,7 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
     yield "files", _files(found), "red" if files.open else ""
     yield "schema", _schema(found), ""
     if found.table is not None:
-        yield "table", _table(found.table, found.as_of), "red" if found.table.is_behind else ""
+        yield "table", table_lines(found.table, found.as_of), "red" if found.table.is_behind else ""
     if found.ratio is not None:
         yield "size", [f"{found.ratio:.3f} Parquet bytes for each decoded input byte"], ""
     if found.expired:
@@ -149,10 +148,6 @@ def _schema(found: Status) -> list[str]:
         words += f", the newest {found.ago(schema.changed_at)} ago: "
         words += short(schema.newest_column, VALUE_WIDTH - len(words))
     return [words]
-
-
-def _table(table: TableSeen, now: datetime) -> list[str]:
-    return [f"{table.name}: {table.last_words(now)}", table.words, *([table.error] if table.error else [])]
 
 
 def _cost(found: Status) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from compactor.control.findings import dead_letters, few_rows, quarantined_files
+from compactor.control.findings import dead_letters, few_rows, quarantined_files, table_behind
 from compactor.control.health import (
     Condition,
     Finding,
@@ -41,7 +41,7 @@ def health(facts: Facts, rules: Rules) -> Finding:
 
     What keeps data from getting through at all comes before what makes it late, and that before what is quarantined.
     """
-    found = (_of_runs(facts, rules), _of_table(facts), _of_lateness(facts, rules), _of_faults(facts, rules))
+    found = (_of_runs(facts, rules), table_behind(facts.table), _of_lateness(facts, rules), _of_faults(facts, rules))
     return most_urgent([*chain.from_iterable(found), _at_rest(facts, rules)])
 
 
@@ -74,13 +74,6 @@ def _down(facts: Facts, rules: Rules) -> Finding:
     why = "no job runs" if died is None else f"the job died: its last heartbeat is {facts.ago(died)} old"
     reason = f"{why}, and {waiting_work(facts.backlog)}"
     return finding(Condition.NO_HEARTBEAT, reason, on_glue if rules.is_on_glue and not rules.suggest.folder else here)
-
-
-def _of_table(facts: Facts) -> Iterator[Finding]:
-    table = facts.table
-    if table is not None and table.is_behind:
-        why = f": {table.error}" if table.error else ""
-        yield finding(Condition.TABLE_BEHIND, f"table {table.name}: {table.words}{why}")
 
 
 def _of_lateness(facts: Facts, rules: Rules) -> Iterator[Finding]:

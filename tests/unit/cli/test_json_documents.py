@@ -515,7 +515,9 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         make_report(each.app(), WHOLE_DAY, TEN_WORKERS, is_job_named=True, with_samples=False)
         for each in (harness, Harness())
     ]
-    made = [each.document() for each in (day, replace(day, figures=unknown), replace(day, sla_seconds=None), *priced)]
+    listed = [replace(day, figures=replace(figures, table=each)) for each in TABLES_SEEN]
+    changed = [replace(day, figures=unknown), replace(day, sla_seconds=None), *listed]
+    made = [each.document() for each in (day, *changed, *priced)]
     return [nothing, real, later, *(json.loads(_printed(each)) for each in made)]
 
 

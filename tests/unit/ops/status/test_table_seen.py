@@ -1,17 +1,23 @@
 """`status` with a table: what waits for it, the last batch, and why commits fail, without asking the catalog."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from compactor.adapters.memory.table import MemoryTable
+from compactor.cli.commands.report import make_report
 from compactor.cli.ui.status_screen import screen
+from compactor.cli.ui.table_seen import table_lines
 from compactor.control.health import Condition
 from compactor.core.errors import StoreUnavailable
 from compactor.core.ports import ObjectStore
+from compactor.cost.prices import CLASSIC
 from compactor.job import table_commits
 from compactor.job.run_report import ManifestsUnfinished
 from compactor.ledger.table_progress import ProgressNotes
+from compactor.ops.report.period import Period
+from compactor.ops.report.report import Report
 from compactor.ops.status.values import Status
 from compactor.settings.settings import Settings
 from compactor.table.standing import MANY_FAILURES, TableSeen
@@ -119,6 +125,26 @@ def test_the_condition(harness: Harness) -> None:
     harness.clock.advance(7200)
     with harness.app().heartbeat:
         assert status(harness).state.condition is Condition.TABLE_BEHIND  # it waits, and nothing fails
+
+
+def test_the_report_says_the_same(harness: Harness) -> None:
+    """The same words and numbers, and the same finding if the job noted it in the period."""
+    harness.deliver("m1", GOOD)
+    run_in_vain(harness)
+    harness.clock.advance(600)
+    now, app, seen = harness.clock.now(), harness.app(), table_of(harness)
+
+    def report(since_hours: int, until_hours: int) -> Report:
+        period = Period(now - timedelta(hours=since_hours), now - timedelta(hours=until_hours))
+        return make_report(app, period, CLASSIC, is_job_named=False, with_samples=False)
+
+    made = report(1, 0)
+    assert made.figures.table == seen
+    [point] = made.verdict.points
+    assert (point.condition, made.needs_operator) == (Condition.TABLE_BEHIND, True)
+    assert seen.words in point.reason
+    assert table_lines(seen, now)[1] == seen.words
+    assert report(2, 1).verdict.points == ()
 
 
 def test_several_jobs(harness: Harness) -> None:
