@@ -12,11 +12,16 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import ExtraMissing
 from compactor.core.manifest_key import ManifestKey
 from compactor.ops.verify.report import VerifyReport
-from compactor.table.catalog import TableFile
+from compactor.ops.verify.verifier import Verifier
+from compactor.table.catalog import TableFile, TableHead
 from compactor.wiring.app import App
 from tests.support.harness import DAY, GOOD, DiedError, Harness, dying_at
+from tests.support.rebuilding import rebuild
+from tests.support.retiring import LATER_DAY, closed_days, compacted, retire
 
 LONG_SECONDS = 86_400
+FOLDER = f"/w/output/merged-parquet-{DAY}/"
+STRANGERS = (f"{FOLDER}stranger.parquet", f"{FOLDER}m9-00001.snappy.parquet", "/elsewhere/a.parquet")
 
 VERIFY: dict[str, Callable[[App], VerifyReport]] = {
     "all": lambda app: app.verifier().verify_all(),
@@ -93,11 +98,20 @@ def test_what_strangers_did(harness: Harness, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", [each for each in VERIFY if each != "manifests"])
-@pytest.mark.parametrize("uri", [f"/w/output/date={DAY}/stranger.parquet", f"/w/output/date={DAY}/m9-00001.parquet"])
+@pytest.mark.parametrize(
+    "uri", [f"{FOLDER}stranger.parquet", f"{FOLDER}m9-00001.snappy.parquet", "/elsewhere/a.parquet"]
+)
 def test_a_file_of_strangers(harness: Harness, how: str, uri: str) -> None:
     """It is named whether or not its name is like those of manifests."""
     listed(harness, *sink_of(harness).live_files(), TableFile(uri, 1, 5, DAY))
     assert found(harness, how) == [("", uri, "5 rows in table lake.events")]
+
+
+def test_a_file_of_strangers_under_another_date(harness: Harness) -> None:
+    """One that lies in the folder of a date is of that date, whatever the table says."""
+    uri = f"{FOLDER}stranger.parquet"
+    listed(harness, *sink_of(harness).live_files(), TableFile(uri, 1, 5, "2024-02-29"))
+    assert found(harness, "date") == [("", uri, "5 rows in table lake.events")]
 
 
 def test_closed_dates_by_their_sums(closed: Harness) -> None:
@@ -111,18 +125,20 @@ def test_closed_dates_by_their_sums(closed: Harness) -> None:
     assert found(closed) == [("m2", second.uri, "the table does not have the file")]
     listed(closed, first, replace(second, records=7))
     assert [each[:2] for each in found(closed)] == [("m2", second.uri)]
-    stranger = TableFile(f"/w/output/date={DAY}/stranger.parquet", 1, 5, DAY)
+    stranger = TableFile(f"{FOLDER}stranger.parquet", 1, 5, DAY)
     listed(closed, first, second, stranger)
     assert [each[1] for each in found(closed)] == [stranger.uri]
     listed(closed, first, replace(second, uri=stranger.uri))
     assert sorted(each[1] for each in found(closed)) == sorted([second.uri, stranger.uri])
 
 
-def test_late_manifests_of_closed_dates(closed: Harness) -> None:
-    """They count one by one, until a further summary has them."""
+def test_late_manifests_of_closed_dates(closed: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They count one by one, until a further summary has them; no other record is read for them."""
     closed.deliver("m3", GOOD)
     closed.run_once()
-    assert found(closed) == []
+    with monkeypatch.context() as patch:
+        patch.setattr(Verifier, "_add_listed_of", None)
+        assert found(closed) == []
     files = list(sink_of(closed).live_files())
     listed(closed, *files[:2])
     assert found(closed) == [("m3", files[2].uri, "the table does not have the file")]
@@ -190,6 +206,47 @@ def test_beside_a_job(harness: Harness) -> None:
         verifier = harness.app().verifier(on_manifest=commit_more)
         report = verifier.verify_all() if date is None else verifier.verify_date(date)
         assert report.discrepancies == []
+
+
+@pytest.mark.parametrize("step", [CrashPoint.DECIDED, CrashPoint.PUBLISHED])
+@pytest.mark.parametrize("how", VERIFY)
+def test_an_open_rebuild(harness: Harness, step: CrashPoint, how: str) -> None:
+    """Until it is done, the table may have the files of before."""
+    before = {file.uri for file in sink_of(harness).live_files()}
+    with suppress(DiedError):
+        rebuild(harness, "m1", force=True, on_crash_point=dying_at(step))
+    assert {file.uri for file in sink_of(harness).live_files()} == before
+    report = VERIFY[how](harness.app())
+    assert report.table is not None
+    assert (report.table.waiting, report.discrepancies) == (1, [])
+
+
+def test_beside_a_rebuild(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a rebuild replaces between a reading of the ledger and one of the table is no discrepancy."""
+    table, head = sink_of(harness), sink_of(harness).head
+    first, second = table.live_files()
+    listed(harness, second)  # so that m1 is in doubt, and looked up once more
+    calls = list[int]()
+
+    def rebuilt() -> TableHead | None:
+        calls.append(1)
+        if len(calls) == 2:
+            listed(harness, first, second)
+            assert rebuild(harness, "m1", force=True).failed == []
+        return head()
+
+    monkeypatch.setattr(MemoryTable, "head", lambda _: rebuilt())
+    assert found(harness) == []
+
+
+def test_what_was_retired_before_the_table() -> None:
+    """Its rows expired, so they are missing in no table."""
+    plain = closed_days()
+    retire(plain)
+    harness = Harness(table={}, store=plain.store)
+    harness.clock.advance((plain.clock.now() - harness.clock.now()).total_seconds())
+    compacted(harness, "m4", LATER_DAY)
+    assert {each[0] for each in found(harness)} == {"m3"}
 
 
 def test_without_a_table() -> None:
