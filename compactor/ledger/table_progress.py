@@ -59,7 +59,7 @@ class ProgressNotes:
 
 
 def read_progress(state: State, shard: int) -> TableProgress | None:
-    """How far the job of a shard is with the table; None if it has not said, or nobody can read what it said."""
+    """How far the job of a shard is with the table; None if it has not said, or if that cannot be read."""
     uri = state.layout.table_progress(shard)
     with suppress(ObjectNotFound, RecordUnreadable):
         data = state.store.read(uri)
