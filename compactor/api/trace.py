@@ -10,6 +10,7 @@ from compactor.api.arguments import Place, settings_of
 from compactor.core.errors import SettingsError
 from compactor.core.layout import MANIFEST_ID, canonical
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ops.trace.tables import TracedTable
 from compactor.ops.trace.trace import Trace, TracedAttempt, TracedKind, TracedRedrive, TracedReject, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS, Tracer
 from compactor.settings.places import parse_place
@@ -52,6 +53,8 @@ class TraceResult:
         redriven_from: The manifest that this one redrives.
         redriven_as: Its redrives.
         settled_by: Of a dead letter that was not redriven, the manifest that took over its last file.
+        table: The way of its manifest's rows into the table of the output: `listed`, `waiting` or `unlisted`; None
+            without rows or without a table.
         next_moves: Commands to run next.
         searched: Where it was searched for, if it was not found by its claim.
     """
@@ -85,6 +88,7 @@ class TraceResult:
     settled_by: str
     next_moves: tuple[str, ...]
     searched: str
+    table: TracedTable | None = None
 
     @classmethod
     def of(cls, trace: Trace) -> Self:
@@ -120,6 +124,7 @@ class TraceResult:
             settled_by=trace.settled_by,
             next_moves=tuple(trace.next_moves),
             searched=trace.searched,
+            table=trace.table,
         )
 
 

@@ -12,6 +12,7 @@ from compactor.core.errors import CompactorError, RecordUnreadable, SettingsErro
 from compactor.core.manifest_key import ManifestKey
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, ExpiredFiles, VerifyReport
+from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
 
@@ -23,7 +24,7 @@ class VerifyResult:
     `rows + rejected_lines + blank_lines == lines` holds for every file, or a discrepancy names the file.
 
     Attributes:
-        complete: Whether nothing is unfinished and no person has to act.
+        complete: Whether nothing is unfinished, no person has to act, and the table was compared, if there is one.
         needs_operator: Whether there is a discrepancy, a dead letter or a quarantined file that is not
             settled; `compactor verify` ends with exit code 3.
         manifests: Committed manifests.
@@ -50,6 +51,8 @@ class VerifyResult:
         discrepancies: Differences between the ledger and what is stored.
         quarantined_files: Input files that could not be read, settled or not (`is_settled`).
         dead_letter_manifests: The dead letters, settled or not (`is_settled`).
+        table: The table that lists the output, with what waits for it; None without one. Its `error` says why it could
+            not be compared.
     """
 
     complete: bool
@@ -78,12 +81,13 @@ class VerifyResult:
     discrepancies: tuple[Discrepancy, ...]
     quarantined_files: tuple[QuarantinedFile, ...]
     dead_letter_manifests: tuple[DeadLetterManifest, ...]
+    table: VerifiedTable | None = None
 
     @classmethod
     def of(cls, report: VerifyReport) -> Self:
         """The result of a report."""
         return cls(
-            complete=not (report.needs_operator or report.unfinished),
+            complete=not (report.needs_operator or report.unfinished or report.table_error),
             needs_operator=report.needs_operator,
             manifests=report.manifests,
             dead_letters=report.dead_letters,
@@ -109,6 +113,7 @@ class VerifyResult:
             discrepancies=tuple(report.discrepancies),
             quarantined_files=tuple(report.quarantined_files),
             dead_letter_manifests=tuple(report.dead_letter_manifests),
+            table=report.table,
         )
 
 

@@ -6,6 +6,7 @@ from compactor.control.health import Condition, Finding, finding
 from compactor.core.formatting import by_name, count, percent
 from compactor.core.suggestions import Suggestions
 from compactor.core.totals import are_few_rows
+from compactor.table.standing import TableSeen
 
 
 def dead_letters(number: int, latest_id: str, suggest: Suggestions) -> Iterator[Finding]:
@@ -22,6 +23,13 @@ def quarantined_files(by_status: Mapping[str, int], suggest: Suggestions) -> Ite
         what = f"{count(number, 'input file')} {'is' if number == 1 else 'are'} quarantined: {by_name(by_status)}"
         move = f"fix the cause, then {suggest.call('redrive files')}{suggest.then_again}"
         yield finding(Condition.FILES_QUARANTINED, what, move)
+
+
+def table_behind(table: TableSeen | None) -> Iterator[Finding]:
+    """Whether what is placed waits for the table for too long, or commits to it keep failing."""
+    if table is not None and table.is_behind:
+        why = f": {table.error}" if table.error else ""
+        yield finding(Condition.TABLE_BEHIND, f"table {table.name}: {table.words}{why}")
 
 
 def few_rows(rows: int, rejected_lines: int, suggest: Suggestions) -> Iterator[Finding]:

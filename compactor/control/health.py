@@ -47,6 +47,12 @@ class Condition(StrEnum):
         "see the runs of the job in the AWS console, and stop what hangs",
     )
     STOPPING = "stopping", "stopping", "in_order"
+    TABLE_BEHIND = (
+        "table_behind",
+        "behind",
+        "act",
+        "see that the catalog of the table answers and accepts; table.not_committed in the job's log says what it said",
+    )
     OLDEST_MANIFEST = "oldest_manifest", "behind", "look", _ADD_WORKERS
     FALLING_BEHIND = "falling_behind", "behind", "look", _ADD_WORKERS
     QUEUE_AGE = "queue_age", "behind", "look", "read the builder's log"

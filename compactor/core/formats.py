@@ -61,6 +61,7 @@ FORMATS: Mapping[str, Format] = {
     "SchemaVersion": Format(),
     "StartsRefused": Format(),
     "TableBatch": Format(),
+    "TableProgress": Format(),
     "Told": Format(),
 }
 """The formats of each kind, by the name of its model. An outcome is a commit or a dead letter.

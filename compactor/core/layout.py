@@ -487,6 +487,10 @@ class Layout:
         """Up to which batch every manifest is done."""
         return f"{self.table_folder}finished.json"
 
+    def table_progress(self, shard: int) -> str:
+        """How far the job of a shard is with the table, by the number of the shard from 1. Not part of the ledger."""
+        return f"{self.table_folder}progress/{shard}.json"
+
     @property
     def recent_folder(self) -> str:
         return f"{folder(self.state)}recent/"

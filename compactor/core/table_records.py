@@ -32,6 +32,31 @@ class TableBatch(Document):
     created_at: datetime
 
 
+class TableProgress(Document):
+    """How far one job is with the table, for people to see. Overwritten after each commit that took effect or failed.
+
+    Attributes:
+        as_of: When this was so.
+        waiting: Placed manifests of the job that the table has not taken.
+        waiting_since: When the first of these was placed.
+        last_batch: The last batch that the job applied; 0 before the first.
+        committed_at: When it did.
+        failures: How many commits have failed since.
+        failing_since: When the first of these failed.
+        error: Why the last of these failed; empty if none did.
+    """
+
+    run_id: str
+    as_of: datetime
+    waiting: int = 0
+    waiting_since: datetime | None = None
+    last_batch: int = 0
+    committed_at: datetime | None = None
+    failures: int = 0
+    failing_since: datetime | None = None
+    error: str = ""
+
+
 class FinishedBatches(Document):
     """Up to which batch every manifest is done. Overwritten; it may lag behind and never runs ahead."""
 

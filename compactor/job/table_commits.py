@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime
 from threading import Lock
 
 from compactor.core.errors import StuckError, TryAgainError
@@ -19,6 +20,7 @@ from compactor.job.compaction import CompactionResult
 from compactor.job.placed import Waiting
 from compactor.job.publication import Publisher
 from compactor.job.retries import random_pause_seconds
+from compactor.ledger.table_progress import ProgressNotes
 from compactor.table.committer import Committer, Progress
 from compactor.table.named import Placed
 from compactor.telemetry.error_text import described
@@ -42,6 +44,7 @@ class TableCommits:
     Attributes:
         committer: Commits them.
         publisher: Carries a manifest that is visible to done.
+        notes: Tells people how far this is.
         commit_seconds: How long the first of them waits at most, as long as the catalog answers.
         max_manifests: So many are committed at once, without waiting.
         max_waiting: As long as so many wait, no further manifests are begun.
@@ -50,6 +53,7 @@ class TableCommits:
 
     committer: Committer
     publisher: Publisher
+    notes: ProgressNotes
     clock: Clock
     metrics: MetricsSink
     commit_seconds: float
@@ -157,6 +161,7 @@ class TableCommits:
         self._failures, self._error = 0, None
         self._due = self.monotonic() + self.commit_seconds
         self.metrics.emit({"TableCommits": int(applied is not None), "ManifestsPlaced": len(self._waiting)})
+        self.notes.committed(applied.number if applied else 0, *self._left())
         return bool(applied or progress.visible)
 
     def _settle(self, waiting: Mapping[Placed, Waiting], progress: Progress) -> None:
@@ -198,3 +203,9 @@ class TableCommits:
         self._due = self.monotonic() + pause
         log_event("table.not_committed", waiting=len(self._waiting), pause_seconds=round(pause, 3), error=error)
         self.metrics.emit({"TableCommitsFailed": 1, "ManifestsPlaced": len(self._waiting), "Heartbeat": 1})
+        self.notes.failed(described(error), *self._left())
+
+    def _left(self) -> tuple[int, datetime | None]:
+        """How many manifests wait, and since when."""
+        with self._lock:
+            return len(self._waiting), min((each.since for each in self._waiting.values()), default=None)

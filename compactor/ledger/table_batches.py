@@ -2,12 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import Layout
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectStore
 from compactor.core.records import Document, read_record
 from compactor.core.table_records import BatchedManifest, FinishedBatches, TableBatch
+
+SEARCHED_BATCHES = 2000
+"""How many batches are read to find the one of a manifest: more than a day of them."""
+
+CLOCKS_DIFFER = timedelta(minutes=5)
+"""By how much the clocks of those who decide a manifest and of those who batch it may differ."""
+
+_THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +52,40 @@ class TableBatches:
         if found is None:
             raise ObjectNotFound(f"{self.layout.table_batch(number)}: it was there a moment ago")
         return found
+
+    def recorded(self) -> int:
+        """The number of the last batch on record: found by doubling, as there are no gaps."""
+        low, high = 0, 1
+        while self.batch(high) is not None:
+            low, high = high, high * 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.batch(middle) is not None else (low, middle)
+        return low
+
+    def number_of(self, key: ManifestKey, generation: int, *, since: datetime) -> int | None:
+        """The number of the batch that has a generation of a manifest; None if none of `SEARCHED_BATCHES` has.
+
+        Args:
+            key: The manifest.
+            generation: From 1.
+            since: When it was decided: the search begins with the batches of that time.
+        """
+        last = self.recorded()
+        numbers = range(self._first_from(since - CLOCKS_DIFFER, last), last + 1)[:SEARCHED_BATCHES]
+        named = (key, generation)
+        found = map_ordered(self.batch, numbers, threads=_THREADS)
+        has_it = (each for each in found if each and named in [(one.key, one.generation) for one in each.manifests])
+        return next((each.number for each in has_it), None)
+
+    def _first_from(self, moment: datetime, last: int) -> int:
+        """The number of the first batch of a time or later; one more than the last if all are earlier."""
+        low, high = 0, last + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            batch = self.batch(middle)
+            low, high = (middle, high) if batch is not None and batch.created_at < moment else (low, middle)
+        return high
 
     def finished(self) -> int:
         """A batch up to which every manifest is done; others behind it may be, too."""

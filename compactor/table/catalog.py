@@ -95,6 +95,14 @@ class TableCatalog(Protocol):
             OperatorError: The catalogue refuses the change.
         """
 
+    def snapshot_of(self, batch: int) -> int | None:
+        """The snapshot by which the table took a batch; None if it expired, or if there was none.
+
+        Raises:
+            TryAgainError: The catalogue does not answer.
+            OperatorError: It refuses.
+        """
+
     def live_files(self, snapshot_id: int | None = None) -> Iterator[TableFile]:
         """The files of a snapshot, of the current one by default; a file that is listed twice comes twice.
 

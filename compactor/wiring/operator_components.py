@@ -25,7 +25,7 @@ from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import ColumnLimits, DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.sections import retry_rules
-from compactor.wiring.components import Components
+from compactor.wiring.catalog_components import CatalogComponents
 from compactor.wiring.engine_choice import engine_of
 
 # Each command needs one of these, and a short command would wait for all of them to load.
@@ -48,7 +48,7 @@ CATALOG_ATTEMPTS = 2
 """The job does not stop while it waits for the catalog, so it gives up soon; it tries again later."""
 
 
-class OperatorComponents(Components):
+class OperatorComponents(CatalogComponents):
     """The components of the commands of operators."""
 
     @cached_property
@@ -146,7 +146,9 @@ class OperatorComponents(Components):
         """Make what verifies the output; with `deep` it compares values as well."""
         from compactor.ops.verify.verifier import Verifier
 
-        return Verifier(state=self.state, registry=self.registry, deep=deep, on_manifest=on_manifest)
+        return Verifier(
+            state=self.state, registry=self.registry, table=self.listed_table, deep=deep, on_manifest=on_manifest
+        )
 
     def closer(self, on_date: Callable[[str], None] = lambda _: None) -> "Closer":
         """Make what closes dates."""
@@ -254,6 +256,7 @@ class OperatorComponents(Components):
     def tracer(self) -> "Tracer":
         from compactor.manifests.file_search import FileSearch
         from compactor.ops.trace.histories import Histories
+        from compactor.ops.trace.tables import TableTracer
         from compactor.ops.trace.tracer import Tracer
 
         allowed_prefixes = self.settings.input.allowed_prefixes
@@ -264,6 +267,7 @@ class OperatorComponents(Components):
             ),
             search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes, skip_unreadable=True),
             claims=self.claims_if_any,
+            tables=TableTracer(self.state, table) if (table := self.listed_table) else None,
         )
 
     @cached_property
@@ -294,4 +298,5 @@ class OperatorComponents(Components):
             registry=lambda: self._registry(()),
             glue=(lambda: ControlComponents(self.settings).job) if has_cost else None,
             no_cost=OF_SHARED_JOB if is_sharing else NOT_ON_GLUE,
+            table=self.listed_table,
         )

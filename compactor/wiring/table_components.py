@@ -1,14 +1,14 @@
 """Puts the table sink together."""
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from compactor.core.errors import SettingsError
+from compactor.core.sharding import shard_number
 from compactor.job.publication import Publisher
 from compactor.job.table_commits import TableCommits
 from compactor.ledger.table_batches import TableBatches
-from compactor.table.catalog import TableCatalog
+from compactor.ledger.table_progress import ProgressNotes
 from compactor.table.changes import Changes
 from compactor.table.committer import Committer
 from compactor.table.named import NamedManifests
@@ -21,22 +21,6 @@ if TYPE_CHECKING:
 
 class TableComponents(EngineComponents):
     """The components of a table sink. Nothing is connected to without one."""
-
-    @property
-    def has_table(self) -> bool:
-        """Whether the output is listed in a table."""
-        return self.settings.output.table == "iceberg"
-
-    @cached_property
-    def table_catalog(self) -> TableCatalog:
-        """The catalog with the table of the output.
-
-        Raises:
-            ExtraMissing: Packages that it needs are not installed.
-        """
-        from compactor.wiring.iceberg_catalog import iceberg_catalog  # noqa: PLC0415 - an extra
-
-        return iceberg_catalog(self.settings)
 
     def committer(self, *, replays: bool = False) -> Committer:
         """Make what commits placed manifests to the table.
@@ -77,6 +61,7 @@ class TableComponents(EngineComponents):
         return TableCommits(
             committer=self.committer(),
             publisher=publisher,
+            notes=ProgressNotes(self.state, self.run_id, shard_number(self.settings.stream.shard) or 1),
             clock=self.clock,
             metrics=self.metrics,
             commit_seconds=table.commit_seconds,

@@ -146,6 +146,15 @@ def test_earlier_snapshots(case: CatalogCase) -> None:
         list(case.catalog.live_files(4711))
 
 
+def test_the_snapshot_of_a_batch(case: CatalogCase) -> None:
+    """It is found among the snapshots by the number of the batch."""
+    assert case.catalog.snapshot_of(1) is None
+    first = added(case, case.catalog.create(OWNER, version(1)), 1, "a")
+    second = added(case, first, 2, "b")
+    found = [case.catalog.snapshot_of(batch) for batch in (1, 2, 3)]
+    assert found == [first.snapshot_id, second.snapshot_id, None]
+
+
 @pytest.mark.parametrize(("answer", "is_made"), [(Answer.LOST, True), (Answer.UNAVAILABLE, False)])
 def test_answers_that_do_not_tell(answer: Answer, *, is_made: bool) -> None:
     """The one in memory makes the change or not, and says the same."""

@@ -5,6 +5,8 @@ from tests.guards.guard import Guard
 _COMMITTER = "tests/unit/table/test_committer.py"
 _JOB = "tests/unit/job/test_table_sink.py"
 _REBUILD = "tests/unit/ops/rebuild/test_rebuilt_tables.py"
+_VERIFY = "tests/unit/ops/verify/test_verified_table.py"
+_STATUS = "tests/unit/ops/status/test_table_seen.py"
 
 TABLE = (
     Guard(
@@ -83,5 +85,40 @@ TABLE = (
         "                    self.table.close()\n",
         "                    pass\n",
         (_JOB + "::test_a_stop_commits_what_is_placed",),
+    ),
+    Guard(
+        "sums of closed dates that differ from those of the table are looked into",
+        "ops/verify/verifier.py",
+        "if not listed.found.error and (listed.summed_files, listed.summed_rows) != summed:",
+        "if False:",
+        (_VERIFY + "::test_closed_dates_by_their_sums",),
+    ),
+    Guard(
+        "the files of before are no surplus in the table while a rebuild is open",
+        "ops/verify/table_doubts.py",
+        "is_allowed = commit.generation > 1 and not found.is_done",
+        "is_allowed = False",
+        (_VERIFY + "::test_an_open_rebuild",),
+    ),
+    Guard(
+        "what was rebuilt since the ledger was read is not missing in the table",
+        "ops/verify/table_doubts.py",
+        "and not _is_superseded(state, each.commit)",
+        "",
+        (_VERIFY + "::test_beside_a_rebuild",),
+    ),
+    Guard(
+        "a manifest that waits for the table for too long is named",
+        "ops/verify/table_files.py",
+        "if found.waiting_seconds > self.table.late_seconds:",
+        "if False:",
+        (_VERIFY + "::test_what_waits_for_the_table",),
+    ),
+    Guard(
+        "failures are counted over the end of a run",
+        "ledger/table_progress.py",
+        "if self._last is None:",
+        "if False:",
+        (_STATUS + "::test_a_catalog_that_is_down",),
     ),
 )

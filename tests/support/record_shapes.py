@@ -25,7 +25,7 @@ from compactor.core.records import (
     Redrive,
     RunHeartbeat,
 )
-from compactor.core.table_records import FinishedBatches, TableBatch
+from compactor.core.table_records import FinishedBatches, TableBatch, TableProgress
 from compactor.schema.schema import SchemaVersion
 
 MODELS: Mapping[str, Any] = {
@@ -54,6 +54,7 @@ MODELS: Mapping[str, Any] = {
             SchemaVersion,
             StartsRefused,
             TableBatch,
+            TableProgress,
             Told,
         )
     },

@@ -103,6 +103,13 @@ class IcebergTable:
                 catalog._delete_old_metadata(table.io, table.metadata, answer.metadata)  # noqa: SLF001 - as Table does
         return snapshot_id
 
+    def snapshot_of(self, batch: int) -> int | None:
+        table = self._load()
+        for snapshot in table.metadata.snapshots if table else ():
+            if snapshot.summary is not None and snapshot.summary.additional_properties.get(FENCE) == str(batch):
+                return snapshot.snapshot_id
+        return None
+
     def live_files(self, snapshot_id: int | None = None) -> Iterator[TableFile]:
         table = self._load()
         if table is None:

@@ -1,7 +1,7 @@
 """A catalog with one table in memory. It refuses what a real one refuses, and answers as badly as it is told to."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -25,6 +25,7 @@ class _Table:
 
     head: TableHead
     files: dict[int, tuple[TableFile, ...]]  # of each snapshot that is not expired
+    batches: dict[int, int] = field(default_factory=dict)  # the snapshot that took each batch
 
 
 @dataclass(slots=True)
@@ -75,6 +76,11 @@ class MemoryTable:
             raise TableCommitUnknown("the answer of the catalog was lost")
         return snapshot_id
 
+    def snapshot_of(self, batch: int) -> int | None:
+        self._check_up()
+        found = self._table.batches.get(batch) if self._table else None
+        return found if self._table and found in self._table.files else None
+
     def live_files(self, snapshot_id: int | None = None) -> Iterator[TableFile]:
         self._check_up()
         table = self._table
@@ -105,7 +111,7 @@ class MemoryTable:
         with self._lock:
             table = self._existing()
             kept = {number: files for number, files in table.files.items() if number == table.head.snapshot_id}
-            self._table = _Table(table.head, kept)
+            self._table = _Table(table.head, kept, table.batches)
 
     def drop(self) -> None:
         """Lose the table."""
@@ -120,12 +126,14 @@ class MemoryTable:
             removed = set(change.removed)
             files = tuple(file for file in self._live(table) if file.uri not in removed) + change.added
             version = change.schema.version if change.schema else now.schema_version
-            return self._replace(replace(now, fence=change.batch, schema_version=version), files)
+            batches = {**table.batches, change.batch: self.commits + 1}
+            return self._replace(replace(now, fence=change.batch, schema_version=version), files, batches)
 
-    def _replace(self, head: TableHead, files: tuple[TableFile, ...]) -> int:
+    def _replace(self, head: TableHead, files: tuple[TableFile, ...], batches: Mapping[int, int] | None = None) -> int:
         table = self._existing()
         self.commits += 1
-        self._table = _Table(replace(head, snapshot_id=self.commits), {**table.files, self.commits: files})
+        live = {**table.files, self.commits: files}
+        self._table = _Table(replace(head, snapshot_id=self.commits), live, dict(batches or table.batches))
         self.on_change(files)
         return self.commits
 

@@ -15,6 +15,7 @@ from compactor.cli.invocation import Invocation, body, json_option, stream_optio
 from compactor.cli.ui.expired import expired_lines
 from compactor.cli.ui.output import print_fields, print_json
 from compactor.cli.ui.streams import show_reports, stream_documents
+from compactor.cli.ui.table_seen import table_lines
 from compactor.cli.ui.terminal import write_out
 from compactor.cli.ui.times import moment
 from compactor.core.extras import need
@@ -136,7 +137,7 @@ def _period(now: datetime, since: datetime | None, until: datetime | None, hours
 def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, with_samples: bool) -> Report:
     """Read a period, judge it and price it for `job`, whose workers the user may have named."""
     sla_seconds = app.settings.sla_seconds
-    reader = ReportReader(app.state, app.registry, sla_seconds)
+    reader = ReportReader(app.state, app.registry, sla_seconds, app.listed_table)
     target_file_bytes = app.settings.output.target_file_bytes
     figures = reader.read(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
     return Report(
@@ -195,13 +196,14 @@ def _open_private(target: str, flags: int) -> int:
 
 def _show(made: Report, target: str) -> None:
     period, points = made.figures.period, [point.text for point in made.verdict.points]
-    expired = made.figures.expired
+    expired, table = made.figures.expired, made.figures.table
     print_fields(
         [
             ("report", target),
             ("period", f"{period.since:%Y-%m-%d %H:%M:%S} to {period.until:%Y-%m-%d %H:%M:%S} UTC"),
             ("verdict", made.verdict.headline),
             *([("because", points)] if points else []),
+            *([("table", table_lines(table, made.made_at))] if table is not None else []),
             *([("expired", expired_lines(expired))] if expired else []),
         ]
     )

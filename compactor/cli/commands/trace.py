@@ -76,6 +76,7 @@ def _show(found: Trace) -> None:
         ("files", _files(found)),
         ("rows are in", found.outputs),
         ("rejects are in", found.rejects),
+        ("table", found.table.meaning if found.table is not None else ""),
         ("expired", found.expired),
         ("quarantined", _quarantined(found)),
         ("redriven as", _redrives(found)),

@@ -9,7 +9,7 @@ from compactor.api.arguments import manifest_id_fault
 from compactor.api.verify import verify_report
 from compactor.cli.commands.plan import date_option
 from compactor.cli.destination import taken_destination
-from compactor.cli.failures import ExitCode
+from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.expired import unfinished
 from compactor.cli.ui.lists import SHOWN, more_of, show_list
@@ -19,7 +19,9 @@ from compactor.cli.ui.streams import show_verifications, stream_documents
 from compactor.cli.ui.waiting import waiting
 from compactor.core.formatting import by_name, count, fates, size
 from compactor.ops.verify.report import Discrepancy, VerifyReport
+from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.settings.settings import Settings
+from compactor.table.listed import waiting_words
 
 _PARTS = {
     "rows": "output file",
@@ -52,12 +54,14 @@ def verify(
     Verifies one manifest, one date, or everything; without --stream, every one of several streams.
 
     The rows in the footers of the output files must equal the lines on record, without rejected and blank lines. Files
-    that no commit names and records that are missing or damaged are discrepancies, too.
+    that no commit names and records that are missing or damaged are discrepancies, too. So is what the table of the
+    output lists otherwise than the ledger, and a manifest that has waited for it for too long.
 
     Closed dates were verified when `compactor close` summed them up: only their summaries are read, unless --date,
     --deep or --closed asks for more.
 
-    Exit codes: 3 if there is a discrepancy, a dead letter or a quarantined file.
+    Exit codes: 3 if there is a discrepancy, a dead letter or a quarantined file; 1 if the catalog of the table does not
+    answer, so that the table was not compared.
     """
     invocation, ids = taken_destination(invocation, words, most=1)
     manifest_id = manifest_id_type(ids[0]) if ids else None
@@ -70,7 +74,7 @@ def verify(
         print_json(_document(report, deep=deep))
     else:
         _show(report, deep=deep)
-    return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
+    return _exit_code([report])
 
 
 def _verify_streams(
@@ -83,8 +87,17 @@ def _verify_streams(
         print_json(stream_documents((name, _document(each, deep=deep)) for name, each in found.items()))
     else:
         show_verifications(found)
-    needs_operator = any(each.needs_operator for each in found.values())
-    return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE
+    return _exit_code([*found.values()])
+
+
+def _exit_code(reports: Sequence[VerifyReport]) -> ExitCode:
+    """The exit code, after a line for each table that was not compared."""
+    tables = [each.table for each in reports if each.table is not None and each.table.error]
+    for table in tables:
+        say(f"table {table.name}: not compared: {table.error}")
+    if any(each.needs_operator for each in reports):
+        return ExitCode.NEEDS_OPERATOR
+    return ExitCode.FAILED if tables else ExitCode.DONE
 
 
 def _document(report: VerifyReport, *, deep: bool) -> dict[str, Any]:
@@ -108,6 +121,8 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
         *misfit_fields(report.misfits, report.rescued_values),
         ("output files", f"{report.output_files:,} ({size(report.output_bytes)})"),
     ]
+    if report.table is not None:
+        fields.append(("table", _table(report.table)))
     if deep:
         fields.append(("compared", f"every value of {count(report.inputs_compared, 'input file')}"))
         if report.inputs_gone:
@@ -121,6 +136,16 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
     quarantined = [each for each in report.quarantined_files if not each.is_settled]
     files = [(f"{each.uri}: {each.status} (manifest {each.manifest_id})", each.detail) for each in quarantined]
     show_list(files, title="quarantined files", spaced=True)
+
+
+def _table(table: VerifiedTable) -> list[str]:
+    """What the table lists, and what waits for it."""
+    batch = f"up to batch {table.last_batch:,}" if table.last_batch else "no batch yet"
+    listed = f"{count(table.files, 'file')} with {count(table.rows, 'row')}, {batch}"
+    return [
+        f"{table.name}: {'not compared' if table.error else listed}",
+        waiting_words(table.waiting, table.waiting_seconds),
+    ]
 
 
 def _expired_fields(report: VerifyReport) -> list[Field]:

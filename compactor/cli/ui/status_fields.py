@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from compactor.cli.ui.expired import expired_lines
 from compactor.cli.ui.misfits import by_column
+from compactor.cli.ui.table_seen import table_lines
 from compactor.core.formatting import by_name, count, duration, percent, rate, shown_seconds, size
 from compactor.core.safe_text import visible
 from compactor.core.sharding import shard_number
@@ -32,6 +33,8 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
     yield "dead", _letters(found), "red" if letters.open else ""
     yield "files", _files(found), "red" if files.open else ""
     yield "schema", _schema(found), ""
+    if found.table is not None:
+        yield "table", table_lines(found.table, found.as_of), "red" if found.table.is_behind else ""
     if found.ratio is not None:
         yield "size", [f"{found.ratio:.3f} Parquet bytes for each decoded input byte"], ""
     if found.expired:

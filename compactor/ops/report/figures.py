@@ -11,6 +11,7 @@ from compactor.core.records import NEEDS_OPERATOR
 from compactor.ledger.expired_seen import ExpiredSeen
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.report.period import Period
+from compactor.table.standing import TableSeen
 
 SHOWN_BYTES = 80  # of a rejected line
 SHOWN_VERSIONS = 100  # of the schema, the newest of a period
@@ -242,3 +243,4 @@ class Figures:
     schema: Schema  # the columns
     unreadable: Unreadable  # records of the ledger that are damaged
     expired: ExpiredSeen  # what is on record as expired by now, whatever the period
+    table: TableSeen | None = None  # the table that lists the output, as of now; null if the settings name none

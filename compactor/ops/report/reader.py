@@ -21,6 +21,8 @@ from compactor.ops.report.samples import samples_of
 from compactor.ops.report.schema_changes import schema_of
 from compactor.ops.report.tallies import ReasonTally, Tallies
 from compactor.schema.registry import SchemaRegistry
+from compactor.table.listed import ListedTable
+from compactor.table.standing import table_seen
 
 SAMPLED_REASONS = 20
 SAMPLES = 3  # of each reason, from as many manifests if possible
@@ -39,6 +41,7 @@ class ReportReader:
     state: State
     registry: SchemaRegistry
     sla_seconds: float | None = None  # how long a file may take; None without an SLA
+    table: ListedTable | None = None  # the table of the output; its catalog is not asked
 
     def read(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> figures.Figures:
         """Read the figures of a period, with or without some of the rejected lines."""
@@ -72,6 +75,7 @@ class ReportReader:
             schema=schema,
             unreadable=tallies.unreadable(),
             expired=expired_seen(self.state),
+            table=None if self.table is None else table_seen(self.state, self.table, self.state.clock.now()),
         )
 
     def _facts(self, listed: Listed, period: Period) -> CommitFacts | DeadLetterFacts | str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compactor.control.findings import dead_letters, few_rows, quarantined_files
+from compactor.control.findings import dead_letters, few_rows, quarantined_files, table_behind
 from compactor.control.health import Condition, Finding, Severity, finding
 from compactor.core.formatting import count, duration, percent
 from compactor.core.suggestions import Suggestions
@@ -52,6 +52,9 @@ def judge(figures: Figures, sla_seconds: float | None, suggest: Suggestions) -> 
 
 def _to_act(figures: Figures, suggest: Suggestions) -> Iterator[Finding]:
     totals, letters, files = figures.totals, figures.dead_letters, figures.quarantined_files
+    table = figures.table
+    if table is not None and table.noted_at is not None and figures.period.holds(table.noted_at):
+        yield from table_behind(table)
     waiting = [letter for letter in letters.latest if not letter.is_settled]
     if waiting:
         yield from dead_letters(len(waiting), waiting[0].manifest_id, suggest)

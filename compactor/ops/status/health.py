@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
-from compactor.control.findings import dead_letters, few_rows, quarantined_files
+from compactor.control.findings import dead_letters, few_rows, quarantined_files, table_behind
 from compactor.control.health import (
     Condition,
     Finding,
@@ -40,8 +41,8 @@ def health(facts: Facts, rules: Rules) -> Finding:
 
     What keeps data from getting through at all comes before what makes it late, and that before what is quarantined.
     """
-    findings = (*_of_runs(facts, rules), *_of_lateness(facts, rules), *_of_faults(facts, rules), _at_rest(facts, rules))
-    return most_urgent(findings)
+    found = (_of_runs(facts, rules), table_behind(facts.table), _of_lateness(facts, rules), _of_faults(facts, rules))
+    return most_urgent([*chain.from_iterable(found), _at_rest(facts, rules)])
 
 
 def _of_runs(facts: Facts, rules: Rules) -> Iterator[Finding]:

@@ -26,6 +26,8 @@ from compactor.ops.status.values import Facts, SchemaSeen, Spent, Status
 from compactor.ops.status.waiting import read_waiting
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import SchemaVersion
+from compactor.table.listed import ListedTable
+from compactor.table.standing import table_seen
 
 LATENCY_COMMITS = 16  # how many commits, the latest, are read for the latency of their files
 
@@ -41,7 +43,8 @@ class StatusReader:
     One reading lists eight folders (the watched prefix, pending, open, failed, runs, schemas, and the two of what
     expired) and the ring of latest commits. It reads at most `MANIFESTS_READ` waiting manifests, `RECENT_SLOTS`
     summaries, three records of each of `LATENCY_COMMITS` commits, and the redrive logs of `LETTERS_READ` dead letters
-    and `COMMITS_READ` commits, each of a few records; where files are quarantined, also the commits of the ring since.
+    and `COMMITS_READ` commits, each of a few records; where files are quarantined, also the commits of the ring since;
+    and with a table one record of each job.
     What never changes is read once.
     """
 
@@ -53,6 +56,7 @@ class StatusReader:
     registry: Callable[[], SchemaRegistry]  # makes a schema registry that has read nothing yet
     glue: Callable[[], JobRuns] | None = None  # connects to the runs on Glue; None where the job does not run there
     no_cost: str = NOT_ON_GLUE  # why no cost is shown without `glue`
+    table: ListedTable | None = None  # the table of the output; its catalog is not asked
     cache: StatusCache = field(default_factory=StatusCache)
 
     def read(self) -> Status:
@@ -79,6 +83,7 @@ class StatusReader:
             recent=tuple(recent),
             columns=registry.used(registry.latest()),
             shards=shards_among(living, self.rules.shards),
+            table=None if self.table is None else table_seen(self.state, self.table, now),
         )
         status = Status(
             **vars(facts),

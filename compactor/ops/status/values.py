@@ -13,6 +13,7 @@ from compactor.ledger.backlog import Backlog
 from compactor.ledger.expired_seen import NOTHING_EXPIRED, ExpiredSeen
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
+from compactor.table.standing import TableSeen
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ class Facts:
     recent: tuple[RecentCommit, ...]  # summaries of the latest commits, oldest first
     columns: ColumnsUsed = NO_COLUMNS  # of keys, in the latest schema version
     shards: int = 1  # how many jobs share the manifests
+    table: TableSeen | None = None  # the table that lists the output; null if the settings name none
 
     @property
     def last_commit_at(self) -> datetime | None:

@@ -33,7 +33,7 @@ class TableKeeper:
 
     def compare(self) -> TableReport:
         """Compare the live files with those of all manifests that are done. Holds the name of each file in memory."""
-        report = TableReport(self.name, recorded_batch=self._recorded())
+        report = TableReport(self.name, recorded_batch=self.committer.batches.recorded())
         # The ledger before the table: what becomes done meanwhile is in the table, and not yet among the expected.
         expected, open_files = dict[str, tuple[int, int]](), set[str]()
         for found in self._states():
@@ -109,14 +109,3 @@ class TableKeeper:
             return self.state.ledger.state(key)
         except StuckError:
             return None  # `verify` tells of it
-
-    def _recorded(self) -> int:
-        """The last batch on record: found by doubling, as there are no gaps."""
-        batches = self.committer.batches
-        low, high = 0, 1
-        while batches.batch(high) is not None:
-            low, high = high, high * 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if batches.batch(middle) is not None else (low, middle)
-        return low

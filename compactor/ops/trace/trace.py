@@ -17,6 +17,7 @@ from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.redrive.redrive_log import Fate, RedriveLogEntry
 from compactor.ops.redrive.selection import CURABLE, Kind, Scope, left_of
 from compactor.ops.trace.histories import History
+from compactor.ops.trace.tables import TracedTable
 
 TracedKind = Literal["file", "manifest", "output", "rejects"]
 
@@ -109,6 +110,7 @@ class Trace:
     quarantined: list[QuarantinedFile] = field(default_factory=list)
     settled_by: str = ""  # of a dead letter that was not redriven, the manifest that took over its last file
     message: str = ""  # why it was quarantined or dead-lettered, or what else is known
+    table: TracedTable | None = None  # the way of its manifest's rows into the table of the output; null without one
     next_moves: list[str] = field(default_factory=list)  # commands to run next
     searched: str = ""  # where it was searched for, if it was not found by its claim
 

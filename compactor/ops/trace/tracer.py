@@ -26,6 +26,7 @@ from compactor.ops.redrive.settled import settled_by
 from compactor.ops.trace.expired import expired_parts
 from compactor.ops.trace.histories import Histories, History
 from compactor.ops.trace.own_rejects import own_rejects
+from compactor.ops.trace.tables import TableTracer
 from compactor.ops.trace.trace import (
     Trace,
     TraceState,
@@ -50,6 +51,7 @@ class Tracer:
     histories: Histories
     search: FileSearch  # passes over what cannot be read
     claims: ClaimTable | None  # the claims of planned files; None if nothing is ever planned
+    tables: TableTracer | None = None  # follows manifests to the table of the output; None without one
 
     def trace_manifest(self, manifest_id: str) -> Trace:
         """Follow a manifest by its id."""
@@ -71,7 +73,16 @@ class Tracer:
         elif history.accepted is not None and history.accepted.manifest is not None:
             trace.message = trace.message or f"{len(history.accepted.manifest.files)} files"
         trace.next_moves = [] if trace.settled_by else moves_of_manifest(history, _redrivable(gone), trace.quarantined)
+        self._add_table(trace, history)
         return trace
+
+    def _add_table(self, trace: Trace, history: History) -> None:
+        """Add the way of a manifest into the table, with the command that helps if there is none."""
+        if self.tables is None or not isinstance(history.outcome, Commit):
+            return
+        trace.table = self.tables.of(history.outcome, self.state.clock.now(), is_done=history.is_done)
+        if trace.table is not None and trace.table.state == "unlisted":
+            trace.next_moves = [*trace.next_moves, "compactor table rebuild"]
 
     def _add_expired(self, trace: Trace, commit: Commit) -> frozenset[Part]:
         """Add what of a manifest expired; returns these parts."""
@@ -133,6 +144,7 @@ class Tracer:
         if isinstance(commit, Commit):
             of_rows = trace.kind == "output"
             trace.files = [file for file in commit.files if (file.records if of_rows else file.rejected_lines)]
+        self._add_table(trace, history)
         return trace
 
     def _trace_input(self, uri: str, days: int) -> Trace:
@@ -156,6 +168,8 @@ class Tracer:
         if history is not None:
             trace.quarantined = self._quarantined(trace, history, info, days)
             self._add_file(trace, history, info)
+            if trace.state in {TraceState.DECIDED, TraceState.DONE}:
+                self._add_table(trace, history)
         return trace
 
     def _quarantined(self, trace: Trace, history: History, info: ObjectInfo | None, days: int) -> list[QuarantinedFile]:

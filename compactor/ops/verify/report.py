@@ -8,6 +8,7 @@ from compactor.core.expired import Part
 from compactor.core.records import Commit, DeadLetter
 from compactor.core.totals import totals_of, without_zeros
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files
+from compactor.ops.verify.verified_table import VerifiedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,12 @@ class VerifyReport:
     # Quarantined input files, without those that changed, whose new version has its own event
     quarantined_files: list[QuarantinedFile] = field(default_factory=list)
     dead_letter_manifests: list[DeadLetterManifest] = field(default_factory=list)
+    table: VerifiedTable | None = None  # the table that lists the output; null if the settings name none
+
+    @property
+    def table_error(self) -> str:
+        """Why the table could not be compared; empty if it was, or if there is none."""
+        return self.table.error if self.table is not None else ""
 
     @property
     def needs_operator(self) -> bool:

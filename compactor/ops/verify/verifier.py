@@ -1,6 +1,6 @@
 """Proves from what is stored that every line of a manifest is where the ledger says: `compactor verify`."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -21,7 +21,10 @@ from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.summaries import checked_letters, summarised_report
 from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
+from compactor.ops.verify.table_files import TableFiles
+from compactor.ops.verify.table_scope import EVERYTHING, TableScope
 from compactor.schema.registry import SchemaRegistry
+from compactor.table.listed import ListedTable
 
 _SHOWN_CHARACTERS = 500
 
@@ -32,10 +35,14 @@ LaterKeys = Callable[[Sequence[datetime]], Iterable[ManifestKey] | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Verifier:
-    """Compares the ledger with output and rejects. Memory does not grow with the number of manifests."""
+    """Compares the ledger with output and rejects. Memory does not grow with the number of manifests.
+
+    With a table it holds the names of the files that the table lists, without those of closed dates.
+    """
 
     state: State
     registry: SchemaRegistry
+    table: ListedTable | None = None  # lists the output
     deep: bool = False  # compare values as well
     on_manifest: OnManifest | None = None
 
@@ -45,16 +52,21 @@ class Verifier:
 
     def verify_manifests(self, keys: Sequence[ManifestKey]) -> VerifyReport:
         """Verify some manifests, and that no file that is named after one of them is surplus."""
-        report = self._verified_manifests(keys, with_sources=False)
+        listed = self._listed(TableScope(keys=frozenset(keys)))
+        report = self._verified_manifests(keys, with_sources=False, listed=listed)
         for key in keys:
             report.discrepancies += surplus_of_manifest(self.state, key)
+        if listed is not None:
+            listed.add_to(report)
         return report
 
     def verify_date(self, date: str) -> VerifyReport:
         """Verify all manifests of a date and its folders, even if the ledger has no record of that date."""
-        report = self._verified_manifests(self.state.ledger.manifests(date))
-        report.discrepancies += surplus_of_date(self.state, date)
-        report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder_of(date))
+        listed = self._listed(TableScope(dates=frozenset({date})))
+        report = self._verified_manifests(self.state.ledger.manifests(date), listed=listed)
+        self._add_folders(report, date)
+        if listed is not None:
+            listed.add_to(report)
         return report
 
     def verify_all(self, *, closed: bool = False) -> VerifyReport:
@@ -81,14 +93,37 @@ class Verifier:
 
     def _verify_unsummarised(self, found: Unsummarised) -> VerifyReport:
         """Verify what is in no summary, and add the summaries."""
+        listed = self._listed(TableScope(summed_dates=found.totals.dates.keys(), fresh=frozenset(found.keys)))
         report = summarised_report(self.state, found)
-        self._add_manifests(report, found.keys, later_keys=partial(later_keys, self.state, found))
+        summed = (report.output_files, report.rows)
+        self._add_manifests(report, found.keys, later_keys=partial(later_keys, self.state, found), listed=listed)
         for date in found.open_dates:
             self._add_folders(report, date)
         for key in found.keys:
             if key.date in found.totals.dates:
                 report.discrepancies += surplus_of_manifest(self.state, key)
+        if listed is not None:
+            listed.add_to(report)
+            if not listed.found.error and (listed.summed_files, listed.summed_rows) != summed:
+                self._add_listed_of(report, frozenset(found.totals.dates))
         return report
+
+    def _listed(self, scope: TableScope) -> TableFiles | None:
+        """The files of the table, read now; None without a table."""
+        return None if self.table is None else TableFiles(state=self.state, table=self.table, scope=scope)
+
+    def _add_listed_of(self, report: VerifyReport, dates: Collection[str]) -> None:
+        """Compare the table with the records of closed dates, whose sums differ, to find the files or that none is."""
+        listed, known = self._listed(TableScope(dates=dates)), report.table
+        if listed is None:
+            return
+        keys = (key for date in sorted(dates) for key in self.state.ledger.manifests(date))
+        for key, records in map_ordered(lambda key: (key, verify_records(self.state, key)), keys):
+            if records.outcome is not None:
+                listed.note(key, records.outcome, is_done=records.is_done)
+        listed.add_to(report)
+        if known is not None and not listed.found.error:
+            report.table = known
 
     def _add_folders(self, report: VerifyReport, date: str) -> None:
         report.discrepancies += surplus_of_date(self.state, date)
@@ -116,7 +151,8 @@ class Verifier:
 
     def _verify_records(self) -> VerifyReport:
         """Verify all manifests and all folders, and that no accepted manifest was forgotten."""
-        report = self._verified_manifests(self.state.ledger.manifests())
+        listed = self._listed(EVERYTHING)
+        report = self._verified_manifests(self.state.ledger.manifests(), listed=listed)
         report.discrepancies += surplus_everywhere(self.state)
         report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder)
         for lost in lost_of_accepted(self.state):
@@ -124,20 +160,24 @@ class Verifier:
                 report.unfinished += 1
             else:
                 report.discrepancies.append(lost)
+        if listed is not None:
+            listed.add_to(report)
         return report
 
     @cached_property
     def _files(self) -> CommitFiles:
         return CommitFiles(state=self.state, registry=self.registry)
 
-    def _verified_manifests(self, manifests: Iterable[ManifestKey], *, with_sources: bool = True) -> VerifyReport:
+    def _verified_manifests(
+        self, manifests: Iterable[ManifestKey], *, with_sources: bool = True, listed: TableFiles | None = None
+    ) -> VerifyReport:
         """Verify manifests.
 
         A redrive has the date of the manifest that rejected its lines, so both are among those of a date. Of a single
         manifest its own lines count.
         """
         report = VerifyReport()
-        self._add_manifests(report, manifests, with_sources=with_sources)
+        self._add_manifests(report, manifests, with_sources=with_sources, listed=listed)
         return report
 
     def _add_manifests(
@@ -149,8 +189,9 @@ class Verifier:
         later_keys: LaterKeys = lambda _: None,
         on_found: OnFound = lambda *_: None,
         with_doubled: bool = True,
+        listed: TableFiles | None = None,
     ) -> None:
-        """Verify manifests, and add them to a report.
+        """Verify manifests, add them to a report, and compare their files with those that the table lists.
 
         `later_keys` gives the manifests that may have rows of later versions of quarantined files, by the moments when
         these were read; None for all.
@@ -163,6 +204,8 @@ class Verifier:
                 # An outcome in the wrong place is a discrepancy by itself.
                 if with_doubled and isinstance(records.outcome, Commit) and records.outcome.key == key:
                     doubled.add(records.outcome)
+                if listed is not None and records.outcome is not None:
+                    listed.note(key, records.outcome, is_done=records.is_done)
                 if records.outcome is not None and records.is_done:
                     on_found(key, records.outcome)
                 if self.on_manifest is not None:

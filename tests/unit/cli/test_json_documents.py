@@ -58,11 +58,14 @@ from compactor.ops.canary.progress import Hop, Progress
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
+from compactor.ops.trace.tables import TracedTable
 from compactor.ops.trace.trace import Trace
 from compactor.ops.verify.report import ExpiredFiles, VerifyReport
+from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.schema.catalog import OtherType, Published
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings, load_settings
+from compactor.table.standing import TableSeen
 from compactor.wiring import iceberg_catalog
 from compactor.wiring.app import App
 from compactor.wiring.control import ControlComponents
@@ -89,9 +92,21 @@ FULL = COMMITS[1].model_copy(
 )
 
 TYPED = VerifyReport(
-    rescued_values=2, misfits=Counter(amount=2), expired=[ExpiredFiles(DAY, "rows", "expired on 2026-01-02", 3)]
+    rescued_values=2,
+    misfits=Counter(amount=2),
+    expired=[ExpiredFiles(DAY, "rows", "expired on 2026-01-02", 3)],
+    table=VerifiedTable("lake.events", 1, 2, 3, 4, 5, 6.0, "the catalog does not answer"),
 )
-"""What is verified of a table with types, of which something expired."""
+"""What is verified of output with types, of which something expired, and with a table."""
+
+TABLES_SEEN = (
+    TableSeen("lake.events"),
+    TableSeen("lake.events", COMMITS[0].decided_at, 1, 2.0, 3, COMMITS[0].decided_at, 4, "no answer", 3660.0),
+)
+"""A table before and after the first commit."""
+
+NEW_TABLE = VerifyReport(table=VerifiedTable("lake.events"))
+"""What is verified beside a table without a batch."""
 
 
 def quarantined(workspace: Workspace) -> str:
@@ -131,7 +146,8 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     older = COMMITS[0].model_copy(update={**OLDER, "redriven": {"line_too_long": 1}})
     old = replace(STATUSES["idle"], recent=(older, FULL), backlog=unread)
     old = replace(old, misfits=misfits(old.recent))
-    found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old)]
+    listed = [replace(old, table=each) for each in TABLES_SEEN]
+    found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old, *listed)]
     found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
     return found
 
@@ -145,8 +161,9 @@ def verifications(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     fine = workspace.json("verify")[0]
     [path] = (workspace.root / "o").rglob("*.parquet")
     path.unlink()
-    typed = {**shallow(TYPED), "deep": False, "needs_operator": False}
-    return [fine, workspace.json("verify")[0], workspace.json("verify", "--deep")[0], json.loads(_printed(typed))]
+    made = [{**shallow(each), "deep": False, "needs_operator": False} for each in (TYPED, NEW_TABLE)]
+    damaged = [workspace.json("verify", *more)[0] for more in ((), ("--deep",))]
+    return [fine, *damaged, *(json.loads(_printed(each)) for each in made)]
 
 
 def retired(workspace: Workspace) -> None:
@@ -198,8 +215,11 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     report = FileReport(uri="/raw/country=DE/x", status=FileStatus.COMPACTED, path_columns={"country": "DE"})
     unread = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None, WHOLE_DAY.since)
     with_columns = Trace(report.uri, report=report, files=[report], quarantined=[unread])
-    document = json.loads(_printed(shallow(with_columns, "meaning", "needs_operator")))
-    return [*found, {**compacted, "counts": counts}, document]
+    waiting = TracedTable("lake.events", "waiting", waiting_seconds=1.5)
+    listed = TracedTable("lake.events", "listed", 3, 4, error="no answer")
+    made = [with_columns, *(replace(with_columns, table=each) for each in (waiting, listed))]
+    documents = [json.loads(_printed(shallow(each, "meaning", "needs_operator"))) for each in made]
+    return [*found, {**compacted, "counts": counts}, *documents]
 
 
 def quarantined_twice(workspace: Workspace) -> str:
@@ -459,7 +479,8 @@ def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Docume
     typed = replace(
         held, run=RunReport(), left=Backlog(), verification=TYPED, schema_file="/rows.compactor/schema.toml"
     )
-    return [*found, *(json.loads(_printed(document(each))) for each in (held, typed))]
+    new = replace(typed, verification=NEW_TABLE)
+    return [*found, *(json.loads(_printed(document(each))) for each in (held, typed, new))]
 
 
 def checkups(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
@@ -494,7 +515,9 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         make_report(each.app(), WHOLE_DAY, TEN_WORKERS, is_job_named=True, with_samples=False)
         for each in (harness, Harness())
     ]
-    made = [each.document() for each in (day, replace(day, figures=unknown), replace(day, sla_seconds=None), *priced)]
+    listed = [replace(day, figures=replace(figures, table=each)) for each in TABLES_SEEN]
+    changed = [replace(day, figures=unknown), replace(day, sla_seconds=None), *listed]
+    made = [each.document() for each in (day, *changed, *priced)]
     return [nothing, real, later, *(json.loads(_printed(each)) for each in made)]
 
 

@@ -167,6 +167,7 @@ OVERWRITES = {
     "ledger/heartbeat.py": "a run's own heartbeat, and a request to stop without content",
     "ledger/ledger.py": "an open marker without content, a summary and a verified commit of its own work",
     "ledger/table_batches.py": "up to where the batches of the table are finished: a cache",
+    "ledger/table_progress.py": "how far a job is with the table: a copy of its own record, said anew each time",
     "ops/canary/checker.py": "a file of its own",
     "wiring/compact_folder.py": "settings, which are no record",
     "wiring/compact_schema.py": "a schema file, which is no record",

@@ -1,0 +1,73 @@
+"""How far the table of a stream is, from what its jobs noted after their latest commits. Nothing asks the catalog."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from compactor.core.formatting import count, shown_seconds
+from compactor.core.map_ordered import map_ordered
+from compactor.ledger.state import State
+from compactor.ledger.table_progress import read_progress
+from compactor.table.listed import ListedTable, waiting_words
+
+MANY_FAILURES = 6
+"""Failed commits in a row after which a person should look: the pauses between them add up to some minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableSeen:
+    """The table that lists the output, as the jobs noted after their latest commits."""
+
+    name: str  # name of the table, as namespace.table
+    noted_at: datetime | None = None  # when a job last noted something; null before the first commit
+    waiting: int = 0  # placed manifests that wait for the table
+    waiting_seconds: float | None = None  # for how long the first of these has; null without one
+    last_batch: int = 0  # the last batch that the table took from a job; 0 before the first
+    committed_at: datetime | None = None  # when it did; null before the first
+    failures: int = 0  # commits that have failed since then
+    error: str = ""  # why the last of these failed; empty if none did
+    late_seconds: float = 0.0  # how long a manifest may wait before a person should look
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a person should look."""
+        return self.failures >= MANY_FAILURES or (self.waiting_seconds or 0.0) > self.late_seconds
+
+    @property
+    def words(self) -> str:
+        """What waits, and since when nothing is committed any more."""
+        failed = f"; {count(self.failures, 'commit')} failed in a row" if self.failures else ""
+        return waiting_words(self.waiting, self.waiting_seconds) + failed
+
+    def last_words(self, now: datetime) -> str:
+        """The last batch, and how long ago the table took it."""
+        if self.committed_at is None:
+            return "no batch yet"
+        return f"up to batch {self.last_batch:,}, {shown_seconds((now - self.committed_at).total_seconds())} ago"
+
+
+def table_seen(state: State, table: ListedTable, now: datetime) -> TableSeen:
+    """Read how far the jobs are with the table: one small record of each.
+
+    Args:
+        state: Has the records.
+        table: The table, with how many jobs commit to it.
+        now: The time of the reading.
+    """
+    noted = map_ordered(lambda shard: read_progress(state, shard), range(1, table.shards + 1))
+    found = [each for each in noted if each is not None]
+    if not found:
+        return TableSeen(table.name, late_seconds=table.late_seconds)
+    since = min((each.waiting_since for each in found if each.waiting_since is not None), default=None)
+    last = max(found, key=lambda each: each.last_batch)
+    worst = max(found, key=lambda each: (each.failures, each.as_of))
+    return TableSeen(
+        table.name,
+        noted_at=max(each.as_of for each in found),
+        waiting=sum(each.waiting for each in found),
+        waiting_seconds=None if since is None else max((now - since).total_seconds(), 0.0),
+        last_batch=last.last_batch,
+        committed_at=last.committed_at,
+        failures=worst.failures,
+        error=worst.error,
+        late_seconds=table.late_seconds,
+    )

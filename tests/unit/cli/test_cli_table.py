@@ -1,0 +1,106 @@
+"""The commands on a real table, in a catalog in SQLite: they name what strangers did, and go on without the catalog."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.table import Table
+
+from compactor.adapters.iceberg.opening import open_catalog
+from compactor.cli.failures import ExitCode
+from tests.support import extras
+from tests.support.iceberg_tables import NAME, sql_place
+from tests.support.settings_files import write_settings
+from tests.support.workspace import DAY, FLAWED, GOOD, Workspace
+
+pytestmark = extras.NATIVE.needed
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """Two manifests in a table."""
+    place = sql_place(tmp_path)
+    config = write_settings(
+        tmp_path,
+        output={"table": "iceberg"},
+        table={"catalog": "sql", "uri": place.uri, "warehouse": place.warehouse, "name": NAME},
+        stream={"source": "listing"},
+        convert={"engine": "native"},
+    )
+    (tmp_path / "raw").mkdir()
+    made = Workspace(tmp_path, config)
+    for name, lines in (("good", GOOD), ("flawed", FLAWED)):
+        (tmp_path / "raw" / f"{DAY}-{name}.ndjson").write_bytes(lines)
+        made.plan()
+        result = made.call("run", "--once")
+        assert result.exit_code == ExitCode.DONE, result.output
+    return made
+
+
+def table_of(workspace: Workspace) -> Table:
+    return open_catalog(sql_place(workspace.root)).load_table(NAME)
+
+
+def verified(workspace: Workspace, *arguments: str) -> tuple[Any, int]:
+    return workspace.json("verify", *arguments)
+
+
+def test_all_commands_agree(workspace: Workspace) -> None:
+    """On the number of batches, on what waits, and on the snapshot."""
+    table = table_of(workspace)
+    current = table.current_snapshot()
+    assert current is not None
+    found, code = verified(workspace)
+    assert (code, found["discrepancies"], found["table"]["error"]) == (ExitCode.DONE, [], "")
+    assert {key: found["table"][key] for key in ("files", "rows", "last_batch", "snapshot_id", "waiting")} == {
+        "files": 2,
+        "rows": 3,
+        "last_batch": 2,
+        "snapshot_id": current.snapshot_id,
+        "waiting": 0,
+    }
+    assert workspace.json("verify", "--date", DAY)[0]["table"] == found["table"]
+    seen = workspace.json("status")[0]["table"]
+    assert (seen["name"], seen["last_batch"], seen["waiting"], seen["error"]) == (NAME, 2, 0, "")
+    flawed = workspace.json("trace", workspace.raw(f"{DAY}-flawed.ndjson"))[0]["table"]
+    assert (flawed["state"], flawed["batch"], flawed["snapshot_id"]) == ("listed", 2, current.snapshot_id)
+    shown = workspace.call("verify").stdout
+    assert f"{NAME}: 2 files with 3 rows, up to batch 2" in shown
+    assert "no manifest waits for the table" in shown
+    assert "no manifest waits for the table" in workspace.call("status").stdout
+
+
+def test_what_strangers_did(workspace: Workspace) -> None:
+    """A removed file is named, and one that was appended, with its place."""
+    table = table_of(workspace)
+    [gone] = [task.file.file_path for task in table.scan().plan_files() if task.file.record_count == 1]
+    table.delete("id == '3'")
+    found, code = verified(workspace)
+    assert code == ExitCode.NEEDS_OPERATOR
+    assert [(each["where"], each["found"]) for each in found["discrepancies"]] == [
+        (gone, "the table does not have the file")
+    ]
+    table = table_of(workspace)
+    table.append(table.scan().to_arrow())
+    found, code = verified(workspace, "--date", DAY)
+    assert code == ExitCode.NEEDS_OPERATOR
+    [stranger] = [each for each in found["discrepancies"] if each["where"] != gone]
+    assert "no commit names it" in stranger["expected"]
+    assert stranger["where"].startswith(sql_place(workspace.root).warehouse)
+
+
+def test_without_the_catalog(workspace: Workspace) -> None:
+    """`verify` says so and verifies the rest; `trace` knows the batch; `status` does not ask."""
+    (workspace.root / "catalog.db").unlink()
+    (workspace.root / "catalog.db").mkdir()
+    found, code = verified(workspace)
+    assert (code, found["manifests"], found["discrepancies"]) == (ExitCode.FAILED, 2, [])
+    assert found["table"]["error"]
+    result = workspace.call("verify")
+    assert result.exit_code == ExitCode.FAILED
+    assert f"compactor: table {NAME}: not compared: " in result.stderr
+    assert f"{NAME}: not compared" in result.stdout
+    traced, code = workspace.json("trace", workspace.raw(f"{DAY}-good.ndjson"))
+    assert (code, traced["table"]["batch"], traced["table"]["snapshot_id"]) == (ExitCode.DONE, 1, None)
+    assert traced["table"]["error"]
+    assert workspace.json("status")[0]["table"]["last_batch"] == 2

@@ -1,0 +1,108 @@
+"""`trace` with a table: the batch and the snapshot that took a manifest, or that it waits."""
+
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+
+from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.memory.table import MemoryTable
+from compactor.core.crash_points import CrashPoint
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.table_records import BatchedManifest
+from compactor.ledger.table_batches import TableBatches
+from compactor.ops.trace.trace import Trace
+from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
+
+
+@pytest.fixture
+def harness() -> Harness:
+    """Three manifests, in three batches."""
+    made = Harness(table={})
+    for name in ("m1", "m2", "m3"):
+        made.deliver(name, GOOD, FLAWED)
+        made.run_once()
+        made.clock.advance(600)
+    return made
+
+
+def sink_of(harness: Harness) -> MemoryTable:
+    assert harness.sink is not None
+    return harness.sink
+
+
+def traced(harness: Harness, thing: str) -> Trace:
+    app = harness.app()
+    return app.tracer.trace(thing) if "/" in thing else app.tracer.trace_manifest(thing)
+
+
+def words(harness: Harness, thing: str) -> str:
+    found = traced(harness, thing).table
+    assert found is not None
+    return found.meaning
+
+
+def test_what_the_table_has(harness: Harness) -> None:
+    """A manifest, its input, its output and its rejects all name the batch and the snapshot that took it."""
+    commit = harness.commit("m2")
+    expected = "lake.events: in batch 2, snapshot 2"
+    for thing in ("m2", commit.files[0].uri, commit.outputs[0].final, commit.rejects[0].final):
+        assert words(harness, thing) == expected
+    assert words(harness, "m3") == "lake.events: in batch 3, snapshot 3"
+
+
+def test_an_expired_snapshot(harness: Harness) -> None:
+    """The batch is on record for ever."""
+    sink_of(harness).rewrite()
+    sink_of(harness).expire()
+    assert words(harness, "m3") == "lake.events: in batch 3, snapshot expired"
+
+
+def test_a_catalog_that_is_down(harness: Harness) -> None:
+    """Only the snapshot is not known."""
+    sink_of(harness).is_down = True
+    assert words(harness, "m1") == "lake.events: in batch 1, snapshot not known: the catalog does not answer"
+    assert traced(harness, "m1").meaning.startswith("done")
+
+
+@pytest.mark.parametrize("is_batched", [False, True])
+def test_what_waits(harness: Harness, *, is_batched: bool) -> None:
+    """Until it is done, it waits, also if a batch on record has it already."""
+    harness.deliver("m4", GOOD)
+    source = ListedManifests(harness.store, harness.layout.manifests_folder)
+    with suppress(DiedError):
+        harness.app(on_crash_point=dying_at(CrashPoint.DECIDED)).service_on(harness.engine(), source).run(once=True)
+    if is_batched:
+        batches = TableBatches(harness.store, harness.layout, harness.clock, "run")
+        batches.create(4, [BatchedManifest(date=DAY, manifest_id="m4")])
+    harness.clock.advance(120)
+    batch = "; it is in batch 4" if is_batched else ""
+    assert words(harness, "m4") == f"lake.events: waits for the table, for 2 min{batch}"
+
+
+def test_from_before_the_table() -> None:
+    """It is in no batch until a rebuild adds it, and the trace names the command; without rows there is nothing."""
+    plain = Harness()
+    plain.deliver("m1", GOOD)
+    plain.deliver("m2", b"no json\n")
+    plain.run_once()
+    listed = Harness(table={}, store=plain.store)
+    found = traced(listed, "m1")
+    assert found.table is not None
+    assert (found.table.state, found.next_moves) == ("unlisted", ["compactor table rebuild"])
+    listed.clock.advance(86_400)
+    listed.app().table_keeper().rebuild()
+    assert words(listed, "m1") == "lake.events: in batch 1, snapshot 1"
+    assert traced(listed, "m2").table is None
+    assert traced(plain, "m1").table is None
+
+
+def test_the_search_begins_at_the_time_of_the_manifest(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So its cost does not grow with the batches before it; clocks may differ a little."""
+    monkeypatch.setattr("compactor.ledger.table_batches.SEARCHED_BATCHES", 1)
+    batches = TableBatches(harness.store, harness.layout, harness.clock, "run")
+    for number, name in enumerate(("m1", "m2", "m3"), 1):
+        decided_at = harness.commit(name).decided_at
+        for since in (decided_at, decided_at + timedelta(seconds=200)):
+            assert batches.number_of(ManifestKey(DAY, name), 1, since=since) == number
+    assert batches.number_of(ManifestKey(DAY, "m1"), 2, since=harness.commit("m1").decided_at) is None
