@@ -33,6 +33,7 @@ class _Stream:
 
     Attributes:
         names: The canonical URIs of the manifests that it delivered. Its log has an entry for each.
+        earlier: Those of the stream whose place it has, for it may have listed some before that one delivered them.
         entries: How many these are; a micro-batch whose manifests were gone before it read them counts as one.
         delivering: How many of its micro-batches are being delivered.
         has_news: Whether it delivered a manifest that no other stream had delivered before.
@@ -44,6 +45,7 @@ class _Stream:
     checkpoint: str
     heard_at: float
     names: set[str] = field(default_factory=set)
+    earlier: set[str] = field(default_factory=set)
     entries: int = 0
     delivering: int = 0
     has_news: bool = False
@@ -176,7 +178,9 @@ class RotatingSource:
         self._drop_ended()
         self.on_crash_point(RotationCrashPoint.DROPPED)
         self._check_at, self._failures = self.max_manifests, 0
-        kept = self._current.entries if self._current is not None else 0
+        kept = 0
+        if self._current is not None:
+            self._current.earlier, kept = old.names, self._current.entries
         log_event("checkpoint.rotated", delivered=old.entries, kept=kept)
         self.metrics.emit({"CheckpointRotations": 1})
 
@@ -219,6 +223,7 @@ class RotatingSource:
                 return
             streams = (self._current, self._next, self._leaving)
             others = [each.names for each in streams if each is not None and each is not stream]
+            others += [each.earlier for each in streams if each is not None]
             fresh = [uri for uri in uris if not any(canonical(uri) in names for names in others)]
             stream.names.update(map(canonical, uris))
             stream.entries += max(1, len(uris))

@@ -7,6 +7,13 @@ _MODULE = "job/rotating_source.py"
 
 ROTATION = (
     Guard(
+        "what the stream before delivered is not delivered again from a listing of that time",
+        _MODULE,
+        "            others += [each.earlier for each in streams if each is not None]\n",
+        "",
+        (_ROTATING + "::test_what_the_new_stream_listed_before_the_old_one_delivered_it",),
+    ),
+    Guard(
         "the new stream takes over only once it has come as far as the old one",
         _MODULE,
         "if not (new.has_news or new.source.is_idle()):",
