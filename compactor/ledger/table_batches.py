@@ -8,6 +8,7 @@ from compactor.core.layout import Layout
 from compactor.core.ports import Clock, ObjectStore
 from compactor.core.records import Document, read_record
 from compactor.core.table_records import BatchedManifest, FinishedBatches, TableBatch
+from compactor.ledger.refused_batches import RefusedBatches
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,11 @@ class TableBatches:
     layout: Layout
     clock: Clock
     run_id: str
+
+    @property
+    def refused(self) -> RefusedBatches:
+        """Those of them that the table has passed over."""
+        return RefusedBatches(self.store, self.layout, self.clock, self.run_id)
 
     def batch(self, number: int) -> TableBatch | None:
         """The batch of a number; None if there is none yet. It never changes."""

@@ -9,7 +9,7 @@ _REBUILD = "tests/unit/ops/rebuild/test_rebuilt_tables.py"
 TABLE = (
     Guard(
         "the fence is read again after a change without an answer",
-        "table/committer.py",
+        "table/applying.py",
         "if now.fence >= batch.number:",
         "if False:",
         (_COMMITTER + "::test_three_committers_at_every_step",),
