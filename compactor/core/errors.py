@@ -178,8 +178,8 @@ class TableHeldBack(StuckError):
     """The catalogue refuses the files of a manifest, alone and again: it is left out of the table, and not done."""
 
     next_move = (
-        "fix what the error names, then `compactor table rebuild` takes it in again; or `compactor rebuild` with its id "
-        "writes its files anew"
+        "fix what the error names, then `compactor table rebuild` takes it in again; or `compactor rebuild` with its id"
+        " writes its files anew"
     )
 
 

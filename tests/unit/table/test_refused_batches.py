@@ -1,20 +1,28 @@
 """Batches that the catalog refuses for ever: the one to blame is held back with its reason, and all others go on."""
 
 import contextlib
-from itertools import cycle
+from itertools import chain, cycle
 
 import pytest
 
 from compactor.adapters.memory.table import Answer
-from compactor.core.errors import AccessError, OperatorError, RecordTooNew, TableConflict, TableHeldBack, TableRefused
+from compactor.core.errors import (
+    AccessError,
+    OperatorError,
+    RecordTooNew,
+    TableCommitUnknown,
+    TableConflict,
+    TableHeldBack,
+    TableRefused,
+)
 from compactor.core.table_records import BatchedManifest
 from compactor.table import applying, changes, committer
-from compactor.table.applying import MAX_HELD, REFUSALS
+from compactor.table.applying import MAX_HELD, REFUSALS, TRIES
 from compactor.table.catalog import TableChange
 from compactor.table.named import UNTOLD, Placed
 from tests.support.harness import DiedError
 from tests.support.table_catalogs import version
-from tests.support.table_processes import Process, TableWorld
+from tests.support.table_processes import STEPS_A_MANIFEST, Process, TableWorld
 from tests.unit.table.test_committer import ANSWERS, at, watched
 
 
@@ -33,9 +41,10 @@ def world() -> TableWorld:
 def to_the_end(process: Process) -> dict[Placed, str]:
     """Take steps until nothing is left to commit; return why manifests are stuck."""
     stuck = {}
-    while process.placed:
+    for _ in range(STEPS_A_MANIFEST * len(process.placed)):
         progress = process.step()
         stuck.update({placed: str(error) for placed, error in progress.stuck.items()})
+    assert process.placed == []
     return stuck
 
 
@@ -103,11 +112,12 @@ def test_what_any_change_would_meet_is_not_blamed_on_a_batch(
 
 
 def test_an_unknown_answer_is_no_refusal(world: TableWorld) -> None:
-    """However often: the batch waits."""
-    world.table.answers = lambda: Answer.UNAVAILABLE
+    """However often: the batch waits, also if the catalog takes the next change."""
     process = world.process([world.place("a")])
     for _ in range(3):
-        process.tried()
+        world.table.answers = chain([Answer.UNAVAILABLE] * TRIES, cycle([Answer.WELL])).__next__
+        with pytest.raises(TableCommitUnknown):
+            process.step()
     assert not world.batches().refused.has(1)
     world.settle()
     world.check()
