@@ -24,6 +24,23 @@ _WANTED_AT_ONCE = 1 << 18
 _READS_AT_ONCE = 8
 """Fewer than elsewhere: each may be 2 MB of digests."""
 
+_MEMBER_BITS = 32
+
+
+def number_of(place: int, member: int) -> int:
+    """The number in a row that says in which place of the log something is, and which member of that place it is.
+
+    Args:
+        place: In the log, from 1.
+        member: From 0, below 2**32.
+    """
+    return place << _MEMBER_BITS | member
+
+
+def place_and_member(number: int) -> tuple[int, int]:
+    """What `number_of` made a number of."""
+    return number >> _MEMBER_BITS, number & (1 << _MEMBER_BITS) - 1
+
 
 class _Placed(NamedTuple):
     """A run of a level, with its first and last place in the log."""

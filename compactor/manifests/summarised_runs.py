@@ -8,12 +8,10 @@ from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectStore
 from compactor.ledger.closed_dates import ClosedDates
-from compactor.ledger.run_levels import RunLevels
+from compactor.ledger.run_levels import RunLevels, number_of, place_and_member
 from compactor.ledger.sorted_runs import Row, digest_of
 from compactor.manifests.file_search import Naming
 from compactor.manifests.summarised_files import Known, Shorter
-
-_PLACE_BITS = 32
 
 
 @dataclass(slots=True)
@@ -60,7 +58,8 @@ class StoredSummarisedFiles:
             return None
         found: dict[int, set[int]] = {}
         for _, number in self._index.find(sorted(map(digest_of, uris))):
-            found.setdefault(number >> _PLACE_BITS, set()).add(number & (1 << _PLACE_BITS) - 1)
+            place, member = place_and_member(number)
+            found.setdefault(place, set()).add(member)
         return {key for place, members in found.items() for key in self._keys(place, members)}
 
     def shorter(self, size_bytes: int) -> Iterator[Shorter]:
@@ -75,7 +74,7 @@ class StoredSummarisedFiles:
 
     def _rows(self, place: int) -> Iterator[Row]:
         members = {each.id: number for number, each in enumerate(ClosedDates(self.store, self.layout).members(place))}
-        numbers = [place << _PLACE_BITS | members[manifest_id] for manifest_id in self._numbers]
+        numbers = [number_of(place, members[manifest_id]) for manifest_id in self._numbers]
         for at in sorted(range(len(self._digests)), key=self._digests.__getitem__):
             yield self._digests[at], numbers[self._owners[at]]
 

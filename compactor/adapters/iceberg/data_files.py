@@ -1,7 +1,6 @@
 """Entries of a table's manifests: made from the footers of Parquet files, and read back."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 
 import pyarrow as pa
@@ -27,6 +26,7 @@ from pyiceberg.types import PrimitiveType
 
 from compactor.adapters.iceberg.schemas import PARTITIONS
 from compactor.core.errors import OperatorError
+from compactor.core.map_ordered import map_ordered
 from compactor.core.safe_text import visible
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import FILE_DATE
@@ -55,10 +55,7 @@ def data_files(io: FileIO, metadata: TableMetadata, schema: Schema, files: Seque
         OSError: It cannot be read now.
     """
     entry = _Entries(io, metadata, schema).entry
-    if len(files) <= 1:
-        return [entry(file) for file in files]
-    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
-        return list(pool.map(entry, files))
+    return list(map_ordered(entry, files, threads=_FOOTERS_AT_ONCE))
 
 
 def live_data_files(io: FileIO, snapshot: Snapshot) -> Iterator[DataFile]:

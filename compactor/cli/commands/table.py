@@ -4,6 +4,7 @@ import click
 
 from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.lists import show_lines
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import waiting
@@ -11,8 +12,6 @@ from compactor.core.formatting import count
 from compactor.ops.table.table_report import TableReport
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.app import App
-
-SHOWN = 20  # of each list; --json shows all
 
 
 @click.command("table")
@@ -57,14 +56,7 @@ def _show(report: TableReport, *, is_rebuilt: bool) -> None:
     else:
         echo(f"{report.table}: there is no such table; {count(report.recorded_batch, 'batch', 'batches')} on record")
     for name in ("missing", "surplus", "doubled", "differing"):
-        _list(name, getattr(report, name))
-
-
-def _list(name: str, uris: list[str]) -> None:
-    if not uris:
-        return
-    echo(f"{name.capitalize()}: {len(uris):,}")
-    for uri in uris[:SHOWN]:
-        echo(f"  {uri}")
-    if len(uris) > SHOWN:
-        echo(f"  and {len(uris) - SHOWN:,} more; --json shows all")
+        uris = getattr(report, name)
+        if uris:
+            echo(f"{name.capitalize()}: {len(uris):,}")
+            show_lines(uris)

@@ -12,13 +12,11 @@ import pyarrow as pa
 
 from compactor.core.errors import ObjectNotFound
 from compactor.ledger.closed_dates import ClosedDates, Versions
-from compactor.ledger.run_levels import RunLevels
+from compactor.ledger.run_levels import RunLevels, number_of, place_and_member
 from compactor.ledger.sorted_runs import Row
 
 if TYPE_CHECKING:
     from array import array
-
-_PLACE_BITS = 32
 
 
 class VersionIndex:
@@ -45,7 +43,7 @@ class VersionIndex:
         """
         found: dict[int, list[tuple[int, int]]] = {}
         for digest, number in self._levels.find(versions.digests, after=after):
-            place, member = number >> _PLACE_BITS, number & (1 << _PLACE_BITS) - 1
+            place, member = place_and_member(number)
             if after < place <= self._upto:  # another process may have added more
                 found.setdefault(digest, []).append((place, member))
         if found:
@@ -63,8 +61,7 @@ class VersionIndex:
     def _rows(self, place: int) -> Iterator[Row]:
         for part in self._dates.versions(place):
             yield from (
-                (digest, place << _PLACE_BITS | member)
-                for digest, member in zip(part.digests, part.members, strict=True)
+                (digest, number_of(place, member)) for digest, member in zip(part.digests, part.members, strict=True)
             )
 
 
