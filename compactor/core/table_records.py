@@ -32,6 +32,15 @@ class TableBatch(Document):
     created_at: datetime
 
 
+class FinishedBatches(Document):
+    """Up to which batch every manifest is done, or held back from one that was refused.
+
+    Overwritten; it may lag behind and never runs ahead.
+    """
+
+    upto: int
+
+
 class RefusedBatch(Document):
     """A batch that the table has passed over: it never takes effect, and later batches may have its manifests.
 
@@ -59,12 +68,3 @@ class HeldManifest(BatchedManifest):
     reason: str
     run_id: str
     created_at: datetime
-
-
-class FinishedBatches(Document):
-    """Up to which batch every manifest is done, or held back from one that was refused.
-
-    Overwritten; it may lag behind and never runs ahead.
-    """
-
-    upto: int

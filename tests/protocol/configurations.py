@@ -309,10 +309,10 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
     ),
     "Table": (
         _table("two drivers", "{m1}", "{d1, d2}", 1),
-        _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
-        _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, 3),
         _table("a refused manifest beside another", "{m1, m2}", "{d1}", 0, bad="{m1}", batches=3, is_live=True),
         _table("a refused manifest", "{m1}", "{d1, d2}", 1, bad="{m1}", batches=2),
+        _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
+        _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, 3),
     ),
 }
 

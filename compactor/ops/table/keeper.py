@@ -45,7 +45,11 @@ class TableKeeper:
                     open_files.add(file.final)
             if isinstance(commit, Commit) and commit.generation > 1 and not found.is_done:
                 open_files.update(self.committer.changes.replaced(commit.key, commit.generation))
-        report.held = [_shown(each) for each in self.committer.batches.refused.all_held() if self._is_due(each)]
+        report.held = [
+            HeldBack(each.manifest_id, each.date, each.generation, each.batch, each.reason)
+            for each in self.committer.batches.refused.all_held()
+            if self._is_due(each)
+        ]
         head = self.committer.catalog.head()
         if head is None:
             report.missing = sorted(expected.keys() - open_files)
@@ -137,7 +141,3 @@ class TableKeeper:
             middle = (low + high) // 2
             low, high = (middle, high) if batches.batch(middle) is not None else (low, middle)
         return low
-
-
-def _shown(held: HeldManifest) -> HeldBack:
-    return HeldBack(held.manifest_id, held.date, held.generation, held.batch, held.reason)

@@ -61,6 +61,11 @@ class TableReport:
     adopted: int = 0
 
     @property
+    def differs(self) -> bool:
+        """Whether the table has other files than the ledger."""
+        return not self.exists or bool(self.missing or self.surplus or self.doubled or self.differing)
+
+    @property
     def needs_operator(self) -> bool:
         """Whether the table has other files than the ledger, or manifests are held back from it."""
-        return not self.exists or bool(self.missing or self.surplus or self.doubled or self.differing or self.held)
+        return self.differs or bool(self.held)
