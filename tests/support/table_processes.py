@@ -167,7 +167,8 @@ class TableWorld:
         self.broken += [
             f"{each} is held back and is fit" for each in held if not _uris(self.commits[each]) & self.unfit
         ]
-        self.broken += [f"{each} is held back and done" for each in held if ledger.is_done(*each)]
+        valid = [each for each in held if newest[each.key.id].generation == each.generation]
+        self.broken += [f"{each} is held back and done" for each in valid if ledger.is_done(*each)]
         expected = sorted(
             file.final
             for commit in newest.values()
