@@ -2,7 +2,7 @@
 
 The change of a batch asserts the snapshot at which the fence was read, and so does the change without files that has
 the table pass over it. So the table does one of both, once, and what was sent of either before fails from then on,
-whoever sends it. Refusals are no more than the occasion: none of this depends on their being true. If a catalog refuses
+by any process. Refusals are no more than the occasion: none of this depends on their being true. If a catalog refuses
 a change without files, too, no batch is to blame, and all wait.
 """
 

@@ -76,7 +76,7 @@ class TableKeeper:
         applied = adopted = 0
         released = self._released()
         while (taken := (progress := self.committer.commit(())).applied or progress.refused) is not None:
-            applied += 1
+            applied += progress.applied is not None
             self.on_batch(taken.number)
         left_out = chain(self._done(), released)
         while left := list(islice(left_out, self.committer.max_manifests)):
