@@ -21,7 +21,7 @@ from tests.support.engines import NATIVE, engines_without_spark
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = "2025-12-21"
-PATIENCE_SECONDS = 240.0
+PATIENCE_SECONDS = 600.0
 
 
 @dataclass
