@@ -35,6 +35,8 @@ __all__ = [
     "StuckError",
     "TableCommitUnknown",
     "TableConflict",
+    "TableHeldBack",
+    "TableRefused",
     "TraceResult",
     "TryAgainError",
     "VerifyResult",

@@ -32,6 +32,8 @@ from compactor.core.errors import (
     StuckError,
     TableCommitUnknown,
     TableConflict,
+    TableHeldBack,
+    TableRefused,
     TryAgainError,
 )
 
@@ -66,6 +68,8 @@ __all__ = [
     "StuckError",
     "TableCommitUnknown",
     "TableConflict",
+    "TableHeldBack",
+    "TableRefused",
     "TraceResult",
     "TryAgainError",
     "VerifyResult",

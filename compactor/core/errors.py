@@ -16,12 +16,14 @@
     ├── StuckError            a person must fix one manifest: leave it as it is, go on with the others
     │   ├── RecordUnreadable      a record of the ledger that cannot be read
     │   │   └── RecordTooNew          a record in a format that only a newer release reads
-    │   └── StagingLost           staged files of a commit that are gone, and were not published
+    │   ├── StagingLost           staged files of a commit that are gone, and were not published
+    │   └── TableHeldBack         a manifest whose files the table's catalog refuses for ever
     ├── EngineLost            the engine died with everything in flight: end this process, another one goes on
     └── OperatorError         a person must act: stop and say so
         ├── ExtraMissing          packages that this work needs are not installed
         ├── InventoryError        an S3 Inventory that cannot be planned from
         ├── SettingsError         every fault of the settings at once
+        ├── TableRefused          one change that the table's catalog refuses; it may take others
         └── AccessError           permission denied, or a bucket that does not exist
             ├── CredentialsRefused    credentials that are not valid now
             │   └── CredentialsMissing    no credentials, or a profile that is not there
@@ -172,6 +174,15 @@ class StagingLost(StuckError):
     next_move = "`compactor rebuild` with the id of the manifest; or restore the staged files that the error names"
 
 
+class TableHeldBack(StuckError):
+    """The catalogue refuses the files of a manifest, alone and again: it is left out of the table, and not done."""
+
+    next_move = (
+        "fix what the error names, then `compactor table rebuild` takes it in again; or `compactor rebuild` with its id"
+        " writes its files anew"
+    )
+
+
 class EngineLost(CompactorError):
     """The engine died. Attempts in flight get no recorded end, as if this process had died too."""
 
@@ -211,6 +222,12 @@ class InventoryError(OperatorError):
     """An S3 Inventory that is damaged, incomplete, or of other objects. Nothing was planned from it."""
 
     next_move = "name the manifest.json of a complete inventory with the fields that planning needs"
+
+
+class TableRefused(OperatorError):
+    """The catalogue, or its client that reads the files, refuses one change of the table. Nothing was changed by it."""
+
+    next_move = "fix what the error names; if only some manifests are to blame, the job holds these back and goes on"
 
 
 class AccessError(OperatorError):

@@ -482,6 +482,19 @@ class Layout:
         """The record of one batch of the table, by its number from 1."""
         return f"{self.table_folder}batches/{number:08d}.json"
 
+    def refused_batch(self, number: int) -> str:
+        """The record that the table has passed over a batch."""
+        return f"{self.table_folder}refused/{number:08d}.json"
+
+    @property
+    def held_folder(self) -> str:
+        """The folder of manifests that the table's catalogue refuses."""
+        return f"{self.table_folder}held/"
+
+    def held(self, key: ManifestKey, generation: int = 1) -> str:
+        """The record of a generation of a manifest that is held back."""
+        return f"{self.held_folder}{key.id}{_of_generation('~', generation)}.json"
+
     @property
     def finished_batches(self) -> str:
         """Up to which batch every manifest is done."""

@@ -23,7 +23,7 @@ class TableBatch(Document):
 
     Attributes:
         number: From 1, without gaps. The table's fence is the number of the last batch that it took.
-        manifests: No other batch has the same generation of any of them.
+        manifests: No other batch that took effect has the same generation of any of them.
     """
 
     number: int
@@ -58,6 +58,38 @@ class TableProgress(Document):
 
 
 class FinishedBatches(Document):
-    """Up to which batch every manifest is done. Overwritten; it may lag behind and never runs ahead."""
+    """Up to which batch every manifest is done, or held back from one that was refused.
+
+    Overwritten; it may lag behind and never runs ahead.
+    """
 
     upto: int
+
+
+class RefusedBatch(Document):
+    """A batch that the table has passed over: it never takes effect, and later batches may have its manifests.
+
+    Create-only, and written after the table's fence has passed the batch, before any later batch is sent.
+
+    Attributes:
+        reason: Why the catalogue refused it, in its words.
+    """
+
+    number: int
+    reason: str
+    run_id: str
+    created_at: datetime
+
+
+class HeldManifest(BatchedManifest):
+    """A generation of a manifest that the catalogue refused alone. No batch takes it while this is there.
+
+    Attributes:
+        batch: The refused batch that had it alone.
+        reason: Why the catalogue refused it, in its words.
+    """
+
+    batch: int
+    reason: str
+    run_id: str
+    created_at: datetime

@@ -157,12 +157,14 @@ class TableCommits:
                 snapshot=applied.snapshot_id or 0,
                 seconds=round(self.monotonic() - began, 3),
             )
+        if (refused := progress.refused) is not None:
+            log_event("table.refused", batch=refused.number, manifests=refused.manifests, error=refused.error)
         self._settle(waiting, progress)
         self._failures, self._error = 0, None
         self._due = self.monotonic() + self.commit_seconds
         self.metrics.emit({"TableCommits": int(applied is not None), "ManifestsPlaced": len(self._waiting)})
         self.notes.committed(applied.number if applied else 0, *self._left())
-        return bool(applied or progress.visible)
+        return bool(applied or refused or progress.visible or progress.stuck)
 
     def _settle(self, waiting: Mapping[Placed, Waiting], progress: Progress) -> None:
         """Bring what is visible to done, and wait no longer with what is not to be committed."""

@@ -11,6 +11,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectStore
 from compactor.core.records import Document, read_record
 from compactor.core.table_records import BatchedManifest, FinishedBatches, TableBatch
+from compactor.ledger.refused_batches import RefusedBatches
 
 SEARCHED_BATCHES = 2000
 """How many batches are read to find the one of a manifest: more than a day of them."""
@@ -29,6 +30,11 @@ class TableBatches:
     layout: Layout
     clock: Clock
     run_id: str
+
+    @property
+    def refused(self) -> RefusedBatches:
+        """Those of them that the table has passed over."""
+        return RefusedBatches(self.store, self.layout, self.clock, self.run_id)
 
     def batch(self, number: int) -> TableBatch | None:
         """The batch of a number; None if there is none yet. It never changes."""
@@ -66,6 +72,8 @@ class TableBatches:
     def number_of(self, key: ManifestKey, generation: int, *, since: datetime) -> int | None:
         """The number of the batch that has a generation of a manifest; None if none of `SEARCHED_BATCHES` has.
 
+        A batch that the table has passed over counts for nothing.
+
         Args:
             key: The manifest.
             generation: From 1.
@@ -76,7 +84,7 @@ class TableBatches:
         named = (key, generation)
         found = map_ordered(self.batch, numbers, threads=_THREADS)
         has_it = (each for each in found if each and named in [(one.key, one.generation) for one in each.manifests])
-        return next((each.number for each in has_it), None)
+        return next((each.number for each in has_it if not self.refused.has(each.number)), None)
 
     def _first_from(self, moment: datetime, last: int) -> int:
         """The number of the first batch of a time or later; one more than the last if all are earlier."""

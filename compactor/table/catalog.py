@@ -35,6 +35,8 @@ class TableHead:
         fence: The number of the last batch whose files the table has taken; 0 before the first. It is a property of
             the table, for the summaries of snapshots expire with them.
         schema_version: The version of the registry whose columns the table has; 0 before the first.
+        refused: The number of the last batch that the table passed over: the fence has its number, and the table took
+            nothing of it. 0 if there was none. A property of the table, too.
     """
 
     owner: str
@@ -42,6 +44,7 @@ class TableHead:
     snapshot_id: int | None
     fence: int
     schema_version: int
+    refused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,14 @@ class TableChange:
         removed: URIs that are not live afterwards: those of an earlier generation of a rebuilt manifest. One that is
             not live before is no error. None of them is among `added`.
         schema: The version whose columns the files need; None if the table has them.
+        is_refused: Whether the table passes over the batch: nothing but the fence and `refused` changes.
     """
 
     batch: int
     added: tuple[TableFile, ...]
     removed: tuple[str, ...] = ()
     schema: SchemaVersion | None = field(default=None)
+    is_refused: bool = False
 
 
 class TableCatalog(Protocol):
@@ -92,7 +97,8 @@ class TableCatalog(Protocol):
             TableConflict: The table is no longer at `head`; nothing was changed by this call.
             TableCommitUnknown: No answer, or one that does not tell (500, 502, 503, 504, a time-out): the change may
                 be in the table, or may still get into it as long as the table stays at `head`.
-            OperatorError: The catalogue refuses the change.
+            TableRefused: The catalogue refuses this change, or its files cannot be adopted; it may take another one.
+            OperatorError: The catalogue refuses any change.
         """
 
     def snapshot_of(self, batch: int) -> int | None:

@@ -41,8 +41,12 @@ class Changes:
 
     def replaced(self, key: ManifestKey, generation: int) -> list[str]:
         """The files of rows of all generations before this one."""
-        earlier = (self.state.ledger.outcome_of(key, each) for each in range(1, generation))
-        return [file.final for commit in earlier if isinstance(commit, Commit) for file in commit.outputs]
+        return [uri for earlier in range(1, generation) for uri in self.files_of(key, earlier)]
+
+    def files_of(self, key: ManifestKey, generation: int) -> list[str]:
+        """The files of rows of one generation."""
+        commit = self.state.ledger.outcome_of(key, generation)
+        return [file.final for file in commit.outputs] if isinstance(commit, Commit) else []
 
     def _commit(self, manifest: BatchedManifest) -> Commit:
         commit = self.state.ledger.outcome_of(manifest.key, manifest.generation)

@@ -4,39 +4,25 @@ A batch is on record before it takes effect, and its record never changes. Batch
 has batch n, so that at most one batch is on record and not in the table, and every process applies that one first. The
 change asserts the snapshot at which the fence was read, so that a change that was sent twice, or that lands late, takes
 effect once. An answer proves nothing: only a fence that is read afterwards tells whether a batch took effect.
+
+A batch that the catalog refuses for good stops no others: the table passes over it, and its manifests go into later
+batches, fewer at once, until the one to blame is alone. That one is held back, for an operator.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from compactor.core.errors import OperatorError, StuckError, TableCommitUnknown, TableConflict
+from compactor.core.errors import OperatorError, StuckError, TableHeldBack
 from compactor.core.map_ordered import map_ordered
 from compactor.core.table_records import BatchedManifest, TableBatch
 from compactor.ledger.state import State
 from compactor.ledger.table_batches import TableBatches
 from compactor.schema.schema import SchemaVersion
+from compactor.table.applying import Applied, Applier, Refused
 from compactor.table.catalog import TableCatalog, TableHead
 from compactor.table.changes import Changes
 from compactor.table.named import NamedManifests, Placed, PlacedState
-
-TRIES = 5
-"""How often one call sends a change that was refused because of another one, or whose answer does not tell."""
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """A batch that took effect.
-
-    Attributes:
-        files: How many files it added.
-        snapshot_id: The snapshot with it, or a later one.
-    """
-
-    number: int
-    manifests: int
-    files: int
-    snapshot_id: int | None
 
 
 @dataclass(slots=True)
@@ -48,12 +34,14 @@ class Progress:
         superseded: They were rebuilt meanwhile: a later generation takes their place.
         stuck: A person must fix them.
         applied: The batch that took effect; None if there was none to apply.
+        refused: The batch that the table passed over instead; what it names is tried again, but for what is held back.
     """
 
     visible: list[Placed] = field(default_factory=list)
     superseded: list[Placed] = field(default_factory=list)
     stuck: dict[Placed, StuckError] = field(default_factory=dict)
     applied: Applied | None = None
+    refused: Refused | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +80,17 @@ class Committer:
             found = {PlacedState.VISIBLE: named, PlacedState.SUPERSEDED: progress.superseded}
             found.get(self.named.state_of(each), unnamed).append(each)
         self._note_visible(named, progress)
-        batch = self.batches.batch(head.fence + 1) or self._recorded(head, unnamed, progress)
-        if batch is None:
+        applier = Applier(self.batches, self.catalog, self.changes)
+        if (batch := self.batches.batch(head.fence + 1)) is not None:
+            taken = applier.applied_again(head, batch)
+        elif (batch := self._recorded(head, unnamed, progress)) is not None:
+            taken = applier.applied(head, batch)
+        else:
             return progress
-        progress.applied = self._apply(head, batch)
+        if isinstance(taken, Refused):
+            progress.refused = taken
+            return progress
+        progress.applied = taken
         in_it = {Placed(each.key, each.generation) for each in batch.manifests}
         self._note_visible([each for each in unnamed if each in in_it], progress)
         return progress
@@ -116,13 +111,13 @@ class Committer:
             head = self.catalog.create(owner, self.latest())
         if head.owner != owner:
             raise OperatorError(f"the table is of the state {head.owner}; expected a table of {owner} alone")
-        self.named.read_to(head.fence)
+        self.named.read_to(head.fence, head.refused)
         return head
 
     def _recorded(self, head: TableHead, unnamed: Sequence[Placed], progress: Progress) -> TableBatch | None:
         """Record the next batch; None if no placed manifest is to be in it."""
         # The manifests of finished batches are done: these are checked now, after it was read what is finished.
-        chosen, first = list[BatchedManifest](), unnamed[: self.max_manifests]
+        chosen, first = list[BatchedManifest](), self.named.chosen(unnamed, self.max_manifests)
         is_rebuilt = any(each.generation > 1 for each in first)
         live = frozenset(file.uri for file in self.catalog.live_files(head.snapshot_id)) if is_rebuilt else frozenset()
         for each, found in map_ordered(partial(self._checked, live), first):
@@ -139,13 +134,24 @@ class Committer:
             return placed, PlacedState.VISIBLE
         if self._is_superseded(placed):
             return placed, PlacedState.SUPERSEDED
-        return placed, self._hindrance(live, placed) or PlacedState.UNNAMED
+        return placed, self._held_back(placed) or self._hindrance(live, placed) or PlacedState.UNNAMED
+
+    def _held_back(self, placed: Placed) -> StuckError | None:
+        try:
+            held = self.batches.refused.held(placed.key, placed.generation)
+        except StuckError as error:
+            return error
+        if held is None:
+            return None
+        return TableHeldBack(f"manifest {placed.key.id}: the table's catalog refuses it: {held.reason}")
 
     def _hindrance(self, live: frozenset[str], placed: Placed) -> StuckError | None:
         """Why the files that a rebuilt manifest replaces cannot be removed from the table; None if they can."""
         if placed.generation == 1 or not self.state.ledger.is_done(placed.key):
             return None
-        replaced = self.changes.replaced(placed.key, placed.generation)
+        held = (each for each in range(1, placed.generation) if self.batches.refused.is_held(placed.key, each))
+        never = {uri for each in held for uri in self.changes.files_of(placed.key, each)}
+        replaced = [uri for uri in self.changes.replaced(placed.key, placed.generation) if uri not in never]
         absent = (uri for uri in replaced if uri not in live and self.state.store.stat(uri) is not None)
         if (uri := next(absent, None)) is None:
             return None
@@ -154,21 +160,3 @@ class Committer:
             "written them to another file; expected the files of its earlier generation in the table; "
             "`compactor table rebuild` makes the table again"
         )
-
-    def _apply(self, head: TableHead, batch: TableBatch) -> Applied:
-        change = self.changes.of(batch, head.schema_version)
-        for tried in range(1, TRIES + 1):
-            try:
-                snapshot_id: int | None = self.catalog.commit(head, change)
-                break
-            except (TableConflict, TableCommitUnknown):
-                now = self.catalog.head()
-                if now is None or now.table_id != head.table_id:
-                    raise
-                if now.fence >= batch.number:
-                    snapshot_id = now.snapshot_id
-                    break
-                if tried == TRIES:
-                    raise
-                head = now
-        return Applied(batch.number, len(batch.manifests), len(change.added), snapshot_id)

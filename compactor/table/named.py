@@ -1,6 +1,6 @@
-"""Which manifests the batches name that the table has. No two batches may have the same generation of a manifest."""
+"""Which manifests the batches name that the table took. No two of these may have the same generation of a manifest."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -25,6 +25,9 @@ def needs_table(outcome: Commit | DeadLetter) -> bool:
     return isinstance(outcome, Commit) and (bool(outcome.outputs) or outcome.generation > 1)
 
 
+UNTOLD = "another process found it refused, and its log says why in table.refused"
+
+
 class PlacedState(Enum):
     """What the batches that the table has say of a placed manifest."""
 
@@ -40,6 +43,9 @@ class NamedManifests:
     A manifest of a finished batch is done, so a placed manifest that is found not done later is in none of these. All
     other batches are read once each, so that the cost of a batch does not grow with their number.
 
+    A batch that the table has passed over names nothing. Its manifests go into later batches, half as many at once,
+    until the one to blame is alone; such a batch is finished once each of its manifests is done or held back.
+
     Attributes:
         batches: The batches on record.
         ledger: Tells which manifests are done.
@@ -54,9 +60,15 @@ class NamedManifests:
     _left: dict[int, list[BatchedManifest]] = field(default_factory=dict)
     _members: dict[int, list[BatchedManifest]] = field(default_factory=dict)
     _generations: dict[str, int] = field(default_factory=dict)
+    _limits: dict[Placed, int] = field(default_factory=dict)
+    _refused: set[int] = field(default_factory=set)
 
-    def read_to(self, fence: int) -> None:
+    def read_to(self, fence: int, refused: int = 0) -> None:
         """Read the batches that the table has and that were not read before.
+
+        Args:
+            fence: The last batch that the table took or passed over.
+            refused: The last batch that it passed over. That is on record before anything else is done with the table.
 
         Raises:
             OperatorError: The table is not the one that took the batches on record.
@@ -68,20 +80,37 @@ class NamedManifests:
                 f"the table has batch {fence} as its last one, and batch {self._finished} was in it: it was dropped, "
                 "made again or restored; expected the table that took all batches, or `compactor table rebuild`"
             )
+        if 0 < refused == fence:
+            self.batches.refused.record(self._batch(fence, fence), UNTOLD)
         for number in range(self._read + 1, fence + 1):
-            batch = self.batches.batch(number)
-            if batch is None:
-                raise OperatorError(
-                    f"the table has batch {fence} as its last one, but batch {number} is not on record at "
-                    f"{self.batches.layout.table_batch(number)}; expected the state that the table was made from"
-                )
-            self._note(batch)
+            self._note(self._batch(number, fence), is_refused=self.batches.refused.has(number))
             self._read = number
 
-    def _note(self, batch: TableBatch) -> None:
+    def _batch(self, number: int, fence: int) -> TableBatch:
+        batch = self.batches.batch(number)
+        if batch is None:
+            raise OperatorError(
+                f"the table has batch {fence} as its last one, but batch {number} is not on record at "
+                f"{self.batches.layout.table_batch(number)}; expected the state that the table was made from"
+            )
+        return batch
+
+    def _note(self, batch: TableBatch, *, is_refused: bool) -> None:
         self._members[batch.number], self._left[batch.number] = batch.manifests, list(batch.manifests)
+        if is_refused:
+            half = max(1, len(batch.manifests) // 2)
+            self._refused.add(batch.number)
+            for each in batch.manifests:
+                one = Placed(each.key, each.generation)
+                self._limits[one] = min(half, self._limits.get(one, half))
+            return
         for each in batch.manifests:
             self._generations[each.manifest_id] = max(each.generation, self._generations.get(each.manifest_id, 0))
+
+    def chosen(self, unnamed: Sequence[Placed], most: int) -> Sequence[Placed]:
+        """Those that the next batch may have: first of all, and apart from others, those of refused batches."""
+        suspects = sorted((each for each in unnamed if each in self._limits), key=lambda each: self._limits[each])
+        return suspects[: min(most, self._limits[suspects[0]])] if suspects else unnamed[:most]
 
     def state_of(self, placed: Placed) -> PlacedState:
         """What the batches that were read say of a manifest."""
@@ -108,14 +137,19 @@ class NamedManifests:
     def _is_finished(self, number: int, done: Collection[Placed]) -> bool:
         left = self._left[number]
         while left:
-            last = left[-1]
-            if Placed(last.key, last.generation) not in done and not self.ledger.is_done(last.key, last.generation):
+            last = Placed(left[-1].key, left[-1].generation)
+            is_held = number in self._refused and self.batches.refused.is_held(*last)
+            if last not in done and not is_held and not self.ledger.is_done(last.key, last.generation):
                 return False
             left.pop()
         return True
 
     def _forget(self, number: int) -> None:
         del self._left[number]
+        is_refused = number in self._refused
+        self._refused.discard(number)
         for each in self._members.pop(number):
-            if self._generations.get(each.manifest_id) == each.generation:
+            if is_refused:
+                self._limits.pop(Placed(each.key, each.generation), None)
+            elif self._generations.get(each.manifest_id) == each.generation:
                 del self._generations[each.manifest_id]

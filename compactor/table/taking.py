@@ -32,5 +32,5 @@ class TakesNow:
                 return
             if placed in progress.stuck:
                 raise progress.stuck[placed]
-            if placed in progress.superseded or progress.applied is None:
+            if placed in progress.superseded or (progress.applied is None and progress.refused is None):
                 raise TryAgainError(f"manifest {placed.key.id}: it was rebuilt once more meanwhile")

@@ -82,6 +82,7 @@ EventName = Literal[
     "table.differs",
     "table.not_committed",
     "table.not_updated",
+    "table.refused",
     "table.updated",
 ]
 """Every event name, so that a type checker finds a misspelled one."""
@@ -346,6 +347,12 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
             "error": _ERROR,
         },
         "if it repeats, fix what the error names; nothing is lost or doubled, and all that waits is committed then",
+    ),
+    "table.refused": _warning(
+        "the catalog refuses a batch of the table of [table] for good; its manifests go into smaller batches, until "
+        "the one to blame is alone, which is held back as stuck",
+        {"batch": "number of the batch", "manifests": "number of its manifests", "error": _ERROR},
+        "if manifest.stuck follows, fix what it names, then `compactor table rebuild`; all other manifests continue",
     ),
     # Planning, building and sealing.
     "messages.built": _info(

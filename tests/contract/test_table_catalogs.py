@@ -96,6 +96,20 @@ def test_a_change_without_files(case: CatalogCase) -> None:
     assert (head.fence, live(case)) == (1, [])
 
 
+def test_a_batch_that_is_passed_over(case: CatalogCase) -> None:
+    """Moves the fence, and the head says so from then on; files and columns stay, and the batch itself is too late."""
+    first = added(case, case.catalog.create(OWNER, version(1)), 1, "a")
+    assert first.refused == 0
+    case.catalog.commit(first, TableChange(2, (), is_refused=True))
+    head = now(case)
+    assert (head.fence, head.refused, head.schema_version, live(case)) == (2, 2, 1, [case.file("a").uri])
+    with pytest.raises(TableConflict):
+        case.other().commit(first, TableChange(2, (case.file("b", 2),), schema=version(2)))
+    head = added(case, head, 3, "c")
+    assert (head.fence, head.refused) == (3, 2)
+    assert live(case) == sorted([case.file("a").uri, case.file("c").uri])
+
+
 def test_a_head_that_is_past(case: CatalogCase) -> None:
     """An append conflicts with any other change: nothing is done to the table."""
     head = case.catalog.create(OWNER, version(1))

@@ -6,8 +6,11 @@ from enum import Enum
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _BACKEND_SECONDS = 60.0
 _POLL_SECONDS = 0.05
@@ -62,6 +65,7 @@ class CatalogProxy:
 
     Attributes:
         fates: Called for each commit of a table.
+        refuses: Told the body of each commit, says whether the catalog refuses it for ever: 400, whatever its fate.
         posts: How many commits came, by their fate.
     """
 
@@ -69,6 +73,7 @@ class CatalogProxy:
         backend = urlsplit(url)
         self.backend = (backend.hostname or "127.0.0.1", backend.port or 80)
         self.fates = _all_well
+        self.refuses: Callable[[bytes], bool] = lambda _: False
         self.posts: Counter[Fate] = Counter()
         self.ended = threading.Event()
         self._late: list[_Request] = []
@@ -94,7 +99,7 @@ class CatalogProxy:
     def fate_of(self, request: _Request) -> Fate:
         """Count a commit, and say what becomes of it."""
         with self._lock:
-            fate = self.fates()
+            fate = Fate.INVALID if self.refuses(request.body) else self.fates()
             self.posts[fate] += 1
             if fate is Fate.LATE:
                 self._late.append(request)

@@ -1,5 +1,6 @@
 """Committers of one table in a real catalog, behind a proxy that spoils commits, beside strangers."""
 
+import json
 import random
 import shutil
 import uuid
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.manifest import read_manifest_list
 
 from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.opening import open_catalog
@@ -141,9 +144,21 @@ class Story:
     fates: Counter[Fate]
     died: int
     restarts: int
+    held: list[str]
 
 
-def play(seed: int, proxy: CatalogProxy, server: RestCatalogServer, folder: Path, *, restarts: bool) -> Story:
+def _files(body: bytes) -> Iterator[str]:
+    """The files that the snapshot of a commit has."""
+    io = PyArrowFileIO()
+    for update in json.loads(body).get("updates", ()):
+        if update["action"] == "add-snapshot":
+            for manifest in read_manifest_list(io.new_input(update["snapshot"]["manifest-list"])):
+                yield from (entry.data_file.file_path for entry in manifest.fetch_manifest_entry(io))
+
+
+def play(
+    seed: int, proxy: CatalogProxy, server: RestCatalogServer, folder: Path, *, restarts: bool, refuses: bool = False
+) -> Story:
     """Let two committers meet what a seed puts between their calls; then hold the table against the ledger.
 
     Args:
@@ -152,6 +167,7 @@ def play(seed: int, proxy: CatalogProxy, server: RestCatalogServer, folder: Path
         server: The catalog.
         folder: For files.
         restarts: Whether the catalog is killed and started again between two calls.
+        refuses: Whether the catalog refuses a file of the first manifest for ever; what is late, it takes unseen.
     """
     chance = random.Random(seed)
     layout = Layout(*(str(folder / name) for name in ("manifests", "output", "state")))
@@ -160,6 +176,9 @@ def play(seed: int, proxy: CatalogProxy, server: RestCatalogServer, folder: Path
     proxy.fates = lambda: chance.choices([*FATES], [*FATES.values()])[0]
     before = Counter(proxy.posts)
     a, b = world.place("a"), world.place("b", schema=2)
+    if refuses:
+        world.spoil(a)
+    proxy.refuses = lambda body: refuses and bool(world.unfit & set(_files(body)))
     shared = [a, b] if chance.random() < 0.5 else [b]
     other = world.process(shared, name="second")
     interruptions = [other.tried, _die, table.append, table.expire, table.land]
@@ -180,7 +199,7 @@ def play(seed: int, proxy: CatalogProxy, server: RestCatalogServer, folder: Path
     rows = table.rows()
     shutil.rmtree(folder)
     assert rows == 3 * len(world.live()), "lost or doubled rows"
-    return Story(proxy.posts - before, died, int(restarts))
+    return Story(proxy.posts - before, died, int(restarts), [each.key.id for each in world.held()])
 
 
 def _die() -> None:

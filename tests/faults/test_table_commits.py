@@ -11,9 +11,9 @@ from compactor.adapters.iceberg.opening import open_catalog
 from compactor.core.errors import (
     AccessError,
     CredentialsRefused,
-    OperatorError,
     TableCommitUnknown,
     TableConflict,
+    TableRefused,
 )
 from compactor.table.catalog import TableChange
 from tests.faults.catalog_proxy import CatalogProxy, Fate
@@ -24,6 +24,7 @@ from tests.support.table_catalogs import OWNER, version
 
 SEEDS = 600
 RESTARTED_EVERY = 40
+REFUSED_EVERY = 5
 COMMITS = {
     Fate.LOST: (TableCommitUnknown, True),
     Fate.DONE_503: (TableCommitUnknown, True),
@@ -35,7 +36,7 @@ COMMITS = {
     Fate.DROPPED: (TableCommitUnknown, False),
     Fate.MOVED: (TableCommitUnknown, False),
     Fate.AGAIN: (TableConflict, True),
-    Fate.INVALID: (OperatorError, False),
+    Fate.INVALID: (TableRefused, False),
     Fate.DENIED: (AccessError, False),
     Fate.NO_CREDENTIALS: (CredentialsRefused, False),
 }
@@ -102,7 +103,8 @@ def _played(seeds: range, proxy: CatalogProxy, server: RestCatalogServer, folder
     for seed in seeds:
         place = folder / str(seed)
         place.mkdir()
-        fates += play(seed, proxy, server, place, restarts=seed % RESTARTED_EVERY == RESTARTED_EVERY - 1).fates
+        restarts, refuses = seed % RESTARTED_EVERY == RESTARTED_EVERY - 1, seed % REFUSED_EVERY == REFUSED_EVERY - 1
+        fates += play(seed, proxy, server, place, restarts=restarts, refuses=refuses).fates
     return fates
 
 
@@ -111,9 +113,19 @@ def test_two_committers(proxy: CatalogProxy, rest_catalog: RestCatalogServer, tm
     assert _played(range(3), proxy, rest_catalog, tmp_path)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_file_that_is_refused_for_ever(
+    proxy: CatalogProxy, rest_catalog: RestCatalogServer, tmp_path: Path, seed: int
+) -> None:
+    """Beside all of it: its manifest is held back, unless the catalog took it late, and all others are in the table."""
+    story = play(seed, proxy, rest_catalog, tmp_path, restarts=False, refuses=True)
+    assert story.held == ["a"] or story.fates[Fate.LATE]
+    assert story.fates[Fate.INVALID]
+
+
 @pytest.mark.faults
 @pytest.mark.timeout(7200)
 def test_many_committers(proxy: CatalogProxy, rest_catalog: RestCatalogServer, tmp_path: Path) -> None:
     """The same, so often that each fate of a commit met each step."""
     fates = _played(range(SEEDS), proxy, rest_catalog, tmp_path)
-    assert fates.keys() == FATES.keys()
+    assert fates.keys() == {*FATES, Fate.INVALID}

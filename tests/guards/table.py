@@ -3,6 +3,8 @@
 from tests.guards.guard import Guard
 
 _COMMITTER = "tests/unit/table/test_committer.py"
+_REFUSED = "tests/unit/table/test_refused_batches.py"
+_SQL = "tests/contract/test_refused_batches.py"
 _JOB = "tests/unit/job/test_table_sink.py"
 _REBUILD = "tests/unit/ops/rebuild/test_rebuilt_tables.py"
 _VERIFY = "tests/unit/ops/verify/test_verified_table.py"
@@ -11,7 +13,7 @@ _STATUS = "tests/unit/ops/status/test_table_seen.py"
 TABLE = (
     Guard(
         "the fence is read again after a change without an answer",
-        "table/committer.py",
+        "table/applying.py",
         "if now.fence >= batch.number:",
         "if False:",
         (_COMMITTER + "::test_three_committers_at_every_step",),
@@ -43,6 +45,62 @@ TABLE = (
         "if not is_superseded or store.stat(file.final) is not None:",
         "if True:",
         (_COMMITTER + "::test_a_table_that_was_lost",),
+    ),
+    Guard(
+        "what the table passed over is on record before anything else",
+        "table/named.py",
+        "if 0 < refused == fence:",
+        "if False:",
+        (_REFUSED + "::test_a_process_that_says_no_reason",),
+    ),
+    Guard(
+        "a batch that was passed over names nothing",
+        "table/named.py",
+        "is_refused=self.batches.refused.has(number)",
+        "is_refused=False",
+        (_REFUSED + "::test_one_of_many",),
+    ),
+    Guard(
+        "what refused batches had goes on in smaller ones",
+        "table/named.py",
+        "half = max(1, len(batch.manifests) // 2)",
+        "half = len(batch.manifests)",
+        (_REFUSED + "::test_one_of_many",),
+    ),
+    Guard(
+        "who sent a batch learns that it was passed over",
+        "table/applying.py",
+        "is_refused = batch.number == now.refused or self.batches.refused.has(batch.number)",
+        "is_refused = False",
+        (_REFUSED + "::test_three_committers_at_every_step",),
+    ),
+    Guard(
+        "what is held back is in no batch",
+        "table/committer.py",
+        "self._held_back(placed) or ",
+        "",
+        (_REFUSED + "::test_who_comes_later_waits_for_none_of_it",),
+    ),
+    Guard(
+        "a batch is not passed over for answers that do not tell",
+        "table/applying.py",
+        "except (TableRefused, RecordUnreadable) as error:",
+        "except (TableRefused, RecordUnreadable, TableCommitUnknown) as error:",
+        (_REFUSED + "::test_an_unknown_answer_is_no_refusal",),
+    ),
+    Guard(
+        "where a catalog refuses more and more, nothing more is held back",
+        "table/applying.py",
+        "self.batches.refused.holds(MAX_HELD)",
+        "False",
+        (_REFUSED + "::test_too_many_are_no_exception",),
+    ),
+    Guard(
+        "what any change would meet is blamed on no batch",
+        "adapters/iceberg/iceberg_table.py",
+        "            data_files(table.io, table.metadata, table.schema(), ())",
+        "            pass",
+        (_SQL + "::test_a_table_with_other_partitions_blames_no_batch",),
     ),
     Guard(
         "the fence of another state's table says nothing of these batches",

@@ -24,8 +24,8 @@ SAFETY: dict[str, tuple[str, ...]] = {
     "Shards": ("TypesHold", "AnEffectOnce", "OneTakes"),
     "Expiring": ("TypesHold", "AnEffectOnce", "NothingIsLost", "EachIsToldApart", "NothingComesBack"),
     "Table": (
-        "TypesHold", "AnEffectOnce", "FenceCounts", "DoneIsVisible", "VisibleIsRecorded", "OneBatchEach", "NoGaps",
-        "NothingForgotten",
+        "TypesHold", "AnEffectOnce", "FenceCounts", "RefusedStaysOut", "DoneIsVisible", "VisibleIsRecorded",
+        "OneBatchEach", "NoGaps", "HeldIsBad", "NothingForgotten",
     ),
 }  # fmt: skip
 STAYS = {
@@ -186,13 +186,25 @@ def _expiring(
     return Configuration(module="Expiring", name=name, values=values, alike=alike, **how)
 
 
-def _table(name: str, manifests: str, drivers: str, stops: int, snapshots: int = 4, **how: bool) -> Configuration:
+def _table(
+    name: str,
+    manifests: str,
+    drivers: str,
+    stops: int,
+    snapshots: int = 4,
+    *,
+    bad: str = "{}",
+    batches: int = 0,
+    **how: bool,
+) -> Configuration:
     values = {
-        "Manifests": manifests, "Drivers": drivers, "MaxBatches": str(manifests.count("m")),
+        "Manifests": manifests, "Bad": bad, "Drivers": drivers, "MaxBatches": str(batches or manifests.count("m")),
         "MaxSnapshots": str(snapshots), "MaxStops": str(stops),
     }  # fmt: skip
     groups = (("Manifests", manifests), ("Drivers", drivers))
     alike = () if how.get("is_live") else tuple(each for each, members in groups if "," in members)
+    if bad not in {"{}", manifests}:
+        alike = tuple(each for each in alike if each != "Manifests")
     return Configuration(module="Table", name=name, values=values, alike=alike, **how)
 
 
@@ -235,6 +247,8 @@ MEDIUM = (
     _expiring("the end of rejects", "rejects", readers="{}", is_live=True),
     _table("the end of each manifest", "{m1}", "{d1, d2}", 1, is_live=True),
     _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
+    _table("a manifest that the catalog refuses", "{m1}", "{d1, d2}", 1, bad="{m1}", batches=2),
+    _table("a refused manifest beside another", "{m1, m2}", "{d1}", 0, bad="{m1}", batches=3, is_live=True),
 )
 """Beside the small ones, part of `make spec`."""
 
@@ -259,6 +273,9 @@ LARGE = (
     _expiring("rejects, by two processes", "rejects", expirers="{e1, e2}", readers="{}"),
     _table("three drivers", "{m1}", "{d1, d2, d3}", 2, 5, is_short=False),
     _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, is_short=False),
+    _table(
+        "two drivers, a refused manifest and another", "{m1, m2}", "{d1, d2}", 0, bad="{m1}", batches=3, is_short=False
+    ),
 )
 """Explored by `make spec-full` only."""
 
@@ -292,6 +309,8 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
     ),
     "Table": (
         _table("two drivers", "{m1}", "{d1, d2}", 1),
+        _table("a refused manifest beside another", "{m1, m2}", "{d1}", 0, bad="{m1}", batches=3, is_live=True),
+        _table("a refused manifest", "{m1}", "{d1, d2}", 1, bad="{m1}", batches=2),
         _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
         _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, 3),
     ),

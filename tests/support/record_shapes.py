@@ -25,7 +25,7 @@ from compactor.core.records import (
     Redrive,
     RunHeartbeat,
 )
-from compactor.core.table_records import FinishedBatches, TableBatch, TableProgress
+from compactor.core.table_records import FinishedBatches, HeldManifest, RefusedBatch, TableBatch, TableProgress
 from compactor.schema.schema import SchemaVersion
 
 MODELS: Mapping[str, Any] = {
@@ -45,11 +45,13 @@ MODELS: Mapping[str, Any] = {
             Done,
             Expired,
             FinishedBatches,
+            HeldManifest,
             LastCleaning,
             Manifest,
             OpenMarker,
             RecentCommit,
             Redrive,
+            RefusedBatch,
             RunHeartbeat,
             SchemaVersion,
             StartsRefused,

@@ -24,7 +24,10 @@ from tests.support.table_catalogs import DATE, version
 Meeting = Callable[[], None]
 """Called before a process calls the store or the catalog."""
 
-_CALLS = {"read", "stat", "create", "put", "head", "commit", "live_files"}
+STEPS_A_MANIFEST = 8
+"""More batches than it takes to find one of a few manifests to blame, each half as large as the one before."""
+
+_CALLS = {"list", "read", "stat", "create", "put", "head", "commit", "live_files"}
 
 
 @dataclass
@@ -82,9 +85,16 @@ class TableWorld:
     broken: list[str] = field(default_factory=list)
     commits: dict[Placed, Commit] = field(default_factory=dict)
 
+    unfit: set[str] = field(default_factory=set)  # files that the catalog refuses
+
     def __post_init__(self) -> None:
         self.table.on_change = self._check_change
-        self.table.exists = lambda uri: self.store.stat(uri) is not None
+        self.table.exists = lambda uri: uri not in self.unfit and self.store.stat(uri) is not None
+
+    def spoil(self, placed: Placed) -> Placed:
+        """Have the catalog refuse the last file of a manifest for ever."""
+        self.unfit.add(self.commits[placed].outputs[-1].final)
+        return placed
 
     def place(self, manifest_id: str, generation: int = 1, *, files: int = 2, schema: int = 1) -> Placed:
         """Decide a manifest, with its files in their places."""
@@ -139,7 +149,7 @@ class TableWorld:
         self.table.answers = lambda: Answer.WELL
         ledger = self.ledger()
         left = self.process([each for each in self.commits if not ledger.is_done(*each)])
-        for _ in range(len(self.commits) + 2):
+        for _ in range(STEPS_A_MANIFEST * len(self.commits) + 2):
             left.step()
         if left.placed:
             self.broken.append(f"{left.placed} are not done in the end")
@@ -149,27 +159,48 @@ class TableWorld:
         return [file.uri for file in self.table.live_files()]
 
     def check(self) -> None:
-        """Hold what the table has against the ledger."""
+        """Hold what the table has against the ledger: what is not held back for its reason is there, and done."""
         newest = {
             each.key.id: commit for each, commit in sorted(self.commits.items(), key=lambda one: one[0].generation)
         }
-        expected = sorted(file.final for commit in newest.values() for file in commit.outputs)
+        held, ledger = self.held(), self.ledger()
+        self.broken += [
+            f"{each} is held back and is fit" for each in held if not _uris(self.commits[each]) & self.unfit
+        ]
+        valid = [each for each in held if newest[each.key.id].generation == each.generation]
+        self.broken += [f"{each} is held back and done" for each in valid if ledger.is_done(*each)]
+        expected = sorted(
+            file.final
+            for commit in newest.values()
+            if Placed(commit.key, commit.generation) not in held
+            for file in commit.outputs
+        )
         if sorted(self.live()) != expected:
             self.broken.append(f"live {sorted(self.live())}, expected {expected}")
         head, batches = self.table.head(), list(self.recorded())
-        fence = head.fence if head else 0
+        fence, refused = head.fence if head else 0, self.batches().refused
         if fence != len(batches):
             self.broken.append(f"fence {fence}, with {len(batches)} batches on record")
-        named = Counter((each.manifest_id, each.generation) for batch in batches for each in batch)
+        taken = [batch for number, batch in enumerate(batches, 1) if not refused.has(number)]
+        named = Counter((each.manifest_id, each.generation) for batch in taken for each in batch)
         self.broken += [f"{each} is in {count} batches" for each, count in named.items() if count > 1]
         assert self.broken == []
 
     def recorded(self) -> Iterator[list[Any]]:
         """The manifests of each batch on record."""
-        batches, number = TableBatches(self.store, self.layout, ManualClock(), ""), 1
-        while (batch := batches.batch(number)) is not None:
+        number = 1
+        while (batch := self.batches().batch(number)) is not None:
             yield batch.manifests
             number += 1
+
+    def batches(self) -> TableBatches:
+        return TableBatches(self.store, self.layout, ManualClock(), "")
+
+    def held(self) -> list[Placed]:
+        """What is held back, each with a reason."""
+        found = list(self.batches().refused.all_held())
+        assert all(each.reason for each in found)
+        return [Placed(each.key, each.generation) for each in found]
 
     def check_done(self, uri: str) -> None:
         """A manifest may be done once it is visible."""

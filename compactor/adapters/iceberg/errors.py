@@ -15,6 +15,7 @@ from compactor.core.errors import (
     StoreUnavailable,
     TableCommitUnknown,
     TableConflict,
+    TableRefused,
 )
 from compactor.core.safe_text import visible
 
@@ -54,6 +55,20 @@ def reading(where: str) -> Iterator[None]:
         raise _of_reading(error, where) from error
 
 
+@contextmanager
+def preparing(where: str) -> Iterator[None]:
+    """As `reading`, for the files of one change.
+
+    Raises:
+        TableRefused: Something is wrong with the change, or with the table: only another change tells.
+    """
+    try:
+        with reading(where):
+            yield
+    except OperatorError as error:
+        raise _of_one_change(error) from error
+
+
 def refused_or_unknown(error: Exception, where: str) -> CompactorError:
     """What a failed commit means. Whatever is not known to be a refusal may have changed the table.
 
@@ -65,9 +80,9 @@ def refused_or_unknown(error: Exception, where: str) -> CompactorError:
     if isinstance(error, _CHANGED_BY_ANOTHER) or status in {_CONFLICT, _NOT_FOUND}:
         return TableConflict(f"{where}: the table is no longer as it was read ({_said(error)})")
     if status is not None and _is_refused(status):
-        return _refusal(error, where, status)
+        return _of_one_change(_refusal(error, where, status))
     if isinstance(error, exceptions.ValidationException | NotImplementedError):
-        return OperatorError(f"{where}: refuses the change: {_said(error)} -> expected a catalog that accepts it")
+        return TableRefused(f"{where}: refuses the change: {_said(error)} -> expected a catalog that accepts it")
     return TableCommitUnknown(f"{where}: no answer that tells whether the change is in the table: {_said(error)}")
 
 
@@ -83,6 +98,11 @@ def _of_reading(error: Exception, where: str) -> CompactorError:
     if status is not None or isinstance(error, requests.RequestException | SQLAlchemyError | OSError):
         return StoreUnavailable(f"{where}: does not answer: {_said(error)}")
     return OperatorError(f"{where}: cannot be used: {_said(error)} -> expected a catalog of Iceberg tables")
+
+
+def _of_one_change(error: OperatorError) -> OperatorError:
+    """An error as one of the change alone, unless it is of a kind that every change would meet."""
+    return TableRefused(str(error)) if type(error) is OperatorError else error
 
 
 def _is_refused(status: int) -> bool:

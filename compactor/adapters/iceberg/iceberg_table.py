@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 
 from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.data_files import data_files, live_data_files, table_file
-from compactor.adapters.iceberg.errors import reading, refused_or_unknown
+from compactor.adapters.iceberg.errors import preparing, reading, refused_or_unknown
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
 from compactor.adapters.iceberg.schemas import (
     PARTITIONS,
@@ -28,6 +28,7 @@ from compactor.table.catalog import TableChange, TableFile, TableHead
 from compactor.table.columns import TableColumn, faults, table_columns
 
 OWNER, FENCE, SCHEMA_VERSION = "compactor.owner", "compactor.batch", "compactor.schema-version"
+REFUSED = "compactor.refused-batch"  # not there before the first one
 """The properties that the product needs. Unlike what a snapshot says of itself, they never expire."""
 
 _SETTINGS = {
@@ -89,7 +90,7 @@ class IcebergTable:
         table = self._load()
         if table is None or self._head_of(table) != head:
             raise TableConflict(f"{self._where}: the table is no longer as it was read")
-        with reading(self._where):
+        with preparing(self._where):
             sent, snapshot_id = self._prepared(table, change)
         catalog = self._catalog()
         try:
@@ -123,8 +124,12 @@ class IcebergTable:
                 yield table_file(entry, specs)
 
     def _prepared(self, table: Table, change: TableChange) -> tuple[Change, int]:
-        made = Change(table)
-        properties, columns = {FENCE: str(change.batch)}, new_metadata_columns(table.metadata, self.metadata_columns)
+        made, notes = Change(table), {FENCE: str(change.batch)}
+        if change.is_refused:
+            data_files(table.io, table.metadata, table.schema(), ())  # is the table to blame, or the batch?
+            made.set_properties({**notes, REFUSED: str(change.batch)})
+            return made, made.use_files([], [], notes)
+        properties, columns = dict(notes), new_metadata_columns(table.metadata, self.metadata_columns)
         if change.schema is not None:
             properties[SCHEMA_VERSION] = str(change.schema.version)
             columns = self._columns(change.schema)
@@ -135,7 +140,7 @@ class IcebergTable:
         made.set_properties(properties)
         added = data_files(table.io, table.metadata, schema, change.added)
         removed = self._removed(table, change.removed)
-        return made, made.use_files(added, removed, {FENCE: str(change.batch)})
+        return made, made.use_files(added, removed, notes)
 
     def _columns(self, schema: SchemaVersion) -> tuple[TableColumn, ...]:
         if found := list(faults(schema, self.metadata_columns, [FILE_DATE])):
@@ -185,12 +190,13 @@ class IcebergTable:
         properties, metadata = table.properties, table.metadata
         try:
             owner, fence, version = properties[OWNER], int(properties[FENCE]), int(properties[SCHEMA_VERSION])
+            refused = int(properties.get(REFUSED, "0"))
         except (KeyError, ValueError) as error:
             raise OperatorError(
                 f"{self._where}: the properties {OWNER}, {FENCE} and {SCHEMA_VERSION} are not those that commits write "
                 f"-> expected these: `compactor table rebuild`"
             ) from error
-        return TableHead(owner, str(metadata.table_uuid), metadata.current_snapshot_id, fence, version)
+        return TableHead(owner, str(metadata.table_uuid), metadata.current_snapshot_id, fence, version, refused)
 
     def _catalog(self) -> Catalog:
         with self._lock:

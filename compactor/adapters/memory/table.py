@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from compactor.core.errors import OperatorError, StoreUnavailable, TableCommitUnknown, TableConflict
+from compactor.core.errors import OperatorError, StoreUnavailable, TableCommitUnknown, TableConflict, TableRefused
 from compactor.schema.schema import SchemaVersion
 from compactor.table.catalog import TableChange, TableFile, TableHead
 
@@ -64,7 +64,7 @@ class MemoryTable:
     def commit(self, head: TableHead, change: TableChange) -> int:
         self._check_up()
         if missing := [file.uri for file in change.added if not self.exists(file.uri)]:
-            raise OperatorError(f"{missing[0]} is not there; expected the files of the change")
+            raise TableRefused(f"{missing[0]} is not there; expected the files of the change")
         answer = self.answers()
         if answer is Answer.UNAVAILABLE:
             raise TableCommitUnknown("the catalog answered 503")
@@ -126,8 +126,10 @@ class MemoryTable:
             removed = set(change.removed)
             files = tuple(file for file in self._live(table) if file.uri not in removed) + change.added
             version = change.schema.version if change.schema else now.schema_version
+            refused = change.batch if change.is_refused else now.refused
             batches = {**table.batches, change.batch: self.commits + 1}
-            return self._replace(replace(now, fence=change.batch, schema_version=version), files, batches)
+            head = replace(now, fence=change.batch, schema_version=version, refused=refused)
+            return self._replace(head, files, batches)
 
     def _replace(self, head: TableHead, files: tuple[TableFile, ...], batches: Mapping[int, int] | None = None) -> int:
         table = self._existing()

@@ -9,7 +9,9 @@ from compactor.ops.table.table_report import TableReport
 class Table(Document, of=TableReport):
     """The table of the output, and what it has otherwise than the ledger."""
 
-    needs_operator: bool = Field(description="Whether the table has other files than the ledger: the exit code is 3.")
+    needs_operator: bool = Field(
+        description="Whether the table has other files than the ledger, or manifests are held back: the exit code is 3."
+    )
 
 
 Root = Table

@@ -14,6 +14,7 @@ from compactor.ops.rebuild.damage import Damage, input_fault
 from compactor.ops.rebuild.rebuild_report import NotRebuilt
 
 FORCED = "asked for, although the files add up"
+HELD_BACK = "the catalog of the table refuses its files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,10 @@ class RebuildScanner:
                 self._add(scan, found)
         return scan
 
+    def _is_held(self, commit: Commit) -> bool:
+        """Whether the catalog of the table refuses a commit, so that the job cannot finish it."""
+        return self.state.store.stat(self.state.layout.held(commit.key, commit.generation)) is not None
+
     def _expired(self, commit: Commit) -> Expired | None:
         """The record that the rows of a commit expired by."""
         return self.damage.files.expired.of("rows", commit.key, commit.generation)
@@ -117,6 +122,8 @@ class RebuildScanner:
             return f"it is a dead letter ({commit.reason}) and has no rows; expected `compactor redrive manifests`"
         if not found.is_done:
             why = self.damage.of_staged(commit)
+            if not why and scope.manifest_ids and self._is_held(commit):
+                why = HELD_BACK
             if not why and commit.rebuild is None:
                 return "it is committed and not published yet; expected the job to finish it first"
             return commit, why

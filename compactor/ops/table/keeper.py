@@ -3,15 +3,16 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from compactor.core.errors import StuckError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit
+from compactor.core.table_records import HeldManifest
 from compactor.ledger.ledger import LedgerState
 from compactor.ledger.state import State
-from compactor.ops.table.table_report import TableReport
+from compactor.ops.table.table_report import HeldBack, TableReport
 from compactor.table.committer import Committer
 from compactor.table.named import Placed, needs_table
 
@@ -44,6 +45,11 @@ class TableKeeper:
                     open_files.add(file.final)
             if isinstance(commit, Commit) and commit.generation > 1 and not found.is_done:
                 open_files.update(self.committer.changes.replaced(commit.key, commit.generation))
+        report.held = [
+            HeldBack(each.manifest_id, each.date, each.generation, each.batch, each.reason)
+            for each in self.committer.batches.refused.all_held()
+            if self._is_due(each)
+        ]
         head = self.committer.catalog.head()
         if head is None:
             report.missing = sorted(expected.keys() - open_files)
@@ -61,30 +67,45 @@ class TableKeeper:
         return report
 
     def rebuild(self) -> TableReport:
-        """Apply all batches on record that the table lacks, and then what is done and in no batch.
+        """Apply all batches on record that the table lacks, and then what is done and in no batch, or was held back.
 
         Raises:
             TryAgainError: The catalog or the store does not answer now; another call goes on.
             OperatorError: A person must act.
         """
         applied = adopted = 0
-        while (progress := self.committer.commit(())).applied is not None:
-            applied += 1
-            self.on_batch(progress.applied.number)
-        done = self._done()
-        while left := list(islice(done, self.committer.max_manifests)):
+        released = self._released()
+        while (taken := (progress := self.committer.commit(())).applied or progress.refused) is not None:
+            applied += progress.applied is not None
+            self.on_batch(taken.number)
+        left_out = chain(self._done(), released)
+        while left := list(islice(left_out, self.committer.max_manifests)):
             while left:
                 progress = self.committer.commit(left)
                 if progress.applied is not None:
                     self.on_batch(progress.applied.number)
                     adopted += progress.applied.manifests
-                elif not progress.visible:
+                elif not progress.visible and progress.refused is None:
                     break  # what is left is stuck, or was rebuilt meanwhile
                 gone = {*progress.visible, *progress.superseded, *progress.stuck}
                 left = [each for each in left if each not in gone]
         report = self.compare()
         report.applied, report.adopted = applied, adopted
         return report
+
+    def _released(self) -> list[Placed]:
+        """Release what is held back; return those that are not done, which a job would commit only later."""
+        released = list[Placed]()
+        for held in list(self.committer.batches.refused.all_held()):
+            is_done = self.state.ledger.is_done(held.key, held.generation)
+            if is_done or self._is_due(held):
+                self.committer.batches.refused.release(held)
+                released += [] if is_done else [Placed(held.key, held.generation)]
+        return released
+
+    def _is_due(self, held: HeldManifest) -> bool:
+        """Whether the table ought to have a manifest that is held back: no rebuild has taken its place."""
+        return self.state.store.stat(self.state.layout.outcome(held.key, held.generation + 1)) is None
 
     def _surplus(self, uris: set[str]) -> Iterator[str]:
         """Those of these files that no manifest has that was decided since the ledger was read."""

@@ -3,6 +3,25 @@
 from dataclasses import dataclass, field
 
 
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """A manifest that the catalog refuses: it is left out of the table.
+
+    Attributes:
+        manifest_id: Its id.
+        date: Its date, as YYYY-MM-DD.
+        generation: 1, or which rebuild of it.
+        batch: The batch that was refused with it alone.
+        reason: Why, in the catalog's words.
+    """
+
+    manifest_id: str
+    date: str
+    generation: int
+    batch: int
+    reason: str
+
+
 @dataclass(slots=True)
 class TableReport:
     """The table, and each file that it has otherwise than the ledger.
@@ -20,8 +39,9 @@ class TableReport:
         surplus: Files that it has and that are of no valid commit.
         doubled: Files that it has more than once.
         differing: Files with another number of rows, or another length, than on record.
+        held: Manifests that the table lacks because the catalog refuses them.
         applied: Batches on record that `rebuild` applied.
-        adopted: Manifests that were in no batch and that `rebuild` added.
+        adopted: Manifests that were in no batch, or held back, and that `rebuild` added.
     """
 
     table: str
@@ -36,10 +56,16 @@ class TableReport:
     surplus: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
     differing: list[str] = field(default_factory=list)
+    held: list[HeldBack] = field(default_factory=list)
     applied: int = 0
     adopted: int = 0
 
     @property
-    def needs_operator(self) -> bool:
+    def differs(self) -> bool:
         """Whether the table has other files than the ledger."""
         return not self.exists or bool(self.missing or self.surplus or self.doubled or self.differing)
+
+    @property
+    def needs_operator(self) -> bool:
+        """Whether the table has other files than the ledger, or manifests are held back from it."""
+        return self.differs or bool(self.held)

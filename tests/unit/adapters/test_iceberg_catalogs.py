@@ -17,7 +17,14 @@ from compactor.adapters.iceberg.iceberg_table import IcebergTable
 from compactor.adapters.iceberg.opening import CatalogPlace, catalog_properties, open_catalog
 from compactor.adapters.iceberg.rest import PatientRestCatalog
 from compactor.adapters.iceberg.schemas import PLACEHOLDER
-from compactor.core.errors import AccessError, OperatorError, StoreUnavailable, TableCommitUnknown, TableConflict
+from compactor.core.errors import (
+    AccessError,
+    OperatorError,
+    StoreUnavailable,
+    TableCommitUnknown,
+    TableConflict,
+    TableRefused,
+)
 from compactor.table.catalog import TableChange
 from tests.support.iceberg_tables import NAME, client, sql_place
 from tests.support.table_catalogs import OWNER, version
@@ -93,7 +100,8 @@ def test_each_request_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 MEANING = {
-    400: OperatorError,
+    400: TableRefused,
+    422: TableRefused,
     404: TableConflict,
     409: TableConflict,
     408: TableCommitUnknown,

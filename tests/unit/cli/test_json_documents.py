@@ -340,7 +340,14 @@ def tables(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     other, code = workspace.json("table")
     assert (code, len(other["surplus"])) == (ExitCode.NEEDS_OPERATOR, 1)
     assert "Surplus: 1" in workspace.call("table").stdout
-    return [gone, made, twice, other]
+    memory.drop()
+    memory.exists = lambda _: False
+    held = workspace.json("table", "rebuild")[0]
+    assert [each["generation"] for each in held["held"]] == [1]
+    printed = workspace.call("table")
+    assert "Held back: 1" in printed.stdout
+    assert "`compactor table rebuild` takes it in again" in printed.stderr
+    return [gone, made, twice, other, held]
 
 
 def costs(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:

@@ -187,21 +187,6 @@ def test_a_generation_that_is_no_longer_valid(world: TableWorld) -> None:
     assert (progress.superseded, progress.applied) == ([first], None)
 
 
-def test_a_file_that_the_catalog_refuses(world: TableWorld) -> None:
-    """All wait for a batch that cannot take effect, until a rebuild has its rows in another file."""
-    first, other = world.place("a"), world.place("b")
-    unfit = {file.final for file in world.commits[first].outputs}
-    world.table.exists = lambda uri: uri not in unfit
-    process = world.process([first, other])
-    with pytest.raises(OperatorError):
-        process.step()
-    second = world.place("a", 2)
-    assert process.step().visible == [other]
-    assert process.placed == []
-    assert world.process([second]).step().visible == [second]
-    world.check()
-
-
 def test_no_blind_retry(world: TableWorld) -> None:
     """After an answer that does not tell, the change is sent again only for a head that was read since."""
     answers = [Answer.LATE, Answer.UNAVAILABLE, Answer.LOST]

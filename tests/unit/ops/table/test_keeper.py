@@ -9,6 +9,7 @@ from compactor.job.run_report import ManifestsUnfinished
 from compactor.ops.table.table_report import TableReport
 from compactor.table.catalog import TableFile
 from tests.support.harness import GOOD, Harness
+from tests.support.rebuilding import rebuild
 
 
 @pytest.fixture
@@ -92,6 +93,56 @@ def test_manifests_from_before_the_table() -> None:
     harness.deliver("m5", GOOD)
     harness.run_once()
     assert differences(harness.app().table_keeper().compare()) == {}
+
+
+def test_what_is_held_back() -> None:
+    """It is named with the reason, as long as the catalog refuses it; a rebuild takes it in, and the job ends it."""
+    harness = Harness(table={})
+    table = sink_of(harness)
+    table.exists = lambda uri: "/m1-" not in uri
+    for name in ("m1", "m2", "m3"):
+        harness.deliver(name, GOOD)
+    report = harness.run_once()
+    assert (report.committed, [*report.stuck]) == (2, ["m1"])
+    for found in (harness.app().table_keeper().compare(), harness.app().table_keeper().rebuild()):
+        assert ([each.manifest_id for each in found.held], found.differs, found.needs_operator) == (["m1"], False, True)
+        assert "expected the files of the change" in found.held[0].reason
+    assert harness.run_once().committed == 0
+    table.exists = lambda _: True
+    rebuilt = harness.app().table_keeper().rebuild()
+    assert (rebuilt.adopted, rebuilt.held, rebuilt.needs_operator) == (1, [], False)
+    assert harness.run_once().committed == 1
+    assert harness.waiting() == []
+
+
+def test_a_file_that_is_gone_when_a_lost_table_is_made_again(harness: Harness) -> None:
+    """All others are in the table; its manifest is missing, and the reason is told."""
+    table = sink_of(harness)
+    gone = next(file.uri for file in table.live_files() if "/m1-" in file.uri)
+    table.drop()
+    table.exists = lambda uri: uri != gone
+    report = harness.app().table_keeper().rebuild()
+    assert ([each.manifest_id for each in report.held], report.missing, report.files) == (["m1"], [gone], 1)
+    harness.deliver("m3", GOOD)
+    assert harness.run_once().committed == 1
+    table.exists = lambda _: True
+    report = harness.app().table_keeper().rebuild()
+    assert (report.adopted, report.files, report.needs_operator) == (1, 3, False)
+
+
+def test_what_was_held_back_and_rebuilt() -> None:
+    """A later generation takes its place, and nothing is held back any more."""
+    harness = Harness(table={})
+    table = sink_of(harness)
+    table.exists = lambda uri: "/m1-" not in uri
+    harness.deliver("m1", GOOD)
+    harness.run_once()
+    table.exists = lambda _: True
+    assert rebuild(harness, "m1").failed == []
+    assert not harness.app().table_keeper().compare().needs_operator
+    report = harness.app().table_keeper().rebuild()
+    assert (report.adopted, report.needs_operator) == (0, False)
+    assert list(harness.store.list(harness.layout.held_folder)) == []
 
 
 def test_no_table_in_the_settings() -> None:

@@ -1,0 +1,140 @@
+"""Has the table take one batch, or pass over it if the catalog refuses it for good.
+
+The change of a batch asserts the snapshot at which the fence was read, and so does the change without files that has
+the table pass over it. So the table does one of both, once, and what was sent of either before fails from then on,
+by any process. Refusals are no more than the occasion: none of this depends on their being true. If a catalog refuses
+a change without files, too, no batch is to blame, and all wait.
+"""
+
+from dataclasses import dataclass
+
+from compactor.core.errors import (
+    OperatorError,
+    RecordTooNew,
+    RecordUnreadable,
+    StuckError,
+    TableCommitUnknown,
+    TableConflict,
+    TableRefused,
+)
+from compactor.core.table_records import TableBatch
+from compactor.ledger.table_batches import TableBatches
+from compactor.table.catalog import TableCatalog, TableChange, TableHead
+from compactor.table.changes import Changes
+from compactor.table.named import UNTOLD
+
+TRIES = 5
+"""How often one call sends a change that was refused because of another one, or whose answer does not tell."""
+
+REFUSALS = 3
+"""How often the catalog refuses a batch, and says so, until the table passes over it."""
+
+MAX_HELD = 100
+"""So many manifests are held back at most: where a catalog refuses more, what it refuses is no exception, and waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A batch that took effect.
+
+    Attributes:
+        files: How many files it added.
+        snapshot_id: The snapshot with it, or a later one.
+    """
+
+    number: int
+    manifests: int
+    files: int
+    snapshot_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A batch that the table passed over.
+
+    Attributes:
+        error: Why the catalog refused it.
+    """
+
+    number: int
+    manifests: int
+    error: OperatorError | StuckError
+
+
+@dataclass(frozen=True, slots=True)
+class Applier:
+    """Sends the changes of batches."""
+
+    batches: TableBatches
+    catalog: TableCatalog
+    changes: Changes
+
+    def applied_again(self, head: TableHead, batch: TableBatch) -> Applied | Refused:
+        """As `applied`, of a batch that was on record before. A table that was lost may have passed over it."""
+        is_refused = self.batches.refused.has(batch.number)  # then later batches have what it names
+        return self._sent(head, batch, _passing(batch)) if is_refused else self.applied(head, batch)
+
+    def applied(self, head: TableHead, batch: TableBatch) -> Applied | Refused:
+        """Have the table take a batch, or pass over one that its catalog refuses.
+
+        Raises:
+            TryAgainError: Passing trouble of the catalog or of the store.
+            StuckError: A record that the batch needs cannot be read, and there is no way around it.
+            OperatorError: A person must act: the catalog refuses any change.
+        """
+        try:
+            return self._sent(head, batch, self.changes.of(batch, head.schema_version))
+        except (TableRefused, RecordUnreadable) as error:
+            if isinstance(error, RecordTooNew):
+                raise
+            self._check_may_hold(batch, error)
+            try:
+                return self._sent(head, batch, _passing(batch), error)
+            except TableRefused:
+                raise error from None  # it takes no change at all
+
+    def _sent(
+        self, head: TableHead, batch: TableBatch, change: TableChange, error: OperatorError | StuckError | None = None
+    ) -> Applied | Refused:
+        """Send the change of a batch until the fence tells what became of the batch.
+
+        The change has all of the batch; or nothing of it, because of an error.
+
+        Raises:
+            TableRefused: The catalog refuses the change again and again.
+        """
+        refusals = 0
+        for tried in range(1, TRIES + 1):
+            try:
+                snapshot_id: int | None = self.catalog.commit(head, change)
+                is_refused = change.is_refused
+                break
+            except (TableConflict, TableCommitUnknown, TableRefused) as failure:
+                refusals += isinstance(failure, TableRefused)
+                now = self.catalog.head()
+                if now is None or now.table_id != head.table_id:
+                    raise
+                if now.fence >= batch.number:
+                    snapshot_id = now.snapshot_id
+                    is_refused = batch.number == now.refused or self.batches.refused.has(batch.number)
+                    break
+                if tried == TRIES or (refusals >= REFUSALS and isinstance(failure, TableRefused)):
+                    raise
+                head = now
+        if is_refused:
+            found = error or TableRefused(UNTOLD)
+            self.batches.refused.record(batch, str(found))
+            return Refused(batch.number, len(batch.manifests), found)
+        return Applied(batch.number, len(batch.manifests), len(change.added), snapshot_id)
+
+    def _check_may_hold(self, batch: TableBatch, error: OperatorError | StuckError) -> None:
+        """Raise the error of a batch if its manifest would be held back, and too many are."""
+        if len(batch.manifests) == 1 and self.batches.refused.holds(MAX_HELD):
+            raise type(error)(
+                f"{error}; {MAX_HELD} manifests are held back already, so that all others wait: see `compactor table`"
+            ) from error
+
+
+def _passing(batch: TableBatch) -> TableChange:
+    """The change with which the table passes over a batch."""
+    return TableChange(batch.number, (), is_refused=True)
