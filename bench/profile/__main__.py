@@ -45,6 +45,8 @@ def main(*, size: str, samples: int, only: str | None, seed: int, work: Path, do
         raise click.UsageError(str(exc)) from exc
     if samples < 1 or not chosen or set(chosen).difference(names):
         raise click.UsageError(f"expected a sample or more, and shapes of {', '.join(names)}")
+    if document is not None and only is not None:
+        raise click.UsageError("--document and --only: expected one of them; a page has all shapes")
     work = work.resolve()
     runs = work / "runs"
     shutil.rmtree(runs, ignore_errors=True)

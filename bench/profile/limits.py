@@ -32,7 +32,7 @@ MEANING = {
     Stage.STATISTICS: "`min_max` of Arrow C++",
     Stage.WRITE: "`write` of the output",
     Stage.HASH: "SHA-256 of OpenSSL, of the output",
-    Stage.AUDIT: "reading the footers by Arrow C++",
+    Stage.VERIFY: "reading the footers by Arrow C++",
 }
 """What is measured for each stage. Python should take nothing, and `other` is not known."""
 
@@ -73,7 +73,7 @@ def limits(source: Path, output: Path, work: Path) -> Mapping[Stage, float]:
     bytes_of_output = [path.read_bytes() for path in made]
     found[Stage.WRITE] = _least(lambda: _write(work / "written", bytes_of_output))
     found[Stage.HASH] = _least(lambda: [hashlib.sha256(each).digest() for each in bytes_of_output])
-    found[Stage.AUDIT] = _least(lambda: [pq.read_metadata(path) for path in made])
+    found[Stage.VERIFY] = _least(lambda: [pq.read_metadata(path) for path in made])
     return found
 
 

@@ -50,9 +50,9 @@ def spent(built: Built, given: Written, work: Path, least_samples: int, options:
         RuntimeError: The program failed, made another number of rows, or was not sampled.
     """
     plain = Program("plain", ROOT, built.variables())
-    found = [each for each in plain.modules(work) if not each.is_relative_to(ROOT) and each != built.kernel]
-    if found:
-        raise RuntimeError(f"{found[0]}: expected {built.kernel}, and the code in {ROOT}")
+    code, kernel = plain.modules(work)
+    if not code.is_relative_to(ROOT) or kernel != built.kernel:
+        raise RuntimeError(f"{code} and {kernel}; expected code in {ROOT}, and the kernel {built.kernel}")
     plain.cpu_seconds(given.folder, given.lines, work, *options)  # not counted: it fills the page cache
     seconds: list[float] = []
     stacks: Counter[tuple[Address, ...]] = Counter()

@@ -1,10 +1,11 @@
 """Reads what the sampler has written: for each sample the stack of addresses in programs and libraries.
 
-The top of a stack is a row of words. Those that point behind a call instruction are taken for return addresses; others are
-data. So the stack is found without frame pointers, as in the kernel that users get.
+The top of a stack is a row of words. Those that point behind a call instruction are taken for return addresses; others
+are data. So the stack is found without frame pointers, as in the kernel that users get.
 """
 
 import platform
+import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,15 @@ _DEPTH = 8
 """Places of a stack, from the innermost. The stage of a sample is told by the first of them, nearly always."""
 
 _LONGEST_CALL = 7
+
+_CALLS = {
+    # a call with a distance of 4 bytes; or by a register, or by memory in each of its forms
+    "x86_64": re.compile(
+        rb"(?s:\xe8.{4}|\xff(?:[\x10-\x17\xd0-\xd7]|[\x14\x50-\x57].|\x54..|[\x15\x90-\x97].{4}|\x94.{5}))\Z"
+    ),
+    "aarch64": re.compile(rb"(?s:.{3}[\x94-\x97]|[\x00\x20\x40\x60\x80\xa0\xc0\xe0][\x00-\x03]\x3f\xd6)\Z"),
+}
+"""By processor, as `platform.machine` calls it, the code of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +105,9 @@ def follows_call(code: bytes, machine: str = platform.machine()) -> bool:
 
     Args:
         code: The last 7 bytes before an address, or fewer.
-        machine: The processor, as `platform.machine` calls it.
+        machine: The processor.
     """
-    if machine == "aarch64":
-        last = int.from_bytes(code[-4:], "little")
-        return last & 0xFC000000 == 0x94000000 or last & 0xFFFFFC1F == 0xD63F0000
-    if code[-5:-4] == b"\xe8":  # call with a distance of 4 bytes
-        return True
-    # call by register or memory: 0xff, then a byte whose middle three bits are 2; what follows has up to 5 bytes
-    lengths = {2: (0xD0, 0x10), 3: (0x50, 0x14), 4: (0x54,), 6: (0x90, 0x15), 7: (0x94,)}
-    return any(
-        len(code) >= length and code[-length] == 0xFF and code[1 - length] & 0xF8 in {form & 0xF8 for form in forms}
-        for length, forms in lengths.items()
-    )
+    return _CALLS[machine].search(code) is not None
 
 
 def read_samples(folder: Path) -> Iterator[Sequence[Address]]:

@@ -26,7 +26,7 @@ class Stage(StrEnum):
     STATISTICS = "statistics"
     WRITE = "write"
     HASH = "hash"
-    AUDIT = "audit"
+    VERIFY = "verify"
     PYTHON = "Python"
     OTHER = "other"
 
@@ -94,7 +94,7 @@ RULES = (
     # Libraries that Python calls.
     Rule(Stage.DECODE, r"^(libz[.-]|zlib\.|libzstd|_zstd|libbz2|_bz2|liblzma|_lzma|libisal|isal)"),
     Rule(Stage.HASH, r"^(libcrypto|_hashlib|_sha\d|_blake2|_md5)"),
-    Rule(Stage.AUDIT, r"^(libarrow|libparquet|_parquet\.|lib\.cpython|_dataset)"),
+    Rule(Stage.VERIFY, r"^(libarrow|libparquet|_parquet\.|lib\.cpython|_dataset)"),
     Rule(Stage.PYTHON, r"^(libpython|python|ld-linux|ld-musl)|^(?!compactor_native).*\.(cpython-.*|abi3)\.so$"),
 )
 """The first rule that holds for a place tells its stage."""

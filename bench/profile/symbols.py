@@ -1,5 +1,6 @@
-"""Names the functions and sources at addresses, by `addr2line` and `nm`, which come with the linker that cargo needs."""
+"""Names the functions and sources at addresses, by `addr2line` and `nm`, which come with cargo's linker."""
 
+import re
 import subprocess
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from bench.profile.samples import Address
 from bench.profile.stages import Place
 
+_SYMBOL = re.compile(r"(\w+) (\w+) [TWi] ([^@]+).*")
 _AT_ONCE = 4_000  # addresses of one call of addr2line
 
 
@@ -43,7 +45,7 @@ def places(addresses: Iterable[Address], kernel: Path) -> Mapping[Address, Seque
     return found
 
 
-def parsed(printed: str, module: str) -> list[Sequence[Place]]:
+def parsed(printed: str, module: str) -> Sequence[Sequence[Place]]:
     """What `addr2line` has printed for each address: a line with it, then two lines for each function."""
     stacks: list[list[Place]] = []
     lines = iter(printed.splitlines())
@@ -70,8 +72,6 @@ def _symbols(file: str) -> tuple[Sequence[int], Sequence[tuple[int, str]]]:
     """The exported functions of a library: where each begins, in order; and its length and name."""
     command = ["nm", "--dynamic", "--defined-only", "--print-size", file]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # a program may export nothing
-    rows = [line.split() for line in done.stdout.splitlines()]
-    found = sorted(
-        (int(row[0], 16), int(row[1], 16), row[3].partition("@")[0]) for row in rows if len(row) == 4 and row[2] in "TWi"
-    )
+    rows = map(_SYMBOL.fullmatch, done.stdout.splitlines())
+    found = sorted((int(row[1], 16), int(row[2], 16), row[3]) for row in rows if row)
     return [start for start, _, _ in found], [(length, name) for _, length, name in found]
