@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 from bench.profile.limits import MEANING
 from bench.profile.runs import Spent
 from bench.profile.stages import Stage
 
 _GB = 1e9
+_CERTAIN = 2  # standard deviations: about 95 %
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +77,8 @@ def closing(profiles: Sequence[Profile]) -> str:
     sizes = ", ".join(f"{profile.shape} {profile.input_bytes / 1e6:,.0f} MB" for profile in profiles)
     least = min(sum(profile.spent.samples.values()) for profile in profiles)
     start = profiles[0].start.seconds
-    return f"A call takes {start:.2f} CPU seconds more, to start. Input: {sizes}; {least:,} samples or more of each."
+    chance = 100 * _CERTAIN * 0.5 / sqrt(least)
+    return (
+        f"A call takes {start:.2f} CPU seconds more, to start. Input: {sizes}; {least:,} samples or more of each, so a "
+        f"figure may be off by {chance:.0f} % of its column by chance, start included."
+    )

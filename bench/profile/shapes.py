@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 
 from bench import shape_lines
 from bench.shapes import MB, SHAPES, Shape
@@ -44,5 +45,5 @@ PROFILED = (
 )
 """The reference events, the same compressed, and six shapes that each make another stage work."""
 
-OPTIONS = {"numbers": ("--types", "infer")}
+OPTIONS = {"numbers": ("--schema", str(Path(__file__).with_name("numbers.toml")))}
 """By shape, further options of `compact`: numbers are to become columns of numbers."""

@@ -66,7 +66,7 @@ _LIBC = r"^libc[.-]"
 RULES = (
     # The kernel's own sources.
     Rule(Stage.UTF8, _KERNEL, source=r"/simdutf8-"),
-    Rule(Stage.UTF8, _KERNEL, r"is_line_text"),
+    Rule(Stage.UTF8, _KERNEL, r"is_line_text|run_utf8_validation"),
     Rule(Stage.SCAN, _KERNEL, source=r"native/src/scan\.rs"),
     Rule(Stage.KEYS, _KERNEL, source=r"native/src/keys\.rs"),
     Rule(Stage.STATISTICS, _KERNEL, source=r"native/src/statistics\.rs"),
@@ -80,7 +80,7 @@ RULES = (
     Rule(
         Stage.STATISTICS,
         _KERNEL,
-        r"update_(min|max)|get_min_max|compute_min_max|compare_greater|truncate_(min|max|statistics)|write_min_max",
+        r"update_(min|max)|get_min_max|compute_min_max|is_greater|compare_greater|truncate_(min|max|statistics)",
         r"/parquet-",
     ),
     Rule(Stage.DICTIONARY, _KERNEL, source=r"/parquet-[^/]+/src/(util/interner|encodings/encoding/dict_encoder)"),

@@ -35,6 +35,18 @@ KNOWN = [
     (Stage.KEYS, KERNEL, "compactor_native::keys::Keys::find", "/x/native/src/keys.rs"),
     (Stage.STATISTICS, KERNEL, "compactor_native::statistics::readable", "/x/native/src/statistics.rs"),
     (Stage.STATISTICS, KERNEL, "update_min<ByteArray>", f"{PARQUET}/column/writer/mod.rs"),
+    (
+        Stage.STATISTICS,
+        KERNEL,
+        "parquet::arrow::arrow_writer::byte_array::is_greater",
+        f"{PARQUET}/arrow/arrow_writer/byte_array.rs",
+    ),
+    (
+        Stage.UTF8,
+        KERNEL,
+        "core::str::validations::run_utf8_validation",
+        "/rustc/59807616e/library/core/src/str/validations.rs",
+    ),
     (Stage.STATISTICS, KERNEL, "new", f"{PARQUET}/file/statistics.rs"),
     (Stage.WRITE, KERNEL, "compactor_native::output::Output::take", "/x/native/src/output.rs"),
     (Stage.WRITE, KERNEL, "compactor_native::python_bytes", "/x/native/src/lib.rs"),
