@@ -150,6 +150,7 @@ def test_a_return_address_follows_a_call(code: str, machine: str, is_call: bool)
     assert follows_call(bytes.fromhex(code), machine) is is_call
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="maps of processes are Linux's")
 def test_addresses_are_told_by_the_file(tmp_path: Path) -> None:
     """From the maps of a process: where in which file an instruction is, and where a call is that returns to it."""
     library = tmp_path / "lib x.so"
