@@ -107,7 +107,7 @@ def _of_output(probed: Probed) -> dict[Stage, float]:
         Stage.COMPRESS: lambda: [
             codec.compress(pages[at : at + _BUFFER_BYTES]) for at in range(0, len(pages), _BUFFER_BYTES)
         ],
-        Stage.STATISTICS: lambda: [pc.min_max(column) for column in table.columns],
+        Stage.STATISTICS: lambda: [pc.min_max(column) for column in table.columns if not pa.types.is_map(column.type)],
     }
     return {stage: probed.scale * _least(work) for stage, work in works.items()}
 
@@ -144,7 +144,7 @@ def _batches(opened: Sequence[pq.ParquetFile], rows: int) -> Iterator[pa.RecordB
 
 def _share_of_keys(data: bytes) -> float:
     """The share of bytes that are keys of the outermost objects, by the first lines."""
-    lines = data[: 64 * _BUFFER_BYTES].splitlines()[:_KEYED_LINES]
+    lines = data[: data.rindex(b"\n", 0, 64 * _BUFFER_BYTES)].splitlines()[:_KEYED_LINES]
     keys = sum(len(key.encode()) for line in lines for key in orjson.loads(line))
     return keys / sum(map(len, lines))
 
