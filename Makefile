@@ -38,7 +38,7 @@ HOUSE := tests/unit/house
 RELEASE_STEPS := lint checkov test-full test-faults-s3 test-faults-kills test-large test-hostile-native test-hostile-spark test-guards spec-full simulate soak bench-guard
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full simulate simulate-guards browser soak fuzz lint format bench bench-dirty bench-guard bench-scale bench-sustained bench-streams versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full simulate simulate-guards browser soak fuzz lint format bench bench-dirty bench-guard bench-scale bench-sustained bench-streams profile versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -148,6 +148,9 @@ bench-sustained: $(READY) ## Feed the whole job 700 GB an hour for 5 minutes (SU
 bench-streams: $(READY) ## Flood one of ten streams, and measure how long the others wait (STREAMS_ARGS="--source spark")
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m bench.streams $(STREAMS_ARGS)
+
+profile: $(DEVELOPER) ## Measure CPU time by stage, and what each would take at best; writes docs/reference-internals.md (PROFILE_ARGS="--size 1gb")
+	@$(BIN)/python -m bench.profile --document docs/reference-internals.md $(PROFILE_ARGS)
 
 versitygw: $(VERSITYGW) ## Build the S3 server for fault tests into .tools; needs Go
 

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -21,14 +21,16 @@ class Program:
 
     Attributes:
         folder: Python finds the product here before anywhere else.
+        variables: What else its process sees, before all other variables.
     """
 
     name: str
     folder: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def environment(self) -> Mapping[str, str]:
         """What its process sees."""
-        return {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONSAFEPATH": "1"}
+        return {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONSAFEPATH": "1", **self.variables}
 
     def modules(self, work: Path) -> list[Path]:
         """Where it has its code and its kernel from.
@@ -42,13 +44,14 @@ class Program:
             raise RuntimeError(f"{self.name}: {found.stderr.strip()[-300:]}; `make dev` builds the native engine")
         return [Path(line) for line in found.stdout.splitlines()]
 
-    def cpu_seconds(self, source: Path, rows: int, work: Path) -> float:
+    def cpu_seconds(self, source: Path, rows: int, work: Path, *options: str) -> float:
         """Compact a folder into an empty one, and delete the output.
 
         Args:
             source: The input.
             rows: How many rows it makes.
             work: A folder for the output.
+            options: Further options of the command.
 
         Returns:
             What the process and its children took, in user and kernel mode.
@@ -59,7 +62,7 @@ class Program:
         output = work / "output"
         log = work / f"{self.name}.log"
         command = [sys.executable, "-m", "compactor", "compact", str(source), str(output)]
-        command += ["--state", str(work / "state")]
+        command += ["--state", str(work / "state"), *options]
         try:
             with log.open("wb") as file:
                 process = subprocess.Popen(
