@@ -131,7 +131,7 @@ impl From<NoRoom> for Failure {
 
 pub struct BinWriter {
     columns: Vec<OutputColumn>,
-    /// Columns that have a value in each row; at least one, so that rows without a key have an end, too.
+    /// Columns that take room for each row; counted as one at least, so that rows without a key are written at last.
     full_columns: usize,
     /// Rows of a file are held back up to here, so that the file can be withdrawn.
     held_bytes: usize,

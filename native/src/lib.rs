@@ -27,6 +27,7 @@ mod values_py;
 pub use bin_writer::{BinWriter, ColumnName, OutputColumn};
 pub use columns::ColumnKind;
 pub use keys::KeyRules;
+pub use values::{Epoch, Kind};
 
 use bin_writer::Failure;
 use memory::NoRoom;
