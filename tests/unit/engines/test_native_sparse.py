@@ -17,7 +17,7 @@ pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
 from compactor.adapters.local.native_kernel import NativeKernel  # there is nothing to import without it
 
-RUN = 256
+RUN = 64
 """Nulls that are counted; fewer are stored: `MIN_RUN` of the kernel."""
 
 MAX_NULLS = 16 * 1024
@@ -156,7 +156,7 @@ def test_what_a_later_field_takes_back_leaves_the_run_as_it_was():
     taken_back = b'{"a":1,"n":1,"a":null,"n":null}\n'
     lines = taken_back + EMPTY * RUN + taken_back + EMPTY + taken_back + b'{"a":2,"n":5,"a":3}\n' + taken_back
     data = written(schema, lines + EMPTY * RUN + taken_back)
-    assert (values_of(data), values_of(data, "c1")) == ({RUN + 3: "3"}, {RUN + 3: 5})
+    assert (values_of(data), values_of(data, "c1")) == ({RUN + 4: "3"}, {RUN + 4: 5})
 
 
 def test_rows_take_no_room_in_columns_that_they_seldom_mention():
@@ -164,7 +164,7 @@ def test_rows_take_no_room_in_columns_that_they_seldom_mention():
     columns = {f"k{number}": "decimal(38,0)" if number % 2 else "string" for number in range(2_000)}
     seldom = [b'{"k%d":1,"k%d":2}\n' % (number % 2_000, number * 7 % 2_000) for number in range(10_000)]
     often = [
-        b"{%s}\n" % b",".join(b'"k%d":1' % ((number * 20 + at) % 2_000) for at in range(20)) for number in range(2_500)
+        b"{%s}\n" % b",".join(b'"k%d":1' % ((number * 40 + at) % 2_000) for at in range(40)) for number in range(2_500)
     ]
     for lines, is_held in ((seldom, True), (often, False)):
         kernel = NativeKernel(plan_of(schema_of(columns)))
