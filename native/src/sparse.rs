@@ -3,7 +3,7 @@
 use arrow_array::ArrayRef;
 
 /// Fewer nulls in a row are stored in their places: to write what is between two runs by itself costs as much.
-pub const MIN_RUN: usize = 64;
+pub const MIN_RUN: usize = 32;
 
 /// Nulls one behind the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

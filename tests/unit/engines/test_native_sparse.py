@@ -17,7 +17,7 @@ pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
 from compactor.adapters.local.native_kernel import NativeKernel  # there is nothing to import without it
 
-RUN = 64
+RUN = 32
 """Nulls that are counted; fewer are stored: `MIN_RUN` of the kernel."""
 
 MAX_NULLS = 16 * 1024
@@ -164,7 +164,7 @@ def test_rows_take_no_room_in_columns_that_they_seldom_mention():
     columns = {f"k{number}": "decimal(38,0)" if number % 2 else "string" for number in range(2_000)}
     seldom = [b'{"k%d":1,"k%d":2}\n' % (number % 2_000, number * 7 % 2_000) for number in range(10_000)]
     often = [
-        b"{%s}\n" % b",".join(b'"k%d":1' % ((number * 40 + at) % 2_000) for at in range(40)) for number in range(2_500)
+        b"{%s}\n" % b",".join(b'"k%d":1' % ((number * 80 + at) % 2_000) for at in range(80)) for number in range(2_500)
     ]
     for lines, is_held in ((seldom, True), (often, False)):
         kernel = NativeKernel(plan_of(schema_of(columns)))
