@@ -186,15 +186,11 @@ impl Column {
     }
 
     /// Forgets all rows from this one on.
-    #[inline]
-    pub fn truncate(&mut self, rows: usize) {
-        if rows < self.rows() {
-            self.cut_off(rows);
-        }
-    }
-
     #[cold]
-    fn cut_off(&mut self, rows: usize) {
+    pub fn truncate(&mut self, rows: usize) {
+        if rows >= self.rows() {
+            return;
+        }
         while let Some(run) = self.runs.last_mut() {
             let start = run.stored + self.run_rows - run.nulls;
             let kept = rows.saturating_sub(start).min(run.nulls);
@@ -250,18 +246,13 @@ impl Column {
         })
     }
 
-    /// Fills up with nulls to this number of rows.
+    /// Fills up with nulls to this number of rows, which are more than it has.
     ///
     /// # Returns
     ///
     /// How many of them take room.
-    #[inline]
-    pub fn fill(&mut self, rows: usize) -> usize {
-        if self.rows() < rows { self.fill_up(rows) } else { 0 }
-    }
-
     #[cold]
-    fn fill_up(&mut self, rows: usize) -> usize {
+    pub fn fill(&mut self, rows: usize) -> usize {
         let nulls = rows - self.rows();
         let is_behind_run = self.runs.last().is_some_and(|run| run.stored == self.valid.len());
         if nulls >= MIN_RUN || is_behind_run {

@@ -218,14 +218,20 @@ impl Rows {
     }
 
     fn set(&mut self, number: usize, value: Value) -> Result<(), NoRoom> {
-        self.forget_earlier(number)?;
+        // Of a key that is in a record twice, the last value counts.
+        let sighting = self.sightings[number];
+        if sighting.rescued_row == self.row_number {
+            self.entries.replace(sighting.entry, Value::Null)?;
+        }
         let Some(column) = self.columns.get_mut(number) else {
             return self.rescue(number, value);
         };
-        if value == Value::Null {
-            return Ok(());
+        let rows = column.rows();
+        if rows > self.len {
+            column.truncate(self.len);
+        } else if rows < self.len && value != Value::Null {
+            self.cells += column.fill(self.len);
         }
-        self.cells += column.fill(self.len);
         match (column.kind(), value) {
             (_, Value::Null) => Ok(()),
             (ColumnKind::Text, Value::Source(text) | Value::Text { inner: text, escaped: false }) => {
@@ -246,16 +252,6 @@ impl Rows {
                 }
             }
         }
-    }
-
-    /// Of a key that is in a record twice, the last value counts.
-    #[inline]
-    fn forget_earlier(&mut self, number: usize) -> Result<(), NoRoom> {
-        if let Some(column) = self.columns.get_mut(number) {
-            column.truncate(self.len);
-        }
-        let sighting = self.sightings[number];
-        if sighting.rescued_row == self.row_number { self.entries.replace(sighting.entry, Value::Null) } else { Ok(()) }
     }
 
     fn rescue(&mut self, number: usize, value: Value) -> Result<(), NoRoom> {
