@@ -5,9 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
-use arrow_array::{
-    ArrayRef, Date32Array, DictionaryArray, Int32Array, RecordBatch, StringArray, TimestampMicrosecondArray,
-};
+use arrow_array::{ArrayRef, Date32Array, DictionaryArray, Int32Array, StringArray, TimestampMicrosecondArray};
 use arrow_schema::{DataType, Field as ArrowField, Schema, TimeUnit};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use parquet::errors::{ParquetError, Result};
@@ -18,11 +16,12 @@ use crate::memory::{NoRoom, expect_room};
 use crate::output::Output;
 use crate::rows::Rows;
 use crate::scan::{self, NoRecord};
+use crate::sparse::SparseArray;
 
 /// Between two files only this share of it is held back: rows are encoded while the processor's cache still has them.
 const SHARE_BETWEEN_FILES: usize = 4;
 
-/// Rows times columns that are held back: a column takes room for each row, filled in or not.
+/// Values that are held back, and nulls that take room as they do.
 const MAX_CELLS: usize = 4 * 1024 * 1024;
 
 /// A column of the output.
@@ -132,7 +131,8 @@ impl From<NoRoom> for Failure {
 
 pub struct BinWriter {
     columns: Vec<OutputColumn>,
-    schema: Arc<Schema>,
+    /// Columns that take room for each row; counted as one at least, so that rows without a key are written at last.
+    full_columns: usize,
     /// Rows of a file are held back up to here, so that the file can be withdrawn.
     held_bytes: usize,
     rows: Rows,
@@ -162,9 +162,9 @@ impl BinWriter {
         if !can_rescue && (rules.rescues_unknown || !rules.refused.is_empty()) {
             return Err(ParquetError::General("keys to rescue: expected a column of rescued data".to_owned()));
         }
-        let schema = Arc::new(Schema::new(fields));
-        let output = Output::new(schema.clone(), compression)?;
-        Ok(Self { columns, schema, held_bytes, rows: Rows::new(&keyed, rules, can_rescue), output })
+        let output = Output::new(Arc::new(Schema::new(fields)), compression)?;
+        let full_columns = (columns.len() - keyed.len()).max(1);
+        Ok(Self { columns, full_columns, held_bytes, rows: Rows::new(&keyed, rules, can_rescue), output })
     }
 
     /// Begins a file. The one before was ended or withdrawn.
@@ -276,7 +276,7 @@ impl BinWriter {
     }
 
     fn write_if_full(&mut self, max_bytes: usize, max_cells: usize) -> std::result::Result<(), Failure> {
-        let cells = self.rows.len() * self.columns.len();
+        let cells = self.rows.cells() + self.rows.len() * self.full_columns;
         if self.rows.bytes() >= max_bytes || cells >= max_cells { self.write() } else { Ok(()) }
     }
 
@@ -289,22 +289,19 @@ impl BinWriter {
         self.expect_room_for(self.rows.bytes())?;
         let (keyed, rescued, sources) = self.rows.take().map_err(ParquetError::from)?;
         let mut keyed = keyed.into_iter();
-        let arrays = self
+        let arrays: Vec<SparseArray> = self
             .columns
             .iter()
             .map(|column| match column {
-                OutputColumn::Key { .. } => keyed.next().unwrap_or_else(|| rescued.clone()),
-                OutputColumn::Rescued => rescued.clone(),
-                OutputColumn::Source => sources.clone(),
-                OutputColumn::Text(text) => repeated(text, rows),
-                OutputColumn::Timestamp(micros) => {
-                    Arc::new(TimestampMicrosecondArray::from_value(*micros, rows).with_timezone(UTC))
-                }
-                OutputColumn::Date(days) => Arc::new(Date32Array::from_value(*days, rows)),
+                OutputColumn::Key { .. } => keyed.next().unwrap_or_else(|| rescued.clone().into()),
+                OutputColumn::Rescued => rescued.clone().into(),
+                OutputColumn::Source => sources.clone().into(),
+                OutputColumn::Text(text) => repeated(text, rows).into(),
+                OutputColumn::Timestamp(micros) => timestamps(*micros, rows).into(),
+                OutputColumn::Date(days) => dates(*days, rows).into(),
             })
             .collect();
-        let batch = RecordBatch::try_new(self.schema.clone(), arrays).map_err(ParquetError::from)?;
-        Ok(self.output.write(&batch)?)
+        Ok(self.output.write(&arrays)?)
     }
 }
 
@@ -323,6 +320,14 @@ fn data_type(column: &OutputColumn) -> DataType {
 fn repeated(text: &str, rows: usize) -> ArrayRef {
     let texts = StringArray::from(vec![text]);
     Arc::new(DictionaryArray::<Int32Type>::new(Int32Array::from_value(0, rows), Arc::new(texts)))
+}
+
+fn timestamps(micros: i64, rows: usize) -> ArrayRef {
+    Arc::new(TimestampMicrosecondArray::from_value(micros, rows).with_timezone(UTC))
+}
+
+fn dates(days: i32, rows: usize) -> ArrayRef {
+    Arc::new(Date32Array::from_value(days, rows))
 }
 
 fn is_line_text(block: &[u8], start: usize) -> bool {

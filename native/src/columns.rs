@@ -1,7 +1,7 @@
 //! Columns of rows that are not written yet.
 //!
-//! A column that a row does not mention is filled up with nulls only when it is next needed, so that a row of ten fields
-//! costs ten steps among two thousand columns.
+//! A column that a row does not mention learns of it only when it is next needed, so that a row of ten fields costs ten
+//! steps among two thousand columns. Many such rows in a row are counted then, and take no room.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use crate::memory::{NoRoom, room};
+use crate::sparse::{MIN_RUN, Run, SparseArray};
 use crate::values::{self, Kind};
 
 pub const UTC: &str = "UTC";
@@ -112,8 +113,13 @@ enum Slots {
 #[derive(Debug)]
 pub struct Column {
     kind: ColumnKind,
+    /// The rows that are in no run.
     slots: Slots,
     valid: BooleanBufferBuilder,
+    /// Long runs of nulls.
+    runs: Vec<Run>,
+    /// The rows in them.
+    run_rows: usize,
 }
 
 impl Column {
@@ -126,7 +132,7 @@ impl Column {
             ColumnKind::Typed(Kind::Boolean) => Slots::Booleans(Vec::new()),
             ColumnKind::Typed(Kind::Date) => Slots::Days(Vec::new()),
         };
-        Self { kind, slots, valid: BooleanBufferBuilder::new(0) }
+        Self { kind, slots, valid: BooleanBufferBuilder::new(0), runs: Vec::new(), run_rows: 0 }
     }
 
     pub fn kind(&self) -> ColumnKind {
@@ -134,18 +140,18 @@ impl Column {
     }
 
     /// Rows that are filled in.
+    #[inline]
     pub fn rows(&self) -> usize {
-        self.valid.len()
+        self.valid.len() + self.run_rows
     }
 
-    /// Sets the text of a row that is not filled in, in a column of texts.
+    /// Appends a text to a column of texts.
     ///
     /// # Errors
     ///
     /// As those of [`Texts::push_with`].
     #[inline]
-    pub fn set_text(&mut self, row: usize, max_bytes: usize, append: impl FnOnce(&mut Vec<u8>)) -> Result<(), NoRoom> {
-        self.fill(row);
+    pub fn push_text(&mut self, max_bytes: usize, append: impl FnOnce(&mut Vec<u8>)) -> Result<(), NoRoom> {
         if let Slots::Texts(texts) = &mut self.slots {
             texts.push_with(max_bytes, append)?;
             self.valid.append(true);
@@ -153,16 +159,15 @@ impl Column {
         Ok(())
     }
 
-    /// Sets the value of a row that is not filled in, in a column of values.
+    /// Appends a value to a column of values.
     ///
     /// # Returns
     ///
-    /// Whether the text stands for a value; the row stays null otherwise.
-    pub fn set_value(&mut self, row: usize, text: &[u8]) -> bool {
+    /// Whether the text stands for a value; nothing is appended otherwise.
+    pub fn push_value(&mut self, text: &[u8]) -> bool {
         let ColumnKind::Typed(kind) = self.kind else {
             return false;
         };
-        self.fill(row);
         let fits = match (&mut self.slots, kind) {
             (Slots::Longs(slots), Kind::Long) => push(slots, values::long(text)),
             (Slots::Longs(slots), Kind::Timestamp { epoch }) => push(slots, values::timestamp(text, epoch)),
@@ -181,23 +186,30 @@ impl Column {
     }
 
     /// Forgets all rows from this one on.
-    #[inline]
-    pub fn truncate(&mut self, rows: usize) {
-        if rows < self.rows() {
-            self.cut_off(rows);
-        }
-    }
-
     #[cold]
-    fn cut_off(&mut self, rows: usize) {
-        self.valid.truncate(rows);
+    pub fn truncate(&mut self, rows: usize) {
+        if rows >= self.rows() {
+            return;
+        }
+        while let Some(run) = self.runs.last_mut() {
+            let start = run.stored + self.run_rows - run.nulls;
+            let kept = rows.saturating_sub(start).min(run.nulls);
+            self.run_rows -= run.nulls - kept;
+            run.nulls = kept;
+            if kept > 0 {
+                break;
+            }
+            self.runs.pop();
+        }
+        let stored = rows - self.run_rows;
+        self.valid.truncate(stored);
         match &mut self.slots {
-            Slots::Texts(texts) => texts.truncate(rows),
-            Slots::Longs(slots) => slots.truncate(rows),
-            Slots::Doubles(slots) => slots.truncate(rows),
-            Slots::Decimals(slots) => slots.truncate(rows),
-            Slots::Booleans(slots) => slots.truncate(rows),
-            Slots::Days(slots) => slots.truncate(rows),
+            Slots::Texts(texts) => texts.truncate(stored),
+            Slots::Longs(slots) => slots.truncate(stored),
+            Slots::Doubles(slots) => slots.truncate(stored),
+            Slots::Decimals(slots) => slots.truncate(stored),
+            Slots::Booleans(slots) => slots.truncate(stored),
+            Slots::Days(slots) => slots.truncate(stored),
         }
     }
 
@@ -206,8 +218,16 @@ impl Column {
     /// # Errors
     ///
     /// Arrow takes the rows for invalid, which would be a fault of this module.
-    pub fn take(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
-        self.fill(rows);
+    pub fn take(&mut self, rows: usize) -> Result<SparseArray, ArrowError> {
+        if self.rows() < rows {
+            self.run(rows - self.rows());
+        }
+        self.run_rows = 0;
+        let runs = std::mem::take(&mut self.runs);
+        Ok(SparseArray::new(self.take_stored()?, runs))
+    }
+
+    fn take_stored(&mut self) -> Result<ArrayRef, ArrowError> {
         let nulls = Some(NullBuffer::new(self.valid.finish())).filter(|nulls| nulls.null_count() > 0);
         Ok(match &mut self.slots {
             Slots::Texts(texts) => Arc::new(texts.take(nulls)?),
@@ -226,27 +246,46 @@ impl Column {
         })
     }
 
-    /// Fills up with nulls.
-    #[inline]
-    fn fill(&mut self, rows: usize) {
-        if self.rows() < rows {
-            self.fill_up(rows);
+    /// Fills up with nulls to this number of rows, which are more than it has.
+    ///
+    /// # Returns
+    ///
+    /// How many of them take room.
+    #[cold]
+    pub fn fill(&mut self, rows: usize) -> usize {
+        let nulls = rows - self.rows();
+        let is_behind_run = self.runs.last().is_some_and(|run| run.stored == self.valid.len());
+        if nulls >= MIN_RUN || is_behind_run {
+            self.run(nulls);
+            return 0;
         }
+        self.store(nulls);
+        nulls
     }
 
-    #[cold]
-    fn fill_up(&mut self, rows: usize) {
-        self.valid.append_n(rows - self.rows(), false);
+    fn run(&mut self, nulls: usize) {
+        let stored = self.valid.len();
+        match self.runs.last_mut() {
+            // What was behind it was forgotten.
+            Some(run) if run.stored == stored => run.nulls += nulls,
+            _ => self.runs.push(Run { stored, nulls }),
+        }
+        self.run_rows += nulls;
+    }
+
+    fn store(&mut self, nulls: usize) {
+        self.valid.append_n(nulls, false);
+        let stored = self.valid.len();
         match &mut self.slots {
             Slots::Texts(texts) => {
                 let end = texts.ends[texts.len()];
-                texts.ends.resize(rows + 1, end);
+                texts.ends.resize(stored + 1, end);
             }
-            Slots::Longs(slots) => slots.resize(rows, 0),
-            Slots::Doubles(slots) => slots.resize(rows, 0.0),
-            Slots::Decimals(slots) => slots.resize(rows, 0),
-            Slots::Booleans(slots) => slots.resize(rows, false),
-            Slots::Days(slots) => slots.resize(rows, 0),
+            Slots::Longs(slots) => slots.resize(stored, 0),
+            Slots::Doubles(slots) => slots.resize(stored, 0.0),
+            Slots::Decimals(slots) => slots.resize(stored, 0),
+            Slots::Booleans(slots) => slots.resize(stored, false),
+            Slots::Days(slots) => slots.resize(stored, 0),
         }
     }
 }

@@ -1,15 +1,16 @@
 //! One Parquet file, encoded in memory and taken in parts as it grows.
 
-use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves};
+use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, ArrowWriterOptions};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::SchemaDescriptor;
 
+use crate::open_columns::OpenColumns;
+use crate::sparse::SparseArray;
 use crate::statistics::{MAX_BOUND_BYTES, declare_order_of_type, readable};
 
 /// Encoded bytes of a row group. A file of 128 MB has four: enough for parallel reads, and few enough for readers that
@@ -40,7 +41,7 @@ struct OpenFile {
     writer: SerializedFileWriter<Vec<u8>>,
     row_groups: ArrowRowGroupWriterFactory,
     /// The columns of the row group in the making; none between two row groups.
-    columns: Vec<ArrowColumnWriter>,
+    columns: Option<OpenColumns>,
 }
 
 impl Output {
@@ -77,12 +78,15 @@ impl Output {
         self.file.as_ref().map_or(0, OpenFile::in_progress_bytes)
     }
 
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    /// # Arguments
+    ///
+    /// * `rows` - What each column of the schema has in them.
+    pub fn write(&mut self, rows: &[SparseArray]) -> Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(OpenFile::new(&self.schema, &self.properties)?),
         };
-        file.write(batch)?;
+        file.write(&self.schema, rows)?;
         if file.in_progress_bytes() >= ROW_GROUP_BYTES || file.memory_bytes() >= MAX_MEMORY_BYTES {
             file.end_row_group()?;
         }
@@ -115,37 +119,33 @@ impl OpenFile {
         let options = ArrowWriterOptions::new().with_properties(properties.clone()).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(Vec::new(), schema.clone(), options)?;
         let (writer, row_groups) = writer.into_serialized_writer()?;
-        Ok(Self { writer, row_groups, columns: Vec::new() })
+        Ok(Self { writer, row_groups, columns: None })
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        if self.columns.is_empty() {
-            self.columns = self.row_groups.create_column_writers(self.writer.flushed_row_groups().len())?;
-        }
-        let mut columns = self.columns.iter_mut();
-        for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-            for leaf in compute_leaves(field, array)? {
-                columns.next().expect("a writer for each column of the schema").write(&leaf)?;
+    fn write(&mut self, schema: &SchemaRef, rows: &[SparseArray]) -> Result<()> {
+        let columns = match &mut self.columns {
+            Some(columns) => columns,
+            none => {
+                let writers = self.row_groups.create_column_writers(self.writer.flushed_row_groups().len())?;
+                none.insert(OpenColumns::new(schema, self.writer.schema_descr(), writers))
             }
-        }
-        Ok(())
+        };
+        columns.write(rows)
     }
 
     fn in_progress_bytes(&self) -> usize {
-        self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
+        self.columns.as_ref().map_or(0, OpenColumns::encoded_bytes)
     }
 
     fn memory_bytes(&self) -> usize {
-        self.columns.iter().map(ArrowColumnWriter::memory_size).sum()
+        self.columns.as_ref().map_or(0, OpenColumns::memory_bytes)
     }
 
     fn end_row_group(&mut self) -> Result<()> {
-        if self.columns.is_empty() {
-            return Ok(());
-        }
+        let Some(columns) = self.columns.take() else { return Ok(()) };
         let mut row_group = self.writer.next_row_group()?;
-        for column in self.columns.drain(..) {
-            readable(column.close()?)?.append_to_row_group(&mut row_group)?;
+        for chunk in columns.close() {
+            readable(chunk?)?.append_to_row_group(&mut row_group)?;
         }
         row_group.close()?;
         Ok(())

@@ -11,6 +11,7 @@ use crate::entries::{Entries, Key};
 use crate::keys::{KeyRules, Keys};
 use crate::memory::{NoRoom, room};
 use crate::scan::{Field, Value};
+use crate::sparse::SparseArray;
 use crate::strings::unescape_into;
 
 /// What is known of a key.
@@ -26,6 +27,7 @@ struct Sighting {
 struct Mark {
     row: usize,
     bytes: usize,
+    cells: usize,
     keys: usize,
     /// An earlier file has keys that are not remembered.
     had_further_keys: bool,
@@ -50,6 +52,7 @@ pub struct Rows {
     sightings: Vec<Sighting>,
     len: usize,
     bytes: usize,
+    cells: usize,
     row_number: u64,
     /// What is rescued of the current row.
     entries: Entries,
@@ -77,6 +80,7 @@ impl Rows {
             has_further_keys: false,
             len: 0,
             bytes: 0,
+            cells: 0,
             row_number: 0,
             entries: Entries::default(),
             sources: Vec::new(),
@@ -99,6 +103,11 @@ impl Rows {
         self.bytes
     }
 
+    /// The values and nulls that take room in the columns of keys; rather too many than too few.
+    pub fn cells(&self) -> usize {
+        self.cells
+    }
+
     /// The number of values that do not fit the type of their column, in files that were ended.
     pub fn rescued_values(&self) -> u64 {
         self.rescued_values
@@ -114,6 +123,7 @@ impl Rows {
         self.mark = Mark {
             row: self.len,
             bytes: self.bytes,
+            cells: self.cells,
             keys: self.keys.len(),
             had_further_keys: self.has_further_keys,
             ..Mark::default()
@@ -144,7 +154,7 @@ impl Rows {
             column.truncate(self.mark.row);
         }
         self.rescued.truncate(self.mark.row);
-        (self.len, self.bytes) = (self.mark.row, self.mark.bytes);
+        (self.len, self.bytes, self.cells) = (self.mark.row, self.mark.bytes, self.mark.cells);
         self.keys.truncate(self.mark.keys);
         self.sightings.truncate(self.mark.keys);
         self.has_further_keys = self.mark.had_further_keys;
@@ -189,6 +199,7 @@ impl Rows {
         }
         self.len += 1;
         self.bytes += bytes;
+        self.cells += fields.len();
         Ok(())
     }
 
@@ -207,37 +218,40 @@ impl Rows {
     }
 
     fn set(&mut self, number: usize, value: Value) -> Result<(), NoRoom> {
-        self.forget_earlier(number)?;
-        let row = self.len;
+        // Of a key that is in a record twice, the last value counts.
+        let sighting = self.sightings[number];
+        if sighting.rescued_row == self.row_number {
+            self.entries.replace(sighting.entry, Value::Null)?;
+        }
         let Some(column) = self.columns.get_mut(number) else {
             return self.rescue(number, value);
         };
+        let rows = column.rows();
+        if rows > self.len {
+            column.truncate(self.len);
+        } else if rows < self.len && value != Value::Null {
+            self.cells += column.fill(self.len);
+        }
         match (column.kind(), value) {
             (_, Value::Null) => Ok(()),
             (ColumnKind::Text, Value::Source(text) | Value::Text { inner: text, escaped: false }) => {
-                column.set_text(row, text.len(), |bytes| bytes.extend_from_slice(text))
+                column.push_text(text.len(), |bytes| bytes.extend_from_slice(text))
             }
             // Escapes are never shorter than what they stand for.
             (ColumnKind::Text, Value::Text { inner, escaped: true }) => {
-                column.set_text(row, inner.len(), |bytes| unescape_into(inner, bytes))
+                column.push_text(inner.len(), |bytes| unescape_into(inner, bytes))
             }
             (ColumnKind::Typed(_), Value::Source(text) | Value::Text { inner: text, escaped: false }) => {
-                if column.set_value(row, text) { Ok(()) } else { self.rescue(number, value) }
+                if column.push_value(text) { Ok(()) } else { self.rescue(number, value) }
             }
             (ColumnKind::Typed(_), Value::Text { inner, escaped: true }) => {
-                if column.set_value(row, &unescaped(inner)?) { Ok(()) } else { self.rescue(number, value) }
+                if column.push_value(&unescaped(inner)?) {
+                    Ok(())
+                } else {
+                    self.rescue(number, value)
+                }
             }
         }
-    }
-
-    /// Of a key that is in a record twice, the last value counts.
-    #[inline]
-    fn forget_earlier(&mut self, number: usize) -> Result<(), NoRoom> {
-        if let Some(column) = self.columns.get_mut(number) {
-            column.truncate(self.len);
-        }
-        let sighting = self.sightings[number];
-        if sighting.rescued_row == self.row_number { self.entries.replace(sighting.entry, Value::Null) } else { Ok(()) }
     }
 
     fn rescue(&mut self, number: usize, value: Value) -> Result<(), NoRoom> {
@@ -263,19 +277,19 @@ impl Rows {
         Ok(())
     }
 
-    /// Returns all rows: the columns with keys in their order, and the rescued data.
+    /// Returns all rows: the columns with keys in their order, the rescued data, and the file of each row.
     ///
     /// # Errors
     ///
     /// Arrow takes the rows for invalid, which would be a fault of this module.
-    pub fn take(&mut self) -> Result<(Vec<ArrayRef>, ArrayRef, ArrayRef), ArrowError> {
+    pub fn take(&mut self) -> Result<(Vec<SparseArray>, ArrayRef, ArrayRef), ArrowError> {
         let rows = self.len;
         self.mark.is_partly_written |= rows > self.mark.row;
         let sources = self.take_sources()?;
         let columns = self.columns.iter_mut().map(|column| column.take(rows)).collect::<Result<_, _>>()?;
         let rescued = self.rescued.take(rows)?;
-        (self.len, self.bytes) = (0, 0);
-        (self.mark.row, self.mark.bytes) = (0, 0);
+        (self.len, self.bytes, self.cells) = (0, 0, 0);
+        (self.mark.row, self.mark.bytes, self.mark.cells) = (0, 0, 0);
         Ok((columns, rescued, sources))
     }
 

@@ -162,17 +162,6 @@ def test_a_file_that_was_handed_on_cannot_be_withdrawn():
     assert len(pq.read_table(io.BytesIO(kernel.take() + kernel.finish_output()))) == 20
 
 
-def test_few_keys_among_many_columns_are_handed_on_early():
-    """Each row takes room in each column, so that short lines are not held back as long as long ones."""
-    columns = {f"k{number}": "decimal(38,0)" if number % 2 else "string" for number in range(2_000)}
-    kernel = NativeKernel(plan_of(schema_of(columns)))
-    kernel.begin_file("sparse")
-    feed(kernel, b'{"k1":1,"k1999":2}\n' * 2_500)
-    assert not kernel.withdraw_file()
-    kernel.end_file()
-    assert pq.read_metadata(io.BytesIO(kernel.take() + kernel.finish_output())).num_rows == 2_500
-
-
 def test_a_large_file_has_several_row_groups_of_a_bounded_size():
     """So that it can be read side by side, and so that what is held in memory has an end."""
     schema = schema_of({"v": "string"})
