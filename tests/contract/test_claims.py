@@ -406,6 +406,18 @@ def test_the_index_of_another_journal_is_forgotten() -> None:
     assert holder_of(journal(store), "f-3") is None
 
 
+def test_the_index_of_another_journal_of_the_same_length_is_forgotten() -> None:
+    """As after an earlier release, which writes no index, began the journal anew: every entry of the index is there."""
+    store, of_earlier_release = MemoryStore(), MemoryStore()
+    for number in range(BLOCK_ENTRIES + 1):
+        journal(store).claim([f"f-{number}"], f"m-{number}", now=NOW, lease_seconds=90)
+        journal(of_earlier_release).claim([f"g-{number}"], f"n-{number}", now=NOW, lease_seconds=90)
+    for info in of_earlier_release.list("/claims/"):
+        store.put(info.uri, of_earlier_release.read(info.uri))
+    assert holder_of(journal(store), "g-3") == "n-3"
+    assert holder_of(journal(store), "f-3") is None
+
+
 def test_an_entry_that_the_index_has_is_not_gone_by() -> None:
     """Who holds the key cannot be told without it."""
     store = MemoryStore()

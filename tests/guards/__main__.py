@@ -96,7 +96,7 @@ def tried(guard: Guard, copy: Path) -> Trial:
     seconds = time.monotonic() - started
     if exit_code == PASSED:
         return Trial(guard, fault="no test failed", seconds=seconds)
-    failures = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
+    failures = re.findall(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", output, re.MULTILINE)
     if exit_code != FAILED or not failures:
         return Trial(guard, fault=f"the tests did not run: {output.strip()[-500:]}", seconds=seconds)
     return Trial(guard, noticed_by=failures[0], seconds=seconds)

@@ -10,6 +10,7 @@ _FAILURES = "tests/unit/manifests/test_building_failures.py"
 _SEALING = "tests/unit/manifests/test_sealing.py"
 _BUILDING_RACES = "tests/unit/manifests/test_building_races.py"
 _MANY_DATES = "tests/unit/manifests/test_many_dates.py"
+_OTHER_WINDOW = _MANY_DATES + "::test_another_window_plans_no_file_again"
 _DRIVERS = "tests/faults/test_two_drivers.py"
 
 CLAIMS = (
@@ -157,11 +158,32 @@ BUILDING = (
         (_MANY_DATES,),
     ),
     Guard(
-        "a file is found under the date that it had before the settings were changed",
+        "a trace finds a file under the day of its arrival, which it had before the settings were changed",
         "core/dates.py",
         "    return {_day(arrived_at)} if named is None else {_day(arrived_at), named.date}\n",
         "    return {named.date if named else _day(arrived_at)}\n",
-        (_MANY_DATES,),
+        (_OTHER_WINDOW,),
+    ),
+    Guard(
+        "a redrive without claims looks under the day of a file's arrival",
+        "core/dates.py",
+        "    return {_day(arrived_at)} if named is None else {_day(arrived_at), named.date}\n",
+        "    return {named.date if named else _day(arrived_at)}\n",
+        ("tests/unit/ops/redrive/test_redriving_refused.py::test_a_file_of_another_date_without_claims",),
+    ),
+    Guard(
+        "a plan looks under the day of a file's arrival, which it had before the settings were changed",
+        "manifests/spilled/named_before.py",
+        "    return found | {each.isoformat() for each in arrivals}\n",
+        "    return found\n",
+        (_OTHER_WINDOW,),
+    ),
+    Guard(
+        "a plan looks under the date in a file's name, which it had before the settings were changed",
+        "manifests/spilled/named_before.py",
+        "        if file.dated_by == ARRIVAL:",
+        "        if False:",
+        (_OTHER_WINDOW,),
     ),
     Guard(
         "no manifest is longer than intake accepts",

@@ -155,6 +155,6 @@ FOLDERS = (
         "adapters/journal_claims.py",
         "                if last.holder == self._index.note:\n",
         "                if True:\n",
-        (_CLAIMS + "::test_the_index_of_another_journal_is_forgotten",),
+        (_CLAIMS + "::test_the_index_of_another_journal_of_the_same_length_is_forgotten",),
     ),
 )

@@ -118,15 +118,16 @@ def test_another_window_plans_no_file_again(is_wider: bool) -> None:
     """After the settings were changed and claims have expired, a file is found under the date that it had before."""
     harness = Harness()
     file = harness.file("2024-05-05-a.ndjson", ROW)
+    harness.file("2026-01-03-b.ndjson", ROW)  # the newest date, which a trace would otherwise try second
     narrow = with_window(harness, earliest_date="2025-01-01")
     before, after = (narrow, harness.settings) if is_wider else (harness.settings, narrow)
     harness.settings = before
-    [manifest] = harness.app().planner.plan("/w/raw").manifests
-    assert manifest.date == (DAY if is_wider else "2024-05-05")
+    plan = harness.app().planner.plan("/w/raw")
+    assert [manifest.date for manifest in plan.manifests] == [DAY if is_wider else "2024-05-05", "2026-01-03"]
     harness.run_once()
     harness.claims, harness.settings = MemoryClaims(), after
     again = harness.app().planner.plan("/w/raw")
-    assert (again.manifests, again.planned_before) == ([], 1)
+    assert (again.manifests, again.planned_before) == ([], 2)
     assert harness.app().tracer.trace(file.uri, days=2).state is TraceState.DONE
     harness.check_exact()
 

@@ -29,11 +29,16 @@ def another_finds_it_intact(harness: Harness) -> None:
 
 
 def another_gives_up(harness: Harness) -> None:
-    """Its input cannot be read at that moment."""
+    """Its input is gone once it has begun an attempt: it does not read it as it was, and deletes its own marker."""
     uri = harness.commit("m1").files[0].uri
     content = harness.store.read(uri)
-    harness.store.delete([uri])
-    rebuild(harness, "m1", force=True)
+
+    def delete_input(found: CrashPoint, _manifest_id: str) -> None:
+        if found is CrashPoint.ATTEMPTED:
+            harness.store.delete([uri])
+
+    report = rebuild(harness, "m1", force=True, on_crash_point=delete_input)
+    assert [uri in each.why for each in report.refused] == [True]
     harness.store.put(uri, content)
 
 

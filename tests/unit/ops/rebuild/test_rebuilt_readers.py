@@ -92,11 +92,15 @@ def test_trace_of_a_lost_output() -> None:
     assert "compactor rebuild m1" not in harness.app().tracer.trace(uri).next_moves
 
 
-def test_a_rebuild_stays_open() -> None:
-    """A job that cleans up after the first commit leaves a rebuild in the index from which recovery takes it."""
+@pytest.mark.parametrize("generation", [1, 2], ids=["the first commit", "a rebuild"])
+def test_a_rebuild_stays_open(generation: int) -> None:
+    """A job that cleans up after an earlier commit leaves a rebuild in the index from which recovery takes it."""
     harness = damaged()
+    if generation > 1:
+        rebuild(harness)
     accepted = harness.ledger.accepted("m1")
     assert accepted is not None
+    assert harness.commit("m1").generation == generation
 
     def clean_up_and_die(found: CrashPoint, _manifest_id: str) -> None:
         if found == CrashPoint.OPENED:
@@ -105,8 +109,10 @@ def test_a_rebuild_stays_open() -> None:
             raise DiedError
 
     with pytest.raises(DiedError):
-        rebuild(harness, on_crash_point=clean_up_and_die)
+        rebuild(harness, "m1", force=True, on_crash_point=clean_up_and_die)
     harness.run_once()
+    assert harness.ledger.is_done(M1, generation + 1)
+    assert list(harness.ledger.open_ids()) == []
     harness.check_exact()
 
 

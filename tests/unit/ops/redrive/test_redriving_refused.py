@@ -255,12 +255,14 @@ def test_only_its_own_redriven_lines(harness: Harness) -> None:
     check(harness, "rejects")
 
 
-def test_a_file_of_another_date_without_claims(harness: Harness) -> None:
-    """Without claims a file is refused that a manifest of the date in its own name has compacted."""
+@pytest.mark.parametrize(("date", "other_date"), [(DAY, "2025-12-20"), ("2025-12-20", DAY)])
+def test_a_file_of_another_date_without_claims(harness: Harness, date: str, other_date: str) -> None:
+    """Without claims a file is refused that a manifest of the date in its name, or of its arrival, has compacted."""
     file = harness.file("2025-12-20-a.ndjson", GOOD)
-    harness.put_manifest("m1.json", harness.manifest("m1", [file, harness.file("b.ndjson", FLAWED)]).to_json())
+    manifest = harness.manifest("m1", [file, harness.file(f"{date}-b.ndjson", FLAWED)])
+    harness.put_manifest("m1.json", manifest.model_copy(update={"date": date}).to_json())
     exhaust(harness)
-    other = harness.manifest("m2", [file]).model_copy(update={"date": "2025-12-20"})
+    other = harness.manifest("m2", [file]).model_copy(update={"date": other_date})
     harness.put_manifest("m2.json", other.to_json())
     harness.run_once()
     report = redrive(harness, "manifests", with_claims=False)
