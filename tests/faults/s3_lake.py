@@ -191,9 +191,7 @@ class S3Lake:
 
     def assert_exact(self) -> None:
         """Every line is where it belongs, once; only the bad manifest is a dead letter; nothing is left lying about."""
-        assert self.lost_and_doubled() == (0, 0)
-        assert self.dead_letters() == ["broken"]
-        assert self.left_over() == []
+        found = self.lost_and_doubled(), self.dead_letters(), self.left_over()
+        assert found == ((0, 0), ["broken"], []), f"lost and doubled, dead letters, left over: {found}"
         report = self.verification()
-        assert report.discrepancies == []
-        assert report.unfinished == 0
+        assert (report.discrepancies, report.unfinished) == ([], 0), report

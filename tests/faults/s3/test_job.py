@@ -15,6 +15,8 @@ from tests.faults.s3_findings import Findings
 from tests.faults.s3_lake import BUCKET, S3Lake
 from tests.faults.s3_server import S3Server
 
+pytestmark = pytest.mark.timeout(1800)  # dozens of runs of the job in a case
+
 JOB_CASES = [(kind, operation) for kind in PASSING for operation in OF_THE_JOB if applies(kind, operation)]
 
 

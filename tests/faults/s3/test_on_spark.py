@@ -43,7 +43,7 @@ class SparkJob:
         command = [sys.executable, "-m", "compactor", "--config", str(self.config), "run", "--once"]
         environment = {**os.environ, **self.lake.server.environment}
         return subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False
         )
 
 
@@ -60,7 +60,7 @@ def spark_job(server: S3Server, proxy: FaultProxy, tmp_path: Path, request: pyte
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", ON_SPARK)
 def test_the_job_on_spark_gets_over_it(name: str, spark_job: SparkJob, proxy: FaultProxy, findings: Findings) -> None:
     """`compactor run --once`, started again while it ends with 1: exact, and no good manifest is a dead letter."""
@@ -78,7 +78,7 @@ def test_the_job_on_spark_gets_over_it(name: str, spark_job: SparkJob, proxy: Fa
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", sorted(FOR_AN_OPERATOR))
 def test_the_job_on_spark_stops_where_an_operator_must_act(
     kind: FaultKind, spark_job: SparkJob, proxy: FaultProxy, findings: Findings
