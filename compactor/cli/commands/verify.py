@@ -21,7 +21,7 @@ from compactor.core.formatting import by_name, count, fates, size
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.settings.settings import Settings
-from compactor.table.listed import waiting_words
+from compactor.table.listed import held_count_words, waiting_words
 
 _PARTS = {
     "rows": "output file",
@@ -145,6 +145,7 @@ def _table(table: VerifiedTable) -> list[str]:
     return [
         f"{table.name}: {'not compared' if table.error else listed}",
         waiting_words(table.waiting, table.waiting_seconds),
+        *([held_count_words(table.held)] if table.held else []),
     ]
 
 
