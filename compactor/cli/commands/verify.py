@@ -55,7 +55,8 @@ def verify(
 
     The rows in the footers of the output files must equal the lines on record, without rejected and blank lines. Files
     that no commit names and records that are missing or damaged are discrepancies, too. So is what the table of the
-    output lists otherwise than the ledger, and a manifest that has waited for it for too long.
+    output lists otherwise than the ledger, a manifest that has waited for it for too long, and one that is held back
+    from it.
 
     Closed dates were verified when `compactor close` summed them up: only their summaries are read, unless --date,
     --deep or --closed asks for more.
