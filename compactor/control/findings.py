@@ -32,6 +32,12 @@ def table_behind(table: TableSeen | None) -> Iterator[Finding]:
         yield finding(Condition.TABLE_BEHIND, f"table {table.name}: {table.words}{why}")
 
 
+def manifests_held_back(table: TableSeen | None) -> Iterator[Finding]:
+    """Whether manifests are held back from the table."""
+    if table is not None and table.held:
+        yield finding(Condition.MANIFESTS_HELD_BACK, f"table {table.name}: {table.held_words}")
+
+
 def few_rows(rows: int, rejected_lines: int, suggest: Suggestions) -> Iterator[Finding]:
     """Whether under half of the lines became rows: the input may not be what it seems."""
     if are_few_rows(rows, rejected_lines):

@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Self
 
+from compactor.core.errors import TableHeldBack
 from compactor.core.formatting import count, shown_seconds
 from compactor.ledger.backlog import Backlog
 from compactor.schema.schema import ColumnsUsed
@@ -57,6 +58,13 @@ class Condition(StrEnum):
     FALLING_BEHIND = "falling_behind", "behind", "look", _ADD_WORKERS
     QUEUE_AGE = "queue_age", "behind", "look", "read the builder's log"
     LATE_FILES = "late_files", "behind", "look"
+    # Such a manifest is stuck, too; this is what a person has to know of it.
+    MANIFESTS_HELD_BACK = (
+        "manifests_held_back",
+        "needs_you",
+        "act",
+        f"compactor table names them with the reason; {TableHeldBack.next_move}",
+    )
     MANIFESTS_STUCK = "manifests_stuck", "needs_you", "act", "the line manifest.stuck in the job's log names the object"
     SEALER_LATE = "sealer_late", "needs_you", "act", "read the sealer's log"
     EVENTS_DEAD_LETTERED = (

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from compactor.core.errors import ObjectNotFound
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
@@ -15,12 +15,12 @@ from compactor.core.table_records import HeldManifest, RefusedBatch, TableBatch
 
 @dataclass(frozen=True, slots=True)
 class RefusedBatches:
-    """Reads and writes the refusals of one state, for one run."""
+    """Reads and writes the refusals of one state, for one run; what only reads has none."""
 
     store: ObjectStore
     layout: Layout
     clock: Clock
-    run_id: str
+    run_id: str = ""
 
     def has(self, number: int) -> bool:
         """Whether the table has passed over a batch. The record says so by being there, and why is for people."""
@@ -59,6 +59,15 @@ class RefusedBatches:
         uris = (info.uri for info in self.store.list(self.layout.held_folder))
         return (found for found in map_ordered(self._held, uris) if found is not None)
 
+    def is_due(self, held: HeldManifest) -> bool:
+        """Whether the table ought to have a manifest that is held back: no rebuild has taken its place."""
+        return self.store.stat(self.layout.outcome(held.key, held.generation + 1)) is None
+
+    def due(self) -> int:
+        """How many manifests are held back that the table ought to have. What cannot be read counts, as one of them."""
+        uris = (info.uri for info in self.store.list(self.layout.held_folder))
+        return sum(map_ordered(self._is_due, uris))
+
     def holds(self, many: int) -> bool:
         """Whether so many manifests are held back, or more."""
         return sum(1 for _ in islice(self.store.list(self.layout.held_folder), many)) == many
@@ -66,6 +75,13 @@ class RefusedBatches:
     def release(self, held: HeldManifest) -> None:
         """Let batches take a manifest again."""
         self.store.delete([self.layout.held(held.key, held.generation)])
+
+    def _is_due(self, uri: str) -> bool:
+        try:
+            held = self._held(uri)
+        except RecordUnreadable:
+            return True
+        return held is not None and self.is_due(held)
 
     def _held(self, uri: str) -> HeldManifest | None:
         try:

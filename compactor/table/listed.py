@@ -35,3 +35,14 @@ def waiting_words(waiting: int, seconds: float | None) -> str:
         return "no manifest waits for the table"
     since = "" if seconds is None else f", the first for {shown_seconds(seconds)}"
     return f"{count(waiting, 'manifest')} {'waits' if waiting == 1 else 'wait'} for the table{since}"
+
+
+def held_words(reason: str) -> str:
+    """Why a manifest that is held back is not in the table, in the words that every command uses."""
+    return f"held back, because its catalog refuses it: {reason}"
+
+
+def held_count_words(held: int) -> str:
+    """How many manifests are held back from the table, in the words that every command uses."""
+    are, them = ("is", "it") if held == 1 else ("are", "them")
+    return f"{count(held, 'manifest')} {are} held back, because the catalog refuses {them}"

@@ -5,9 +5,10 @@ from datetime import datetime
 
 from compactor.core.formatting import count, shown_seconds
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.refused_batches import RefusedBatches
 from compactor.ledger.state import State
 from compactor.ledger.table_progress import read_progress
-from compactor.table.listed import ListedTable, waiting_words
+from compactor.table.listed import ListedTable, held_count_words, waiting_words
 
 MANY_FAILURES = 6
 """Failed commits in a row after which a person should look: the pauses between them add up to some minutes."""
@@ -21,6 +22,7 @@ class TableSeen:
     noted_at: datetime | None = None  # when a job last noted something; null before the first commit
     waiting: int = 0  # placed manifests that wait for the table
     waiting_seconds: float | None = None  # for how long the first of these has; null without one
+    held: int = 0  # manifests that are held back, because the catalog refuses them
     last_batch: int = 0  # the last batch that the table took from a job; 0 before the first
     committed_at: datetime | None = None  # when it did; null before the first
     failures: int = 0  # commits that have failed since then
@@ -38,6 +40,11 @@ class TableSeen:
         failed = f"; {count(self.failures, 'commit')} failed in a row" if self.failures else ""
         return waiting_words(self.waiting, self.waiting_seconds) + failed
 
+    @property
+    def held_words(self) -> str:
+        """What is held back; empty if nothing is."""
+        return held_count_words(self.held) if self.held else ""
+
     def last_words(self, now: datetime) -> str:
         """The last batch, and how long ago the table took it."""
         if self.committed_at is None:
@@ -46,7 +53,7 @@ class TableSeen:
 
 
 def table_seen(state: State, table: ListedTable, now: datetime) -> TableSeen:
-    """Read how far the jobs are with the table: one small record of each.
+    """Read how far the jobs are with the table, one small record of each, and what is held back from it.
 
     Args:
         state: Has the records.
@@ -55,8 +62,9 @@ def table_seen(state: State, table: ListedTable, now: datetime) -> TableSeen:
     """
     noted = map_ordered(lambda shard: read_progress(state, shard), range(1, table.shards + 1))
     found = [each for each in noted if each is not None]
+    held = RefusedBatches(state.store, state.layout, state.clock).due()
     if not found:
-        return TableSeen(table.name, late_seconds=table.late_seconds)
+        return TableSeen(table.name, held=held, late_seconds=table.late_seconds)
     since = min((each.waiting_since for each in found if each.waiting_since is not None), default=None)
     last = max(found, key=lambda each: each.last_batch)
     worst = max(found, key=lambda each: (each.failures, each.as_of))
@@ -65,6 +73,7 @@ def table_seen(state: State, table: ListedTable, now: datetime) -> TableSeen:
         noted_at=max(each.as_of for each in found),
         waiting=sum(each.waiting for each in found),
         waiting_seconds=None if since is None else max((now - since).total_seconds(), 0.0),
+        held=held,
         last_batch=last.last_batch,
         committed_at=last.committed_at,
         failures=worst.failures,

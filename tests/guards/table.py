@@ -161,7 +161,7 @@ TABLE = (
     Guard(
         "what was rebuilt since the ledger was read is not missing in the table",
         "ops/verify/table_doubts.py",
-        "and not _is_superseded(state, each.commit)",
+        "and not is_superseded(state, each.commit)",
         "",
         (_VERIFY + "::test_beside_a_rebuild",),
     ),
@@ -171,6 +171,27 @@ TABLE = (
         "if found.waiting_seconds > self.table.late_seconds:",
         "if False:",
         (_VERIFY + "::test_what_waits_for_the_table",),
+    ),
+    Guard(
+        "what is held back from the table is a discrepancy, and does not wait",
+        "ops/verify/table_held.py",
+        "if held is None:",
+        "if True:",
+        (_VERIFY + "::test_what_is_held_back",),
+    ),
+    Guard(
+        "what was held back and is rebuilt while it is verified is no discrepancy",
+        "ops/verify/table_held.py",
+        "if is_superseded(state, commit):",
+        "if False:",
+        (_VERIFY + "::test_what_is_rebuilt_while_it_is_verified",),
+    ),
+    Guard(
+        "what was held back and rebuilt needs no person any more",
+        "ledger/refused_batches.py",
+        "return held is not None and self.is_due(held)",
+        "return held is not None",
+        (_STATUS + "::test_what_is_held_back",),
     ),
     Guard(
         "failures are counted over the end of a run",

@@ -21,7 +21,7 @@ from compactor.core.formatting import by_name, count, fates, size
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.settings.settings import Settings
-from compactor.table.listed import waiting_words
+from compactor.table.listed import held_count_words, waiting_words
 
 _PARTS = {
     "rows": "output file",
@@ -55,7 +55,8 @@ def verify(
 
     The rows in the footers of the output files must equal the lines on record, without rejected and blank lines. Files
     that no commit names and records that are missing or damaged are discrepancies, too. So is what the table of the
-    output lists otherwise than the ledger, and a manifest that has waited for it for too long.
+    output lists otherwise than the ledger, a manifest that has waited for it for too long, and one that is held back
+    from it.
 
     Closed dates were verified when `compactor close` summed them up: only their summaries are read, unless --date,
     --deep or --closed asks for more.
@@ -145,6 +146,7 @@ def _table(table: VerifiedTable) -> list[str]:
     return [
         f"{table.name}: {'not compared' if table.error else listed}",
         waiting_words(table.waiting, table.waiting_seconds),
+        *([held_count_words(table.held)] if table.held else []),
     ]
 
 

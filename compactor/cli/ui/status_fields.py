@@ -34,7 +34,8 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
     yield "files", _files(found), "red" if files.open else ""
     yield "schema", _schema(found), ""
     if found.table is not None:
-        yield "table", table_lines(found.table, found.as_of), "red" if found.table.is_behind else ""
+        style = "red" if found.table.is_behind or found.table.held else ""
+        yield "table", table_lines(found.table, found.as_of), style
     if found.ratio is not None:
         yield "size", [f"{found.ratio:.3f} Parquet bytes for each decoded input byte"], ""
     if found.expired:

@@ -6,5 +6,6 @@ from compactor.table.standing import TableSeen
 
 
 def table_lines(table: TableSeen, now: datetime) -> list[str]:
-    """The last batch, what waits, and why commits fail if they do."""
-    return [f"{table.name}: {table.last_words(now)}", table.words, *([table.error] if table.error else [])]
+    """The last batch, what waits, what is held back, and why commits fail if they do."""
+    head = f"{table.name}: {table.last_words(now)}"
+    return [head, table.words, *(each for each in (table.held_words, table.error) if each)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compactor.control.findings import dead_letters, few_rows, quarantined_files, table_behind
+from compactor.control.findings import dead_letters, few_rows, manifests_held_back, quarantined_files, table_behind
 from compactor.control.health import Condition, Finding, Severity, finding
 from compactor.core.formatting import count, duration, percent
 from compactor.core.suggestions import Suggestions
@@ -55,6 +55,7 @@ def _to_act(figures: Figures, suggest: Suggestions) -> Iterator[Finding]:
     table = figures.table
     if table is not None and table.noted_at is not None and figures.period.holds(table.noted_at):
         yield from table_behind(table)
+        yield from manifests_held_back(table)
     waiting = [letter for letter in letters.latest if not letter.is_settled]
     if waiting:
         yield from dead_letters(len(waiting), waiting[0].manifest_id, suggest)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from compactor.control.findings import dead_letters, few_rows, quarantined_files, table_behind
+from compactor.control.findings import dead_letters, few_rows, manifests_held_back, quarantined_files, table_behind
 from compactor.control.health import (
     Condition,
     Finding,
@@ -92,6 +92,7 @@ def _of_lateness(facts: Facts, rules: Rules) -> Iterator[Finding]:
 
 def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
     backlog, letters, files = facts.backlog, facts.dead_letters, facts.quarantined_files
+    yield from manifests_held_back(facts.table)
     if backlog.oldest_begun and backlog.oldest_begun_seconds >= rules.stall_seconds:
         reason = f"a manifest was begun {shown_seconds(backlog.oldest_begun_seconds)} ago and is not done"
         yield finding(Condition.MANIFESTS_STUCK, reason, rules.suggest.call("trace", backlog.oldest_begun))

@@ -9,7 +9,6 @@ from compactor.core.errors import StuckError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit
-from compactor.core.table_records import HeldManifest
 from compactor.ledger.ledger import LedgerState
 from compactor.ledger.state import State
 from compactor.ops.table.table_report import HeldBack, TableReport
@@ -48,7 +47,7 @@ class TableKeeper:
         report.held = [
             HeldBack(each.manifest_id, each.date, each.generation, each.batch, each.reason)
             for each in self.committer.batches.refused.all_held()
-            if self._is_due(each)
+            if self.committer.batches.refused.is_due(each)
         ]
         head = self.committer.catalog.head()
         if head is None:
@@ -98,14 +97,10 @@ class TableKeeper:
         released = list[Placed]()
         for held in list(self.committer.batches.refused.all_held()):
             is_done = self.state.ledger.is_done(held.key, held.generation)
-            if is_done or self._is_due(held):
+            if is_done or self.committer.batches.refused.is_due(held):
                 self.committer.batches.refused.release(held)
                 released += [] if is_done else [Placed(held.key, held.generation)]
         return released
-
-    def _is_due(self, held: HeldManifest) -> bool:
-        """Whether the table ought to have a manifest that is held back: no rebuild has taken its place."""
-        return self.state.store.stat(self.state.layout.outcome(held.key, held.generation + 1)) is None
 
     def _surplus(self, uris: set[str]) -> Iterator[str]:
         """Those of these files that no manifest has that was decided since the ledger was read."""

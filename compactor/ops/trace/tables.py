@@ -8,13 +8,14 @@ from typing import Literal
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.formatting import shown_seconds
 from compactor.core.records import Commit
+from compactor.ledger.refused_batches import RefusedBatches
 from compactor.ledger.state import State
 from compactor.ledger.table_batches import TableBatches
-from compactor.table.listed import ListedTable
+from compactor.table.listed import ListedTable, held_words
 from compactor.table.named import needs_table
 from compactor.telemetry.error_text import described
 
-TableState = Literal["listed", "waiting", "unlisted"]
+TableState = Literal["listed", "waiting", "held_back", "unlisted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +23,20 @@ class TracedTable:
     """Where a manifest with rows is between the ledger and the table of the output."""
 
     name: str  # name of the table, as namespace.table
-    state: TableState  # listed in the table, waiting for it, or in no batch that was found
-    batch: int | None = None  # the batch on record that has the manifest; null without one
+    state: TableState  # listed in the table, waiting for it, held back from it, or in no batch
+    batch: int | None = None  # the batch on record that has it, or that was refused with it alone; null without one
     snapshot_id: int | None = None  # the snapshot that took the batch; null if it expired, or is not known
     waiting_seconds: float | None = None  # for how long it has waited for the table; null if it does not
     error: str = ""  # why the snapshot is not known; empty if the catalog was read
+    reason: str = ""  # why the catalog refuses the manifest; empty if it is not held back
 
     @property
     def meaning(self) -> str:
         """All of it in words."""
         if self.state == "unlisted":
             return f"{self.name}: in no batch that was found, as if done before the table was set"
+        if self.state == "held_back":
+            return f"{self.name}: {held_words(self.reason)}"
         if self.state == "waiting":
             batch = f"; it is in batch {self.batch:,}" if self.batch else ""
             return f"{self.name}: waits for the table, for {shown_seconds(self.waiting_seconds or 0.0)}{batch}"
@@ -51,6 +55,8 @@ class TableTracer:
         """Where a commit is; None if it changes nothing in a table."""
         if not needs_table(commit):
             return None
+        if not is_done and (held := self._held(commit)) is not None:
+            return held
         batch = self._batch(commit)
         if not is_done:
             seconds = max((now - commit.decided_at).total_seconds(), 0.0)
@@ -61,6 +67,15 @@ class TableTracer:
             return TracedTable(self.table.name, "listed", batch, self.table.catalog().snapshot_of(batch))
         except CompactorError as exc:
             return TracedTable(self.table.name, "listed", batch, error=described(exc))
+
+    def _held(self, commit: Commit) -> TracedTable | None:
+        """Why a commit that is not done is held back; None if it is not."""
+        refused = RefusedBatches(self.state.store, self.state.layout, self.state.clock)
+        try:
+            held = refused.held(commit.key, commit.generation)
+        except RecordUnreadable as exc:  # the job leaves it out all the same
+            return TracedTable(self.table.name, "held_back", reason=described(exc))
+        return None if held is None else TracedTable(self.table.name, "held_back", held.batch, reason=held.reason)
 
     def _batch(self, commit: Commit) -> int | None:
         batches = TableBatches(self.state.store, self.state.layout, self.state.clock, commit.run_id)

@@ -81,8 +81,10 @@ class Tracer:
         if self.tables is None or not isinstance(history.outcome, Commit):
             return
         trace.table = self.tables.of(history.outcome, self.state.clock.now(), is_done=history.is_done)
-        if trace.table is not None and trace.table.state == "unlisted":
+        if trace.table is not None and trace.table.state in {"unlisted", "held_back"}:
             trace.next_moves = [*trace.next_moves, "compactor table rebuild"]
+        if trace.table is not None and trace.table.state == "held_back":
+            trace.next_moves = [*trace.next_moves, f"compactor rebuild {quoted(history.manifest_id)}"]
 
     def _add_expired(self, trace: Trace, commit: Commit) -> frozenset[Part]:
         """Add what of a manifest expired; returns these parts."""

@@ -67,7 +67,7 @@ def still_differing(state: State, table: ListedTable, doubtful: Doubtful) -> Ite
     for uri, each in named.items():
         manifest_id = each.commit.manifest_id if each.commit else ""
         if uri not in live:
-            if each.is_needed and each.commit and each.file and not _is_superseded(state, each.commit):
+            if each.is_needed and each.commit and each.file and not is_superseded(state, each.commit):
                 expected = f"{each.file.rows} rows in table {table.name}"
                 yield Discrepancy(manifest_id, uri, expected, "the table does not have the file")
         elif each.commit is not None and each.file is not None:
@@ -95,6 +95,6 @@ def _named(state: State, expired: ExpiredParts, item: tuple[str, ManifestKey | N
     return uri, _Named(commit, file, is_needed, is_allowed)
 
 
-def _is_superseded(state: State, commit: Commit) -> bool:
+def is_superseded(state: State, commit: Commit) -> bool:
     """Whether a manifest was rebuilt since its commit was read."""
     return state.store.stat(state.layout.outcome(commit.key, commit.generation + 1)) is not None

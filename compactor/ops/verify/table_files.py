@@ -5,14 +5,17 @@ meanwhile is no discrepancy. Holds the names of the files that are compared one 
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from compactor.core.errors import CompactorError
 from compactor.core.formatting import shown_seconds
 from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.table_doubts import differing, still_differing
+from compactor.ops.verify.table_held import unlisted
 from compactor.ops.verify.table_scope import TableScope
 from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.table.catalog import TableFile
@@ -42,7 +45,7 @@ class TableFiles:
     _live: dict[str, TableFile] = field(default_factory=dict, init=False)
     _missing: dict[str, ManifestKey] = field(default_factory=dict, init=False)
     _faults: list[Discrepancy] = field(default_factory=list, init=False)
-    _first_waiting: Commit | None = field(default=None, init=False)
+    _open: list[Commit] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         """Read the table, before anything is read of the ledger."""
@@ -56,8 +59,8 @@ class TableFiles:
         """Compare the files of one manifest with the table."""
         if not isinstance(outcome, Commit) or outcome.key != key:
             return  # an outcome in the wrong place is a discrepancy by itself
-        if not is_done:
-            self._note_waiting(outcome)
+        if not is_done and needs_table(outcome):
+            self._open.append(outcome)
         for file in outcome.outputs:
             live = self._live.pop(file.final, None)
             if live is not None:
@@ -73,7 +76,8 @@ class TableFiles:
                 self._look_again()
             except CompactorError as exc:
                 found.error = described(exc)
-        if (first := self._first_waiting) is not None:
+        waiting = self._waiting()
+        if (first := min(waiting, key=lambda each: each.decided_at, default=None)) is not None:
             found.waiting_seconds = (self.state.clock.now() - first.decided_at).total_seconds()
             if found.waiting_seconds > self.table.late_seconds:
                 expected = f"no manifest waits for it for longer than {shown_seconds(self.table.late_seconds)}"
@@ -103,12 +107,14 @@ class TableFiles:
             else:
                 self._live[file.uri] = file
 
-    def _note_waiting(self, commit: Commit) -> None:
-        if not needs_table(commit):
-            return
-        self.found.waiting += 1
-        if self._first_waiting is None or commit.decided_at < self._first_waiting.decided_at:
-            self._first_waiting = commit
+    def _waiting(self) -> list[Commit]:
+        """Count what waits for the table and what is held back from it, which is a discrepancy at any age."""
+        open_now = list(map_ordered(partial(unlisted, self.state, self.table), self._open))
+        faults = [each.fault for each in open_now if each.fault is not None]
+        self._faults += faults
+        waiting = [each.commit for each in open_now if each.waits]
+        self.found.waiting, self.found.held = len(waiting), len(faults)
+        return waiting
 
     def _look_again(self) -> None:
         """Add what of the files that seem to be missing or surplus still is."""

@@ -14,4 +14,5 @@ class VerifiedTable:
     snapshot_id: int | None = None  # the current snapshot; null without one
     waiting: int = 0  # placed manifests that wait for the table
     waiting_seconds: float | None = None  # for how long the first of these has; null without one
+    held: int = 0  # manifests that are held back, because the catalog refuses them
     error: str = ""  # why the table could not be compared; empty if it was

@@ -95,13 +95,13 @@ TYPED = VerifyReport(
     rescued_values=2,
     misfits=Counter(amount=2),
     expired=[ExpiredFiles(DAY, "rows", "expired on 2026-01-02", 3)],
-    table=VerifiedTable("lake.events", 1, 2, 3, 4, 5, 6.0, "the catalog does not answer"),
+    table=VerifiedTable("lake.events", 1, 2, 3, 4, 5, 6.0, 7, "the catalog does not answer"),
 )
 """What is verified of output with types, of which something expired, and with a table."""
 
 TABLES_SEEN = (
     TableSeen("lake.events"),
-    TableSeen("lake.events", COMMITS[0].decided_at, 1, 2.0, 3, COMMITS[0].decided_at, 4, "no answer", 3660.0),
+    TableSeen("lake.events", COMMITS[0].decided_at, 1, 2.0, 3, 4, COMMITS[0].decided_at, 5, "no answer", 3660.0),
 )
 """A table before and after the first commit."""
 
@@ -217,7 +217,8 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     with_columns = Trace(report.uri, report=report, files=[report], quarantined=[unread])
     waiting = TracedTable("lake.events", "waiting", waiting_seconds=1.5)
     listed = TracedTable("lake.events", "listed", 3, 4, error="no answer")
-    made = [with_columns, *(replace(with_columns, table=each) for each in (waiting, listed))]
+    held = TracedTable("lake.events", "held_back", 5, reason="no such file")
+    made = [with_columns, *(replace(with_columns, table=each) for each in (waiting, listed, held))]
     documents = [json.loads(_printed(shallow(each, "meaning", "needs_operator"))) for each in made]
     return [*found, {**compacted, "counts": counts}, *documents]
 

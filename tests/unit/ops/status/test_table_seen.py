@@ -10,7 +10,8 @@ from compactor.cli.commands.report import make_report
 from compactor.cli.ui.status_screen import screen
 from compactor.cli.ui.table_seen import table_lines
 from compactor.control.health import Condition
-from compactor.core.errors import StoreUnavailable
+from compactor.core.errors import StoreUnavailable, TableHeldBack
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectStore
 from compactor.cost.prices import CLASSIC
 from compactor.job import table_commits
@@ -21,7 +22,8 @@ from compactor.ops.report.report import Report
 from compactor.ops.status.values import Status
 from compactor.settings.settings import Settings
 from compactor.table.standing import MANY_FAILURES, TableSeen
-from tests.support.harness import GOOD, Harness
+from tests.support.harness import DAY, GOOD, Harness
+from tests.support.rebuilding import rebuild
 
 
 @pytest.fixture(autouse=True)
@@ -145,6 +147,51 @@ def test_the_report_says_the_same(harness: Harness) -> None:
     assert seen.words in point.reason
     assert table_lines(seen, now)[1] == seen.words
     assert report(2, 1).verdict.points == ()
+
+
+def hold_back(harness: Harness) -> None:
+    """Have the catalog refuse the file of one manifest."""
+    sink_of(harness).exists = lambda uri: "/m1-" not in uri
+    for name in ("m1", "m2"):
+        harness.deliver(name, GOOD)
+    assert [*harness.run_once().stuck] == ["m1"]
+
+
+def test_what_is_held_back(harness: Harness) -> None:
+    """It is not among what waits; a person is told once, in the words that say what to do, until it was rebuilt."""
+    hold_back(harness)
+    found = table_of(harness)
+    assert (found.held, found.waiting, found.waiting_seconds, found.is_behind) == (1, 0, None, False)
+    assert "1 manifest is held back, because the catalog refuses it" in screen(status(harness)).plain
+    with harness.app().heartbeat:
+        state = status(harness).state
+    assert (state.condition, state.severity) == (Condition.MANIFESTS_HELD_BACK, "act")
+    assert state.reason == f"table lake.events: {found.held_words}"
+    assert TableHeldBack.next_move in state.next_move
+    sink_of(harness).exists = lambda _: True
+    assert rebuild(harness, "m1").failed == []
+    assert list(harness.store.list(harness.layout.held_folder))
+    assert (table_of(harness).held, table_of(harness).held_words) == (0, "")
+
+
+def test_what_is_held_back_in_a_report(harness: Harness) -> None:
+    """One finding, in the words of `status`."""
+    hold_back(harness)
+    now, app, seen = harness.clock.now(), harness.app(), table_of(harness)
+    period = Period(now - timedelta(hours=1), now + timedelta(hours=1))
+    made = make_report(app, period, CLASSIC, is_job_named=False, with_samples=False)
+    assert made.figures.table == seen
+    [point] = made.verdict.points
+    assert (point.condition, point.reason) == (Condition.MANIFESTS_HELD_BACK, f"table lake.events: {seen.held_words}")
+    assert made.needs_operator
+    assert seen.held_words in table_lines(seen, now)
+
+
+def test_a_damaged_record_of_what_is_held_back(harness: Harness) -> None:
+    """It counts, because the job leaves that manifest out, too."""
+    hold_back(harness)
+    harness.store.put(harness.layout.held(ManifestKey(DAY, "m1")), b"{")
+    assert table_of(harness).held == 1
 
 
 def test_several_jobs(harness: Harness) -> None:

@@ -13,6 +13,7 @@ from compactor.core.table_records import BatchedManifest
 from compactor.ledger.table_batches import TableBatches
 from compactor.ops.trace.trace import Trace
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
+from tests.support.rebuilding import rebuild
 
 
 @pytest.fixture
@@ -78,6 +79,34 @@ def test_what_waits(harness: Harness, *, is_batched: bool) -> None:
     harness.clock.advance(120)
     batch = "; it is in batch 4" if is_batched else ""
     assert words(harness, "m4") == f"lake.events: waits for the table, for 2 min{batch}"
+
+
+def test_what_is_held_back(harness: Harness) -> None:
+    """It waits for nothing: the catalog refuses it, and the trace has the reason and what helps, until that is done."""
+    table = sink_of(harness)
+    table.exists = lambda uri: "/m4-" not in uri
+    harness.deliver("m4", GOOD)
+    assert [*harness.run_once().stuck] == ["m4"]
+    for is_down in (False, True):
+        table.is_down = is_down
+        found = traced(harness, "m4")
+        assert found.table is not None
+        assert (found.table.state, found.table.batch, found.table.waiting_seconds) == ("held_back", 4, None)
+        assert found.table.meaning == f"lake.events: held back, because its catalog refuses it: {found.table.reason}"
+        assert "expected the files of the change" in found.table.reason
+        assert found.next_moves == ["compactor table rebuild", "compactor rebuild m4"]
+    table.is_down, table.exists = False, lambda _: True
+    assert rebuild(harness, "m4").failed == []
+    assert words(harness, "m4").startswith("lake.events: in batch ")
+
+
+def test_a_damaged_record_of_what_is_held_back(harness: Harness) -> None:
+    """The rest of the trace does not need it."""
+    sink_of(harness).exists = lambda uri: "/m4-" not in uri
+    harness.deliver("m4", GOOD)
+    harness.run_once()
+    harness.store.put(harness.layout.held(ManifestKey(DAY, "m4")), b"{")
+    assert words(harness, "m4").startswith("lake.events: held back, because its catalog refuses it: ")
 
 
 def test_from_before_the_table() -> None:

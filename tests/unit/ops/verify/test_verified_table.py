@@ -159,6 +159,56 @@ def test_what_waits_for_the_table(harness: Harness) -> None:
     assert late.found == "1 manifest waits for the table, the first for 24 h"
 
 
+@pytest.mark.parametrize("is_down", [False, True])
+@pytest.mark.parametrize("how", [each for each in VERIFY if each != "manifests"])
+def test_what_is_held_back(harness: Harness, how: str, *, is_down: bool) -> None:
+    """It is a discrepancy at once, also while the catalog is down, and not among what waits; rebuilt, it is none."""
+    table = sink_of(harness)
+    table.exists = lambda uri: "/m3-" not in uri
+    harness.deliver("m3", GOOD)
+    assert [*harness.run_once().stuck] == ["m3"]
+    table.is_down = is_down
+    report = VERIFY[how](harness.app())
+    assert report.table is not None
+    assert (report.table.held, report.table.waiting, report.table.waiting_seconds) == (1, 0, None)
+    [held] = report.discrepancies
+    assert (held.manifest_id, held.where, held.expected) == ("m3", "lake.events", "its files in table lake.events")
+    assert held.found.startswith("held back, because its catalog refuses it: ")
+    harness.clock.advance(LONG_SECONDS)
+    assert VERIFY[how](harness.app()).discrepancies == [held]
+    table.is_down, table.exists = False, lambda _: True
+    assert rebuild(harness, "m3").failed == []
+    assert VERIFY[how](harness.app()).discrepancies == []
+
+
+def test_a_damaged_record_of_what_is_held_back(harness: Harness) -> None:
+    """It is named, and all else is verified."""
+    sink_of(harness).exists = lambda uri: "/m3-" not in uri
+    harness.deliver("m3", GOOD)
+    harness.run_once()
+    uri = harness.layout.held(ManifestKey(DAY, "m3"))
+    harness.store.put(uri, b"{")
+    assert [each[:2] for each in found(harness)] == [("m3", uri)]
+
+
+def test_what_is_rebuilt_while_it_is_verified(harness: Harness) -> None:
+    """A generation that was held back and is replaced meanwhile is no discrepancy, and waits for nothing."""
+    table, told = sink_of(harness), list[int]()
+    table.exists = lambda uri: "/m3-" not in uri
+    harness.deliver("m3", GOOD)
+    harness.run_once()
+
+    def replace_it() -> None:
+        told.append(1)
+        if len(told) == 3:
+            table.exists = lambda _: True
+            assert rebuild(harness, "m3").failed == []
+
+    report = harness.app().verifier(on_manifest=replace_it).verify_all()
+    assert report.table is not None
+    assert (report.table.held, report.table.waiting, report.discrepancies) == (0, 0, [])
+
+
 def test_a_catalog_that_cannot_be_read(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest is verified, and the report says why the table was not."""
     sink_of(harness).is_down = True

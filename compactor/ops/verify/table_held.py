@@ -1,0 +1,41 @@
+"""Tells what is held back from the table from what waits for it. Asks the records alone: the catalog may be down."""
+
+from typing import NamedTuple
+
+from compactor.core.errors import RecordUnreadable
+from compactor.core.records import Commit
+from compactor.ledger.refused_batches import RefusedBatches
+from compactor.ledger.state import State
+from compactor.ops.verify.report import Discrepancy
+from compactor.ops.verify.table_doubts import is_superseded
+from compactor.table.listed import ListedTable, held_words
+
+
+class Unlisted(NamedTuple):
+    """A commit whose files the table ought to get, as it is now.
+
+    Attributes:
+        commit: The commit.
+        waits: Whether it waits for the table.
+        fault: That it is held back; None if it waits, or was rebuilt meanwhile.
+    """
+
+    commit: Commit
+    waits: bool
+    fault: Discrepancy | None = None
+
+
+def unlisted(state: State, table: ListedTable, commit: Commit) -> Unlisted:
+    """Whether a commit that was not done when it was read waits for the table, or is held back from it."""
+    expected = f"its files in table {table.name}"
+    try:
+        held = RefusedBatches(state.store, state.layout, state.clock).held(commit.key, commit.generation)
+    except RecordUnreadable as exc:
+        where = state.layout.held(commit.key, commit.generation)
+        return Unlisted(commit, waits=False, fault=Discrepancy(commit.manifest_id, where, expected, str(exc)))
+    if held is None:
+        return Unlisted(commit, waits=True)
+    if is_superseded(state, commit):
+        return Unlisted(commit, waits=False)
+    fault = Discrepancy(commit.manifest_id, table.name, expected, held_words(held.reason))
+    return Unlisted(commit, waits=False, fault=fault)
