@@ -53,10 +53,10 @@ class TraceResult:
         redriven_from: The manifest that this one redrives.
         redriven_as: Its redrives.
         settled_by: Of a dead letter that was not redriven, the manifest that took over its last file.
-        table: The way of its manifest's rows into the table of the output: `listed`, `waiting`, `held_back` or
-            `unlisted`; None without rows or without a table.
         next_moves: Commands to run next.
         searched: Where it was searched for, if it was not found by its claim.
+        table: The way of its manifest's rows into the table of the output: `listed`, `waiting`, `held_back` or
+            `unlisted`; None without rows or without a table.
     """
 
     found: bool
