@@ -269,6 +269,7 @@ def test_trace_json_is_stable(workspace: Workspace) -> None:
             "quarantined",
             "settled_by",
             "message",
+            "table",
             "next_moves",
         ),
         *("searched", "meaning", "needs_operator"),
