@@ -165,7 +165,7 @@ class RotatingSource:
         with self._lock:
             self._leaving, self._current, self._next = self._current, new, None
             if self._leaving is not None:
-                self._leaving.is_leaving = True
+                self._leaving.is_leaving, new.earlier = True, self._leaving.names
         self.on_crash_point(RotationCrashPoint.TAKEN_OVER)
 
     def _end(self, old: _Stream) -> None:
@@ -178,9 +178,7 @@ class RotatingSource:
         self._drop_ended()
         self.on_crash_point(RotationCrashPoint.DROPPED)
         self._check_at, self._failures = self.max_manifests, 0
-        kept = 0
-        if self._current is not None:
-            self._current.earlier, kept = old.names, self._current.entries
+        kept = self._current.entries if self._current is not None else 0
         log_event("checkpoint.rotated", delivered=old.entries, kept=kept)
         self.metrics.emit({"CheckpointRotations": 1})
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout
@@ -67,10 +66,6 @@ class RefusedBatches:
         """How many manifests are held back that the table ought to have. What cannot be read counts, as one of them."""
         uris = (info.uri for info in self.store.list(self.layout.held_folder))
         return sum(map_ordered(self._is_due, uris))
-
-    def holds(self, many: int) -> bool:
-        """Whether so many manifests are held back, or more."""
-        return sum(1 for _ in islice(self.store.list(self.layout.held_folder), many)) == many
 
     def release(self, held: HeldManifest) -> None:
         """Let batches take a manifest again."""

@@ -118,7 +118,11 @@ class Applier:
                     snapshot_id = now.snapshot_id
                     is_refused = batch.number == now.refused or self.batches.refused.has(batch.number)
                     break
-                if tried == TRIES or (refusals >= REFUSALS and isinstance(failure, TableRefused)):
+                if refusals >= REFUSALS and isinstance(failure, TableRefused):
+                    raise
+                if tried == TRIES and isinstance(failure, TableRefused):  # too seldom to blame the batch for it
+                    raise TableConflict(str(failure)) from failure
+                if tried == TRIES:
                     raise
                 head = now
         if is_refused:
@@ -129,7 +133,7 @@ class Applier:
 
     def _check_may_hold(self, batch: TableBatch, error: OperatorError | StuckError) -> None:
         """Raise the error of a batch if its manifest would be held back, and too many are."""
-        if len(batch.manifests) == 1 and self.batches.refused.holds(MAX_HELD):
+        if len(batch.manifests) == 1 and self.batches.refused.due() >= MAX_HELD:
             raise type(error)(
                 f"{error}; {MAX_HELD} manifests are held back already, so that all others wait: see `compactor table`"
             ) from error

@@ -81,12 +81,12 @@ class TableKeeper:
         while left := list(islice(left_out, self.committer.max_manifests)):
             while left:
                 progress = self.committer.commit(left)
+                gone = {*progress.visible, *progress.superseded, *progress.stuck}
                 if progress.applied is not None:
                     self.on_batch(progress.applied.number)
                     adopted += progress.applied.manifests
-                elif not progress.visible and progress.refused is None:
-                    break  # what is left is stuck, or was rebuilt meanwhile
-                gone = {*progress.visible, *progress.superseded, *progress.stuck}
+                elif progress.refused is None and gone.isdisjoint(left):
+                    break  # nothing becomes of what is left
                 left = [each for each in left if each not in gone]
         report = self.compare()
         report.applied, report.adopted = applied, adopted

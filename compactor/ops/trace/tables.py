@@ -61,8 +61,8 @@ class TableTracer:
         if not is_done:
             seconds = max((now - commit.decided_at).total_seconds(), 0.0)
             return TracedTable(self.table.name, "waiting", batch, waiting_seconds=seconds)
-        if batch is None:
-            return TracedTable(self.table.name, "unlisted")
+        if batch is None:  # a table that was made again may refuse what the one before took
+            return self._held(commit) or TracedTable(self.table.name, "unlisted")
         try:
             return TracedTable(self.table.name, "listed", batch, self.table.catalog().snapshot_of(batch))
         except CompactorError as exc:

@@ -1,19 +1,21 @@
 """Looks files up once more that seemed to be missing in the table or surplus there, in both as they are now."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from compactor.core.errors import StuckError
+from compactor.core.errors import RecordUnreadable, StuckError
 from compactor.core.formatting import count
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, StagedFile
 from compactor.ledger.expired_log import ExpiredParts
+from compactor.ledger.refused_batches import RefusedBatches
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy
 from compactor.table.catalog import TableFile
-from compactor.table.listed import ListedTable
+from compactor.table.listed import ListedTable, held_words
 
 Doubtful = Mapping[str, ManifestKey | None]
 """Files by URI, with the manifest that each is named after; None without one."""
@@ -69,7 +71,7 @@ def still_differing(state: State, table: ListedTable, doubtful: Doubtful) -> Ite
         if uri not in live:
             if each.is_needed and each.commit and each.file and not is_superseded(state, each.commit):
                 expected = f"{each.file.rows} rows in table {table.name}"
-                yield Discrepancy(manifest_id, uri, expected, "the table does not have the file")
+                yield Discrepancy(manifest_id, uri, expected, _why_missing(state, each.commit))
         elif each.commit is not None and each.file is not None:
             yield from differing(table, each.commit, each.file, live[uri])
         elif not each.is_allowed:
@@ -93,6 +95,14 @@ def _named(state: State, expired: ExpiredParts, item: tuple[str, ManifestKey | N
     is_allowed = commit.generation > 1 and not found.is_done
     is_needed = file is not None and found.is_done and expired.of("rows", commit.key, commit.generation) is None
     return uri, _Named(commit, file, is_needed, is_allowed)
+
+
+def _why_missing(state: State, commit: Commit) -> str:
+    with suppress(RecordUnreadable):
+        held = RefusedBatches(state.store, state.layout, state.clock).held(commit.key, commit.generation)
+        if held is not None:
+            return held_words(held.reason)
+    return "the table does not have the file"
 
 
 def is_superseded(state: State, commit: Commit) -> bool:

@@ -16,8 +16,8 @@ class Unlisted(NamedTuple):
 
     Attributes:
         commit: The commit.
-        waits: Whether it waits for the table.
-        fault: That it is held back; None if it waits, or was rebuilt meanwhile.
+        waits: Whether it waits for the table; not if it is done, or was rebuilt, meanwhile.
+        fault: That it is held back; None if it is not.
     """
 
     commit: Commit
@@ -26,16 +26,16 @@ class Unlisted(NamedTuple):
 
 
 def unlisted(state: State, table: ListedTable, commit: Commit) -> Unlisted:
-    """Whether a commit that was not done when it was read waits for the table, or is held back from it."""
+    """Whether a commit that was not done when it was read waits for the table now, or is held back from it."""
     expected = f"its files in table {table.name}"
     try:
         held = RefusedBatches(state.store, state.layout, state.clock).held(commit.key, commit.generation)
     except RecordUnreadable as exc:
         where = state.layout.held(commit.key, commit.generation)
         return Unlisted(commit, waits=False, fault=Discrepancy(commit.manifest_id, where, expected, str(exc)))
-    if held is None:
-        return Unlisted(commit, waits=True)
     if is_superseded(state, commit):
         return Unlisted(commit, waits=False)
+    if held is None:
+        return Unlisted(commit, waits=not state.ledger.is_done(commit.key, commit.generation))
     fault = Discrepancy(commit.manifest_id, table.name, expected, held_words(held.reason))
     return Unlisted(commit, waits=False, fault=fault)

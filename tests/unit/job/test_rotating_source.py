@@ -30,6 +30,7 @@ class SteppedStream:
         self.error: Exception | None = None
         self.is_stopped = self._is_idle = False
         self.on_batch: Callable[[Sequence[str]], None] = lambda _: None
+        self.while_stopping: Callable[[], None] = lambda: None
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:  # noqa: ARG002 - of the port
         self.lake.streams.append(self)
@@ -48,6 +49,7 @@ class SteppedStream:
         return self._is_idle
 
     def stop(self) -> None:
+        self.while_stopping()
         self.is_stopped = True
 
     def trigger(self, most: int = 4) -> None:
@@ -158,7 +160,8 @@ def test_the_stream_moves_to_a_new_checkpoint() -> None:
     assert lake.metric("CheckpointRotationsFailed") == 0
 
 
-def test_what_the_new_stream_listed_before_the_old_one_delivered_it() -> None:
+@pytest.mark.parametrize("is_stopping", [False, True])
+def test_what_the_new_stream_listed_before_the_old_one_delivered_it(*, is_stopping: bool) -> None:
     """It comes once, although the old stream is gone when the new one gets there; and so in the move after that."""
     lake = Lake()
     for _ in range(2):
@@ -169,6 +172,8 @@ def test_what_the_new_stream_listed_before_the_old_one_delivered_it() -> None:
         new.trigger()
         old.trigger(8)
         lake.finish(late)
+        if is_stopping:
+            old.while_stopping = new.trigger
         lake.wait()
         lake.wait()
         assert lake.running() == [new]

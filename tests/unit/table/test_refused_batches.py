@@ -283,6 +283,10 @@ def test_too_many_are_no_exception(world: TableWorld, monkeypatch: pytest.Monkey
     assert len(world.held()) == 2
     with pytest.raises(TableRefused, match="2 manifests are held back already"):
         process.step()
+    name = next(iter(world.held())).key.id
+    world.place(name, 2)  # takes its place, so that there is room for another one
+    process.tried()
+    assert len(world.held()) == 3
     for each in world.held():
         world.batches().refused.release(next(iter(world.batches().refused.all_held())))
         assert each

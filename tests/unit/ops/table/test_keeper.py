@@ -151,3 +151,20 @@ def test_no_table_in_the_settings() -> None:
         Harness().app().table_keeper()
     with pytest.raises(SettingsError, match="retired dates"):
         Harness(table={}).app().retire_scanner()
+
+
+def test_a_lost_table_whose_first_file_is_gone() -> None:
+    """Only its manifest is held back of those that had one batch; the others are added, whichever comes first."""
+    harness = Harness(table={})
+    for name in ("m1", "m2", "m3"):
+        harness.deliver(name, GOOD)
+    assert harness.run_once().committed == 3
+    table = sink_of(harness)
+    table.drop()
+    table.exists = lambda uri: "/m1-" not in uri
+    report = harness.app().table_keeper().rebuild()
+    assert ([each.manifest_id for each in report.held], len(report.missing), report.adopted) == (["m1"], 1, 2)
+    verified = harness.app().verifier().verify_all()
+    assert ["held back, because its catalog refuses it" in each.found for each in verified.discrepancies] == [True]
+    table.exists = lambda _: True
+    assert not harness.app().table_keeper().rebuild().needs_operator

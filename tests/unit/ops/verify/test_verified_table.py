@@ -12,6 +12,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import ExtraMissing
 from compactor.core.manifest_key import ManifestKey
 from compactor.ops.verify.report import VerifyReport
+from compactor.ops.verify.table_held import unlisted
 from compactor.ops.verify.verifier import Verifier
 from compactor.table.catalog import TableFile, TableHead
 from compactor.wiring.app import App
@@ -305,3 +306,12 @@ def test_without_a_table() -> None:
     plain.deliver("m1", GOOD)
     plain.run_once()
     assert plain.app().verifier().verify_all().table is None
+
+
+def test_what_is_done_since_it_was_read(harness: Harness) -> None:
+    """It does not wait, however long the verification takes."""
+    app, commit = harness.app(), harness.commit("m1")
+    assert app.listed_table is not None
+    assert not unlisted(app.state, app.listed_table, commit).waits
+    harness.store.delete([harness.layout.done(commit.key)])
+    assert unlisted(app.state, app.listed_table, commit).waits
