@@ -12,6 +12,13 @@ _STATUS = "tests/unit/ops/status/test_table_seen.py"
 
 TABLE = (
     Guard(
+        "a rebuild of the table takes in what is behind a manifest that is held back",
+        "ops/table/keeper.py",
+        "elif progress.refused is None and gone.isdisjoint(left):",
+        "elif progress.refused is None and not progress.visible:",
+        ("tests/unit/ops/table/test_keeper.py::test_a_lost_table_whose_first_file_is_gone",),
+    ),
+    Guard(
         "the fence is read again after a change without an answer",
         "table/applying.py",
         "if now.fence >= batch.number:",
@@ -91,7 +98,7 @@ TABLE = (
     Guard(
         "where a catalog refuses more and more, nothing more is held back",
         "table/applying.py",
-        "self.batches.refused.holds(MAX_HELD)",
+        "self.batches.refused.due() >= MAX_HELD",
         "False",
         (_REFUSED + "::test_too_many_are_no_exception",),
     ),
