@@ -90,8 +90,9 @@ def test_the_job_on_spark_stops_where_an_operator_must_act(
     said = [line for line in done.stderr.splitlines() if line.startswith("compactor: ")]
     assert len(said) == 1
     assert "Traceback" not in done.stderr
-    assert spark_job.lake.dead_letters() in ([], ["broken"])
+    letters = spark_job.lake.dead_letters()
+    assert letters in ([], ["broken"])
     injected = proxy.restart_count().injected
     proxy.use()
-    assert spark_job.run().returncode == 3
+    assert spark_job.run().returncode == (0 if letters else 3), "3 if this run makes the dead letter"
     record_and_judge(spark_job.lake, findings, "spark", injected, [kind])
