@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -30,6 +31,22 @@ class Input:
     bytes: int
     rows: int
     seed: int
+
+
+def chosen(only: str | None, names: Sequence[str]) -> list[str]:
+    """The chosen names, in their order.
+
+    Args:
+        only: Some of them, separated by commas; None for all.
+        names: Those that there are.
+
+    Raises:
+        ValueError: A name is unknown.
+    """
+    wanted = names if only is None else [name.strip() for name in only.split(",")]
+    if unknown := sorted(set(wanted).difference(names)):
+        raise ValueError(f"nothing called {', '.join(unknown)}: expected some of {', '.join(names)}")
+    return [name for name in names if name in wanted]
 
 
 def parse_size(text: str) -> int:

@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.inputs import parse_size
+from bench.inputs import chosen, parse_size
 from bench.shape_runs import CONTENDERS, ShapeInput, reference_over_s3, run_shape, shape_input
 from bench.shape_table import HEADINGS, TASK_BYTES, TEXT_COLUMNS, ShapeRow, verdicts
 from bench.shapes import SHAPES, Shape
@@ -49,13 +49,13 @@ def shapes(
     """Convert input of every shape with either engine and with DuckDB."""
     try:
         total_bytes = parse_size(size)
-        chosen = _chosen(only, [*(shape.name for shape in SHAPES), S3_NAME])
-        taking_part = _chosen(contenders, [each.name for each in CONTENDERS])
+        names = chosen(only, [*(shape.name for shape in SHAPES), S3_NAME])
+        taking_part = chosen(contenders, [each.name for each in CONTENDERS])
     except ValueError as exc:
         raise click.UsageError(str(exc)) from exc
     rows: list[ShapeRow] = []
     left_out = []
-    for name, opened in _inputs(chosen, total_bytes, seed, work.resolve()):
+    for name, opened in _inputs(names, total_bytes, seed, work.resolve()):
         click.echo(f"{name}: making the input ...", err=True)
         try:
             with opened as given:
@@ -102,23 +102,11 @@ def method(seed: int) -> str:
     )
 
 
-def _chosen(only: str | None, names: list[str]) -> list[str]:
-    """The chosen names.
-
-    Raises:
-        ValueError: A name is unknown.
-    """
-    wanted = names if only is None else [name.strip() for name in only.split(",")]
-    if unknown := sorted(set(wanted).difference(names)):
-        raise ValueError(f"nothing called {', '.join(unknown)}: expected some of {', '.join(names)}")
-    return [name for name in names if name in wanted]
-
-
 def _inputs(
-    chosen: list[str], total_bytes: int, seed: int, work: Path
+    names: list[str], total_bytes: int, seed: int, work: Path
 ) -> Iterator[tuple[str, AbstractContextManager[ShapeInput]]]:
     by_name: dict[str, Shape] = {shape.name: shape for shape in SHAPES}
-    for name in chosen:
+    for name in names:
         if name == S3_NAME:
             yield name, reference_over_s3(work, total_bytes, seed)
         else:

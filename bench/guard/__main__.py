@@ -16,7 +16,7 @@ from bench import shape_lines
 from bench.guard.programs import ROOT, Program, check_apart
 from bench.guard.rule import LEAST_PAIRS, Verdict
 from bench.guard.table import HEADING, Row, closing
-from bench.inputs import check_room, parse_size
+from bench.inputs import check_room, chosen, parse_size
 from bench.shapes import MB, SHAPES, Shape, write_shape
 from tests.support.previous_release import COMMIT, has_history, unpack_previous
 
@@ -36,14 +36,13 @@ GUARDED = (
 @click.option("--seed", default=7, show_default=True, help="Make the input from this seed.")
 def guard(*, size: str, pairs: int, only: str | None, seed: int) -> None:
     """Fail if this tree takes over 5 % more CPU time than the release before."""
-    names = [shape.name for shape in GUARDED]
-    chosen = names if only is None else only.split(",")
     try:
         total_bytes = parse_size(size)
+        names = chosen(only, [shape.name for shape in GUARDED])
     except ValueError as exc:
         raise click.UsageError(str(exc)) from exc
-    if pairs < LEAST_PAIRS or set(chosen).difference(names):
-        raise click.UsageError(f"expected {LEAST_PAIRS} pairs or more, and shapes of {', '.join(names)}")
+    if pairs < LEAST_PAIRS:
+        raise click.UsageError(f"--pairs: expected {LEAST_PAIRS} or more")
     if not has_history():
         raise click.ClickException(f"commit {COMMIT} is not here: `git fetch --unshallow` brings it")
     with tempfile.TemporaryDirectory(prefix="bench-guard-") as name:
@@ -55,9 +54,7 @@ def guard(*, size: str, pairs: int, only: str | None, seed: int) -> None:
             programs = Program("old", work / "old"), Program("new", ROOT)
             check_apart(*programs, work)
             rows = [
-                _row(shape.scaled(total_bytes), programs, work, pairs, seed)
-                for shape in GUARDED
-                if shape.name in chosen
+                _row(shape.scaled(total_bytes), programs, work, pairs, seed) for shape in GUARDED if shape.name in names
             ]
         except (OSError, RuntimeError, AssertionError) as exc:
             raise click.ClickException(str(exc)) from exc

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from bench.guard.programs import ROOT, Program
-from bench.inputs import check_room, parse_size
+from bench.inputs import check_room, chosen, parse_size
 from bench.profile.building import Built, build
 from bench.profile.figures import Profile, closing, table
 from bench.profile.limits import limits
@@ -37,14 +37,13 @@ _DISK_PER_INPUT_BYTE = 3
 )
 def main(*, size: str, samples: int, only: str | None, seed: int, work: Path, document: Path | None) -> None:
     """Measure which stage of the work takes the CPU time, and what it would take at best."""
-    names = [shape.name for shape in PROFILED]
-    chosen = names if only is None else only.split(",")
     try:
         total_bytes = parse_size(size)
+        names = chosen(only, [shape.name for shape in PROFILED])
     except ValueError as exc:
         raise click.UsageError(str(exc)) from exc
-    if samples < 1 or not chosen or set(chosen).difference(names):
-        raise click.UsageError(f"expected a sample or more, and shapes of {', '.join(names)}")
+    if samples < 1:
+        raise click.UsageError("--samples: expected 1 or more")
     if document is not None and only is not None:
         raise click.UsageError("--document and --only: expected one of them; a page has all shapes")
     work = work.resolve()
@@ -55,7 +54,7 @@ def main(*, size: str, samples: int, only: str | None, seed: int, work: Path, do
         check_room(work, total_bytes * _DISK_PER_INPUT_BYTE)
         click.echo("building the kernel with names; the first build takes about 4 minutes ...", err=True)
         built = build(work)
-        shapes = [shape.scaled(total_bytes) for shape in PROFILED if shape.name in chosen]
+        shapes = [shape.scaled(total_bytes) for shape in PROFILED if shape.name in names]
         profiles = _profiles(shapes, built, runs, samples, seed)
     except (OSError, RuntimeError, subprocess.CalledProcessError) as exc:
         raise click.ClickException(str(exc)) from exc
