@@ -266,3 +266,9 @@ def commit_of_ratio(ratio: float) -> RecentCommit:
     size = 1024 * 1024 * 1024
     decided_at = datetime(2025, 12, 20, tzinfo=UTC)
     return recent_commit(decided_at, decoded_bytes=size, input_bytes=size, output_bytes=int(size * ratio))
+
+
+def sink_of(harness: Harness) -> MemoryTable:
+    """The table of a harness that was made with one."""
+    assert harness.sink is not None
+    return harness.sink

@@ -7,24 +7,19 @@ from itertools import cycle
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.memory.table import Answer, MemoryTable
+from compactor.adapters.memory.table import Answer
 from compactor.core.crash_points import CrashPoint
 from compactor.core.records import Commit
 from compactor.job import table_commits
 from compactor.job.run_report import ManifestsUnfinished
 from compactor.job.service import Service
-from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at
+from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
 
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_commits, "FIRST_PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(table_commits, "LONGEST_PAUSE_SECONDS", 0.01)
-
-
-def sink_of(harness: Harness) -> MemoryTable:
-    assert harness.sink is not None
-    return harness.sink
 
 
 def check_table(harness: Harness, *manifest_ids: str) -> None:

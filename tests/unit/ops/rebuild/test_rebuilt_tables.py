@@ -7,7 +7,7 @@ import pytest
 from compactor.adapters.memory.table import Answer
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import CompactorError
-from tests.support.harness import GOOD, DiedError, Harness, dying_at
+from tests.support.harness import GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.rebuilding import rebuild
 
 STEPS = (CrashPoint.DECIDED, CrashPoint.PUBLISHED_ONE, CrashPoint.PUBLISHED, CrashPoint.DONE, CrashPoint.UNSTAGED)
@@ -22,8 +22,7 @@ def compacted() -> Harness:
 
 
 def live(harness: Harness) -> list[str]:
-    assert harness.sink is not None
-    return sorted(file.uri for file in harness.sink.live_files())
+    return sorted(file.uri for file in sink_of(harness).live_files())
 
 
 def check(harness: Harness, before: list[str]) -> None:
@@ -41,8 +40,7 @@ def test_new_names_in_one_change() -> None:
     harness = compacted()
     before = live(harness)
     deleted = list[bool]()
-    assert harness.sink is not None
-    harness.sink.on_change = lambda _: deleted.append(any(harness.store.stat(uri) is None for uri in before))
+    sink_of(harness).on_change = lambda _: deleted.append(any(harness.store.stat(uri) is None for uri in before))
     assert rebuild(harness, "m1", force=True).failed == []
     assert deleted == [False]
     check(harness, before)
@@ -73,13 +71,12 @@ def test_an_answer_that_does_not_come() -> None:
     """The rebuild says that it is not done; the next one goes on."""
     harness = compacted()
     before = live(harness)
-    assert harness.sink is not None
-    harness.sink.answers = lambda: Answer.LATE
+    sink_of(harness).answers = lambda: Answer.LATE
     with suppress(CompactorError):
         assert rebuild(harness, "m1", force=True).failed
-    harness.sink.answers = lambda: Answer.WELL
-    assert harness.sink.land()
-    while harness.sink.land():
+    sink_of(harness).answers = lambda: Answer.WELL
+    assert sink_of(harness).land()
+    while sink_of(harness).land():
         pass
     harness.run_once()
     check(harness, before)

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 
-from compactor.adapters.memory.table import MemoryTable
 from compactor.cli.commands.report import make_report
 from compactor.cli.ui.status_screen import screen
 from compactor.cli.ui.table_seen import table_lines
@@ -22,7 +21,7 @@ from compactor.ops.report.report import Report
 from compactor.ops.status.values import Status
 from compactor.settings.settings import Settings
 from compactor.table.standing import MANY_FAILURES, TableSeen
-from tests.support.harness import DAY, GOOD, Harness
+from tests.support.harness import DAY, GOOD, Harness, sink_of
 from tests.support.rebuilding import rebuild
 
 
@@ -35,11 +34,6 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def harness() -> Harness:
     return Harness(table={})
-
-
-def sink_of(harness: Harness) -> MemoryTable:
-    assert harness.sink is not None
-    return harness.sink
 
 
 def status(harness: Harness) -> Status:

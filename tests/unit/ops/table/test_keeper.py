@@ -2,13 +2,12 @@
 
 import pytest
 
-from compactor.adapters.memory.table import MemoryTable
 from compactor.core.errors import SettingsError
 from compactor.job import table_commits
 from compactor.job.run_report import ManifestsUnfinished
 from compactor.ops.table.table_report import TableReport
 from compactor.table.catalog import TableFile
-from tests.support.harness import GOOD, Harness
+from tests.support.harness import GOOD, Harness, sink_of
 from tests.support.rebuilding import rebuild
 
 
@@ -19,11 +18,6 @@ def harness() -> Harness:
         made.deliver(name, GOOD)
         made.run_once()
     return made
-
-
-def sink_of(harness: Harness) -> MemoryTable:
-    assert harness.sink is not None
-    return harness.sink
 
 
 def differences(report: TableReport) -> dict[str, int]:

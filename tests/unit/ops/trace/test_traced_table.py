@@ -6,13 +6,12 @@ from datetime import timedelta
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.memory.table import MemoryTable
 from compactor.core.crash_points import CrashPoint
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.table_records import BatchedManifest
 from compactor.ledger.table_batches import TableBatches
 from compactor.ops.trace.trace import Trace
-from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
+from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.rebuilding import rebuild
 
 
@@ -25,11 +24,6 @@ def harness() -> Harness:
         made.run_once()
         made.clock.advance(600)
     return made
-
-
-def sink_of(harness: Harness) -> MemoryTable:
-    assert harness.sink is not None
-    return harness.sink
 
 
 def traced(harness: Harness, thing: str) -> Trace:

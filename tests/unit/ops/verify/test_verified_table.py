@@ -16,7 +16,7 @@ from compactor.ops.verify.table_held import unlisted
 from compactor.ops.verify.verifier import Verifier
 from compactor.table.catalog import TableFile, TableHead
 from compactor.wiring.app import App
-from tests.support.harness import DAY, GOOD, DiedError, Harness, dying_at
+from tests.support.harness import DAY, GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.rebuilding import rebuild
 from tests.support.retiring import LATER_DAY, closed_days, compacted, retire
 
@@ -48,11 +48,6 @@ def closed(harness: Harness) -> Harness:
     harness.clock.advance(40 * LONG_SECONDS)
     assert harness.app().closer().close(every_date=True).summarised
     return harness
-
-
-def sink_of(harness: Harness) -> MemoryTable:
-    assert harness.sink is not None
-    return harness.sink
 
 
 def listed(harness: Harness, *files: TableFile) -> None:
