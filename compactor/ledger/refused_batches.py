@@ -10,6 +10,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectStore
 from compactor.core.records import read_record
 from compactor.core.table_records import HeldManifest, RefusedBatch, TableBatch
+from compactor.ledger.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +86,8 @@ class RefusedBatches:
             return None
         parse = HeldManifest.model_validate_json
         return read_record(parse, data, uri, kind="HeldManifest", expected="a manifest that is held back")
+
+
+def refused_batches(state: State) -> RefusedBatches:
+    """The refusals of a state, for what only reads them."""
+    return RefusedBatches(state.store, state.layout, state.clock)

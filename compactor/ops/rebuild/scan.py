@@ -9,6 +9,7 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Accepted, Commit
+from compactor.ledger.refused_batches import refused_batches
 from compactor.ledger.state import State
 from compactor.ops.rebuild.damage import Damage, input_fault
 from compactor.ops.rebuild.rebuild_report import NotRebuilt
@@ -71,7 +72,7 @@ class RebuildScanner:
 
     def _is_held(self, commit: Commit) -> bool:
         """Whether the catalog of the table refuses a commit, so that the job cannot finish it."""
-        return self.state.store.stat(self.state.layout.held(commit.key, commit.generation)) is not None
+        return refused_batches(self.state).is_held(commit.key, commit.generation)
 
     def _expired(self, commit: Commit) -> Expired | None:
         """The record that the rows of a commit expired by."""

@@ -8,7 +8,7 @@ from typing import Literal
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.formatting import shown_seconds
 from compactor.core.records import Commit
-from compactor.ledger.refused_batches import RefusedBatches
+from compactor.ledger.refused_batches import refused_batches
 from compactor.ledger.state import State
 from compactor.ledger.table_batches import TableBatches
 from compactor.table.listed import ListedTable, held_words
@@ -70,9 +70,8 @@ class TableTracer:
 
     def _held(self, commit: Commit) -> TracedTable | None:
         """Why a commit that is not done is held back; None if it is not."""
-        refused = RefusedBatches(self.state.store, self.state.layout, self.state.clock)
         try:
-            held = refused.held(commit.key, commit.generation)
+            held = refused_batches(self.state).held(commit.key, commit.generation)
         except RecordUnreadable as exc:  # the job leaves it out all the same
             return TracedTable(self.table.name, "held_back", reason=described(exc))
         return None if held is None else TracedTable(self.table.name, "held_back", held.batch, reason=held.reason)

@@ -11,7 +11,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, StagedFile
 from compactor.ledger.expired_log import ExpiredParts
-from compactor.ledger.refused_batches import RefusedBatches
+from compactor.ledger.refused_batches import refused_batches
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy
 from compactor.table.catalog import TableFile
@@ -99,7 +99,7 @@ def _named(state: State, expired: ExpiredParts, item: tuple[str, ManifestKey | N
 
 def _why_missing(state: State, commit: Commit) -> str:
     with suppress(RecordUnreadable):
-        held = RefusedBatches(state.store, state.layout, state.clock).held(commit.key, commit.generation)
+        held = refused_batches(state).held(commit.key, commit.generation)
         if held is not None:
             return held_words(held.reason)
     return "the table does not have the file"

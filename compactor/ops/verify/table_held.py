@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from compactor.core.errors import RecordUnreadable
 from compactor.core.records import Commit
-from compactor.ledger.refused_batches import RefusedBatches
+from compactor.ledger.refused_batches import refused_batches
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy
 from compactor.ops.verify.table_doubts import is_superseded
@@ -29,7 +29,7 @@ def unlisted(state: State, table: ListedTable, commit: Commit) -> Unlisted:
     """Whether a commit that was not done when it was read waits for the table now, or is held back from it."""
     expected = f"its files in table {table.name}"
     try:
-        held = RefusedBatches(state.store, state.layout, state.clock).held(commit.key, commit.generation)
+        held = refused_batches(state).held(commit.key, commit.generation)
     except RecordUnreadable as exc:
         where = state.layout.held(commit.key, commit.generation)
         return Unlisted(commit, waits=False, fault=Discrepancy(commit.manifest_id, where, expected, str(exc)))
