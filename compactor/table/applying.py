@@ -118,12 +118,10 @@ class Applier:
                     snapshot_id = now.snapshot_id
                     is_refused = batch.number == now.refused or self.batches.refused.has(batch.number)
                     break
-                if refusals >= REFUSALS and isinstance(failure, TableRefused):
+                if refusals >= REFUSALS if isinstance(failure, TableRefused) else tried == TRIES:
                     raise
-                if tried == TRIES and isinstance(failure, TableRefused):  # too seldom to blame the batch for it
+                if tried == TRIES:  # too seldom refused to blame the batch for it
                     raise TableConflict(str(failure)) from failure
-                if tried == TRIES:
-                    raise
                 head = now
         if is_refused:
             found = error or TableRefused(UNTOLD)

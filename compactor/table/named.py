@@ -83,7 +83,8 @@ class NamedManifests:
         if 0 < refused == fence:
             self.batches.refused.record(self._batch(fence, fence), UNTOLD)
         for number in range(self._read + 1, fence + 1):
-            self._note(self._batch(number, fence), is_refused=self.batches.refused.has(number))
+            is_refused = number <= refused and self.batches.refused.has(number)
+            self._note(self._batch(number, fence), is_refused=is_refused)
             self._read = number
 
     def _batch(self, number: int, fence: int) -> TableBatch:

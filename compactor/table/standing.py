@@ -5,7 +5,7 @@ from datetime import datetime
 
 from compactor.core.formatting import count, shown_seconds
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.refused_batches import RefusedBatches
+from compactor.ledger.refused_batches import refused_batches
 from compactor.ledger.state import State
 from compactor.ledger.table_progress import read_progress
 from compactor.table.listed import ListedTable, held_count_words, waiting_words
@@ -62,7 +62,7 @@ def table_seen(state: State, table: ListedTable, now: datetime) -> TableSeen:
     """
     noted = map_ordered(lambda shard: read_progress(state, shard), range(1, table.shards + 1))
     found = [each for each in noted if each is not None]
-    held = RefusedBatches(state.store, state.layout, state.clock).due()
+    held = refused_batches(state).due()
     if not found:
         return TableSeen(table.name, held=held, late_seconds=table.late_seconds)
     since = min((each.waiting_since for each in found if each.waiting_since is not None), default=None)

@@ -61,9 +61,16 @@ TABLE = (
         (_REFUSED + "::test_a_process_that_says_no_reason",),
     ),
     Guard(
+        "too few refusals blame no batch, although the tries of a call are used up",
+        "table/applying.py",
+        "if refusals >= REFUSALS if isinstance(failure, TableRefused) else tried == TRIES:",
+        "if tried == TRIES or refusals >= REFUSALS:",
+        (_REFUSED + "::test_too_few_refusals_among_other_failures",),
+    ),
+    Guard(
         "a batch that was passed over names nothing",
         "table/named.py",
-        "is_refused=self.batches.refused.has(number)",
+        "is_refused = number <= refused and self.batches.refused.has(number)",
         "is_refused=False",
         (_REFUSED + "::test_one_of_many",),
     ),

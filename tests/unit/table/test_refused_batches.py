@@ -88,6 +88,20 @@ def test_it_takes_several_refusals(world: TableWorld) -> None:
     world.check()
 
 
+def test_too_few_refusals_among_other_failures(world: TableWorld) -> None:
+    """Blame no batch, although the tries of one call are used up: the next call goes on."""
+    placed = world.place("a")
+    process, unavailable = world.process([placed]), [Answer.UNAVAILABLE] * (TRIES - REFUSALS + 1)
+    world.table.answers = lambda: unavailable.pop() if unavailable else Answer.WELL
+    world.table.exists = lambda _: bool(unavailable)
+    with pytest.raises(TableConflict, match="is not there"):
+        process.step()
+    assert not world.batches().refused.has(1)
+    world.table.exists = lambda _: True
+    assert process.step().visible == [placed]
+    world.check()
+
+
 def test_what_any_change_would_meet_is_not_blamed_on_a_batch(
     world: TableWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
