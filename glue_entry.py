@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from compactor.cli.commands.run import run_job
-from compactor.cli.failures import ExitCode, exit_code_of
+from compactor.cli.ui.failures import ExitCode, exit_code_of
 from compactor.core.errors import CompactorError
-from compactor.job.result_log import log_result
+from compactor.job.steps.result_log import log_result
 from compactor.settings.spark_conf import check_cluster
 from compactor.telemetry.logs import configure_logs, log_event
-from compactor.wiring.app import App
-from compactor.wiring.job_arguments import job_arguments, overriding
-from compactor.wiring.remote_settings import settings_at
-from compactor.wiring.streams_app import StreamsApp
+from compactor.wiring.job.app import App
+from compactor.wiring.job.streams_app import StreamsApp
+from compactor.wiring.settings_files.job_arguments import job_arguments, overriding
+from compactor.wiring.settings_files.remote_settings import settings_at
 
 
 def main() -> None:

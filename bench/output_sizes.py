@@ -18,14 +18,14 @@ import click
 
 from bench.compactor_home import CompactorHome
 from bench.shapes import SHAPES, Shape, write_shape
-from compactor.adapters.local.thread_workers import ThreadBinWorkers
-from compactor.core.manifest_parsing import DEFAULT_RULES
-from compactor.core.records import Commit
+from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers
+from compactor.core.documents.manifest_parsing import DEFAULT_RULES
+from compactor.core.documents.records import Commit
 from compactor.ledger.file_counts import can_be_right_sized
 from compactor.ledger.sizing import is_right_sized
 from compactor.manifests.partitioning import grouped
 from compactor.settings.types import GIB, MIB
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 SMALLEST, LARGEST = 0.75, 5.0
 """Of manifests of any size: their output, in target sizes."""

@@ -25,14 +25,14 @@ from bench.scale_journal import index_on_s3
 from bench.scale_ledger import FIRST_DAY, write_finished
 from bench.scale_probe import settings_at
 from bench.scale_table import FLAT
-from compactor.adapters.local.seen_files import seen_rows
-from compactor.adapters.local.summarised_names import LocalSummarisedFiles
-from compactor.core.closed_dates import ClosedDate, ClosingBegun, ManifestSums, Member
-from compactor.ledger.closed_dates import ClosedDates, Versions
+from compactor.adapters.local.sqlite.seen_files import seen_rows
+from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFiles
+from compactor.core.documents.closed_dates import ClosedDate, ClosingBegun, ManifestSums, Member
+from compactor.ledger.history.closed_dates import ClosedDates, Versions
+from compactor.manifests.fates.history_search import known_at
 from compactor.manifests.file_search import Naming
-from compactor.manifests.history_search import known_at
 from compactor.ops.closing.version_index import VersionIndex
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 MANIFESTS = 2_500
 _FILES = 8

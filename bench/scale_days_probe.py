@@ -23,22 +23,22 @@ from bench.scale_ledger import FIRST_DAY
 from bench.scale_probe import settings_at
 from bench.scale_s3 import settings_on_s3
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.listed_files import SqliteListedFiles
-from compactor.adapters.local.seen_files import LocalSeenFiles
-from compactor.adapters.local.summarised_names import LocalSummarisedFiles
+from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
+from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
+from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFiles
 from compactor.adapters.source_listing import SourceListing
+from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import is_s3
-from compactor.core.source_places import SourcePlace
-from compactor.ledger.closed_dates import ClosedDates, Versions
-from compactor.manifests.source_planning import SourcePlanner
-from compactor.manifests.summarised_runs import StoredSummarisedFiles
+from compactor.ledger.history.closed_dates import ClosedDates, Versions
+from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
+from compactor.manifests.sources.source_planning import SourcePlanner
 from compactor.ops.closing.version_index import VersionIndex
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.rejects.query import Query
 from compactor.ops.report.period import Period
-from compactor.ops.report.reader import ReportReader
-from compactor.wiring.app import App
+from compactor.ops.report.reading.reader import ReportReader
+from compactor.wiring.job.app import App
 
 _LINES = b'{"id": "1", "amount": 1.10}\n{"id": "2"}\n'
 

@@ -8,13 +8,13 @@ from bench.scale_history import HistoryStore, manifest_id
 from bench.scale_s3 import BUCKET, BucketStore, settings_on_s3
 from compactor.adapters.journal_claims import JournalClaims
 from compactor.adapters.local.store import LocalStore
+from compactor.core.documents.records import ClaimsEntry
 from compactor.core.layout import Layout
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.core.records import ClaimsEntry
-from compactor.ledger.closed_dates import ClosedDates
+from compactor.ledger.history.closed_dates import ClosedDates
+from compactor.manifests.fates.history_search import known_at
+from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
 from compactor.manifests.file_search import Naming
-from compactor.manifests.history_search import known_at
-from compactor.manifests.summarised_runs import StoredSummarisedFiles
 
 _MOMENT = datetime(2025, 12, 1, tzinfo=UTC)
 _FILES = 8

@@ -4,10 +4,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from compactor.core.layout import Layout, digest
-from compactor.core.manifest import Manifest, ManifestFile
-from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import (
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.records import (
     Accepted,
     Attempt,
     Commit,
@@ -19,6 +17,8 @@ from compactor.core.records import (
     RecentCommit,
     StagedFile,
 )
+from compactor.core.layout import Layout, digest
+from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.schema.schema import Column, SchemaVersion
 

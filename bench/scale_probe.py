@@ -19,13 +19,13 @@ import psutil
 
 from bench.measure import peak_bytes
 from bench.scale_ledger import FIRST_DAY, write_decided
-from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.engines.engine import Engine
 from compactor.job.recovery import Recovery
 from compactor.job.service import Service
 from compactor.settings.settings import Settings, parse_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 PATIENCE_SECONDS = 300.0
 _POLL_SECONDS = 0.002

@@ -15,7 +15,7 @@ from bench.shape_table import Compared, ShapeRow
 from bench.shapes import Shape, Written, write_shape
 from compactor.core.manifest_key import ManifestKey
 from compactor.settings.settings import Settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 CONTENDERS = choose("compactor_native,compactor_spark,duckdb_columns")
 _TIMED_ID = "pass-1"

@@ -15,7 +15,7 @@ from compactor.core.errors import CompactorError
 from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.settings.control_policy import Policy
 from compactor.settings.settings import Settings, load_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from deploy import ROOT
 from deploy.canary import with_release
 from deploy.canary_deployment import about_canary, deploy_canary, withdraw_canary

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+from compactor.core.documents.records import RunHeartbeat
 from compactor.core.errors import TryAgainError
-from compactor.core.formatting import shown_seconds
-from compactor.core.records import RunHeartbeat
+from compactor.core.text.formatting import shown_seconds
 from compactor.ledger.heartbeat import Runs
 from compactor.settings.control_policy import Policy
 from deploy.stack import DeploymentError

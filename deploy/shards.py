@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from compactor.core.errors import SettingsError
-from compactor.core.sharding import Shard
+from compactor.core.rules.sharding import Shard
 from compactor.settings.settings import Settings
 from deploy.streams import MAX_RESOURCES, dimensions_of, statements_of
 

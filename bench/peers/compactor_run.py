@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bench.compactor_home import SAMPLE_ID, CompactorHome, S3Folder
 from bench.protocol import first_keys, parser, run_passes
-from compactor.core.records import Commit
-from compactor.wiring.app import App
+from compactor.core.documents.records import Commit
+from compactor.wiring.job.app import App
 
 
 def main() -> None:

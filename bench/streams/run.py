@@ -13,13 +13,13 @@ from typing import Any
 
 from bench.streams.traffic import STREAMS, Delivery, Load, Traffic
 from bench.sustained.processes import ProcessorTime, Watch, started
+from compactor.core.documents.records import Done
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import is_delivery
-from compactor.core.records import Done
 from compactor.settings.settings import parse_settings
-from compactor.settings.toml import toml, toml_of
-from compactor.wiring.app import App
-from compactor.wiring.streams_app import StreamsApp
+from compactor.settings.writing.toml import toml, toml_of
+from compactor.wiring.job.app import App
+from compactor.wiring.job.streams_app import StreamsApp
 
 WARM_UP, CALM, FLOOD = "warm-up", "calm", "flood"
 LENGTHS = {WARM_UP: 0.25, CALM: 1.0, FLOOD: 1.0}

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.demo.events import make_event_lines
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 STREAMS = tuple(f"kind-{number}" for number in range(10))
 FLOODING = STREAMS[0]

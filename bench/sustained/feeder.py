@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.sustained.messages import announcement
 from compactor.adapters.local.store import LocalStore
-from compactor.core.manifest import ManifestFile
+from compactor.core.documents.manifest import ManifestFile
 
 
 @dataclass(frozen=True, slots=True)

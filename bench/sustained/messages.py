@@ -1,6 +1,6 @@
 """The messages from feeder to builder: S3 notifications about files on the local disk."""
 
-from compactor.core.manifest import ManifestFile
+from compactor.core.documents.manifest import ManifestFile
 from compactor.manifests.s3_events import Announcement, parse_body
 from tests.support.s3_messages import notification
 

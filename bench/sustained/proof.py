@@ -6,11 +6,11 @@ from pathlib import Path
 
 from bench.sustained.feeder import source_name
 from bench.sustained.flow import Passage
+from compactor.core.documents.records import Commit, Done, FileStatus
 from compactor.core.layout import folder
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Commit, Done, FileStatus
 from compactor.ledger.sizing import sizing_hits
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 
 @dataclass(slots=True)

@@ -17,13 +17,13 @@ from datetime import datetime, timedelta
 from itertools import islice
 from threading import Lock
 
+from compactor.core.documents.records import ClaimsEntry, read_record
 from compactor.core.errors import AccessError, ObjectNotFound, RecordUnreadable, TryAgainError
 from compactor.core.layout import base_name, index_folder
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Claim, ObjectStore
-from compactor.core.records import ClaimsEntry, read_record
-from compactor.ledger.run_levels import RunLevels
-from compactor.ledger.sorted_runs import digest_of
+from compactor.ledger.history.run_levels import RunLevels
+from compactor.ledger.history.sorted_runs import digest_of
 
 BLOCK_ENTRIES = 16
 

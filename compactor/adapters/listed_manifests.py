@@ -7,7 +7,7 @@ from functools import partial
 
 from compactor.core.layout import is_delivery, is_seen_by_stream
 from compactor.core.ports import ObjectStore
-from compactor.core.shares import in_turns
+from compactor.core.rules.shares import in_turns
 
 
 @dataclass

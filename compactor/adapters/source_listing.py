@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from compactor.adapters.local.skipped_links import links_left_out
 from compactor.adapters.local.store import LocalStore
 from compactor.core.errors import AccessError
+from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import folder, is_s3
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.core.source_places import SourcePlace
 from compactor.manifests.planning import SKIP_REASONS, LeftOut
 
 
 @dataclass(frozen=True, slots=True)
 class SourceListing:
-    """A `compactor.manifests.source_planning.Listing`.
+    """A `compactor.manifests.sources.source_planning.Listing`.
 
     Attributes:
         store: Has the sources.

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from compactor.core.inputs.routes import of_stream
 from compactor.core.ports import Claim, ClaimTable
-from compactor.core.routes import of_stream
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 from compactor.adapters.stores import StoreSpec
-from compactor.core.formatting import count
 from compactor.core.ports import ObjectStore
-from compactor.job.compaction import CompactionResult
+from compactor.core.text.formatting import count
+from compactor.job.steps.results import CompactionResult
 
 Step = Literal["waiting", "reading", "compacting", "rebuilding", "verifying"]
 """A step of a call, by its name."""

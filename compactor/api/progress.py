@@ -9,11 +9,11 @@ from threading import RLock, get_ident
 from compactor.adapters.stores import StoreSpec
 from compactor.adapters.watched_reads import WatchedReads
 from compactor.api.display import Step
-from compactor.core.formatting import count
+from compactor.core.documents.records import Commit
 from compactor.core.ports import ObjectStore
-from compactor.core.records import Commit
-from compactor.job.compaction import CompactionResult
-from compactor.job.result_log import log_result
+from compactor.core.text.formatting import count
+from compactor.job.steps.result_log import log_result
+from compactor.job.steps.results import CompactionResult
 
 LEAST_SECONDS = 0.1
 """The least time between two calls for bytes that were read."""

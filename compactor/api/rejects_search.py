@@ -12,7 +12,7 @@ from compactor.ops.rejects.query import Query
 from compactor.ops.rejects.reader import RejectedLine, RejectsOf, RejectsReader
 from compactor.settings.places import parse_place
 from compactor.settings.settings import Settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 COUNTED_MANIFESTS = 1_000
 """How many manifests more are counted, once all lines were read that were asked for."""

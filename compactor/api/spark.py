@@ -7,11 +7,11 @@ from typing import Any, Self
 from compactor.api.arguments import Place, settings_of
 from compactor.core.errors import SettingsError, TryAgainError
 from compactor.core.extras import need
-from compactor.job.delivered_manifests import DeliveredManifests
-from compactor.job.result_log import log_result
+from compactor.job.delivery.delivered_manifests import DeliveredManifests
 from compactor.job.run_report import RunReport
-from compactor.wiring.app import App
-from compactor.wiring.spark_sessions import joined
+from compactor.job.steps.result_log import log_result
+from compactor.wiring.job.app import App
+from compactor.wiring.job.spark_sessions import joined
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from typing import Self
 from compactor.api.arguments import Place, settings_of
 from compactor.core.errors import SettingsError
 from compactor.core.layout import MANIFEST_ID, canonical
-from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.trace.tables import TracedTable
 from compactor.ops.trace.trace import Trace, TracedAttempt, TracedKind, TracedRedrive, TracedReject, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS, Tracer
 from compactor.settings.places import parse_place
 from compactor.settings.settings import Settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from compactor.api.display import StepDisplay, counter
 from compactor.api.progress import Progress, ProgressDisplay
 from compactor.core.errors import CompactorError, RecordUnreadable, SettingsError
 from compactor.core.manifest_key import ManifestKey
-from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, ExpiredFiles, VerifyReport
 from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.settings.settings import Settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 
 @dataclass(frozen=True, slots=True)

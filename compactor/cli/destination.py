@@ -2,15 +2,11 @@
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from compactor.cli.invocation import Invocation
-
-DESTINATION = "settings_of"
-"""The name of the parameter, which no command has for something else."""
+from compactor.cli.invocation import DESTINATION, Invocation
 
 
 def destination_argument(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -19,8 +15,8 @@ def destination_argument(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def taken_destination(
-    invocation: "Invocation", words: tuple[str, ...], *, most: int | None = None
-) -> tuple["Invocation", tuple[str, ...]]:
+    invocation: Invocation, words: tuple[str, ...], *, most: int | None = None
+) -> tuple[Invocation, tuple[str, ...]]:
     """Take DST off the words of a command, if they begin with it.
 
     Args:
@@ -31,7 +27,7 @@ def taken_destination(
     Raises:
         click.UsageError: There are too many words.
     """
-    from compactor.wiring.settings_place import is_destination  # noqa: PLC0415 - pydantic is slow to load
+    from compactor.wiring.settings_files.settings_place import is_destination  # noqa: PLC0415 - pydantic is slow to load
 
     if most is not None and len(words) > most + 1:
         raise click.UsageError(f"{words[-1]}: expected at most DST and {most} more")

@@ -12,7 +12,7 @@ from compactor import __version__
 from compactor.cli.examples import help_of
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 from compactor.cli.ui.terminal import flush_stdout, open_standard_streams
-from compactor.core.safe_text import visible
+from compactor.core.text.safe_text import visible
 
 GROUPS = {
     "Everyday": {

@@ -10,23 +10,23 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from compactor.adapters.local.folder_events import FolderEvents
-from compactor.api.closing import Closing, unfinished_lines
-from compactor.api.folder_run import FolderRun
-from compactor.cli.failures import ExitCode, say
-from compactor.cli.ui.compact_report import document, quarantined_fields
-from compactor.cli.ui.left_out import left_out_lines
+from compactor.api.folder_call.closing import Closing, unfinished_lines
+from compactor.api.folder_call.folder_run import FolderRun
+from compactor.cli.ui.compact.compact_report import document, quarantined_fields
+from compactor.cli.ui.compact.left_out import left_out_lines
+from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.signals import StopSignals
 from compactor.cli.ui.terminal import echo
-from compactor.core.backoff import pause_seconds
 from compactor.core.errors import CompactorError, OperatorError, SettingsError
-from compactor.core.formatting import count, duration
+from compactor.core.inputs.source_places import in_words
 from compactor.core.layout import canonical, is_s3, is_within
-from compactor.core.source_places import in_words
+from compactor.core.rules.backoff import pause_seconds
+from compactor.core.text.formatting import count, duration
 from compactor.manifests.planning import Plan
-from compactor.manifests.source_planning import SourcePlanner
-from compactor.wiring.app import App
-from compactor.wiring.compact_folder import check_folders
+from compactor.manifests.sources.source_planning import SourcePlanner
+from compactor.wiring.folder.compact_folder import check_folders
+from compactor.wiring.job.app import App
 
 POLL_SECONDS = 1.0
 POLL_S3_SECONDS = 10.0  # each listing is paid for

@@ -10,14 +10,14 @@ from typing import Any
 import click
 
 from compactor.cli.ui.terminal import echo
-from compactor.core.formatting import count
+from compactor.core.text.formatting import count
 from compactor.cost.planning_cost import PlanningCost
 from compactor.manifests.inventory.document import Inventory
 from compactor.manifests.inventory.planner import InventoryScope
 from compactor.manifests.inventory.reading import InventoryReader
 from compactor.manifests.spilled.totals import PlanTotals
-from compactor.wiring.app import App
 from compactor.wiring.inventory import Rate, cost_of_planning, inventory_planner, prefixes_to_plan
+from compactor.wiring.job.app import App
 
 PROGRESS_SECONDS = 60.0
 LIVE, UNLIMITED = "live", "unlimited"

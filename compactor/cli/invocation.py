@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 
 import click
 
-from compactor.cli.destination import DESTINATION
-from compactor.cli.failures import ExitCode, exit_code_of
+from compactor.cli.ui.failures import ExitCode, exit_code_of
 from compactor.cli.ui.signals import interruptible
 from compactor.cli.ui.terminal import write_out
 from compactor.core.errors import SettingsError
@@ -26,6 +25,9 @@ CONFIG_HELP = (
     "Read the settings (TOML) from this file or s3://bucket/key; default: those of DST, else $COMPACTOR_CONFIG, "
     "else ./compactor.toml."
 )
+
+DESTINATION = "settings_of"
+"""The name of the parameter DST, which no command has for something else."""
 
 STREAM = "stream_named"
 """The name of the parameter of `--stream`."""
@@ -75,7 +77,7 @@ class Invocation:
         return bool(self.place) or any(name.startswith("COMPACTOR_") and "__" in name for name in os.environ)
 
     def _place(self) -> str:
-        from compactor.wiring.settings_place import settings_place  # noqa: PLC0415 - pydantic is slow to load
+        from compactor.wiring.settings_files.settings_place import settings_place  # noqa: PLC0415 - pydantic is slow to load
 
         return settings_place(self.config, self.destination, os.environ)
 
@@ -100,7 +102,7 @@ class Invocation:
     def deployment(self, **patience: Any) -> "Settings":
         """Read the settings as `settings` does, but take those of all streams unless one is named."""
         from compactor.settings.settings import load_settings  # noqa: PLC0415 - pydantic is slow to load
-        from compactor.wiring.remote_settings import settings_at  # noqa: PLC0415
+        from compactor.wiring.settings_files.remote_settings import settings_at  # noqa: PLC0415
 
         place = self._place()
         found = settings_at(place, os.environ, **patience) if place else load_settings(None, os.environ)

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from compactor.control.actions import Action, ActionKind
-from compactor.control.advice import advice
-from compactor.control.alarms import alarms
+from compactor.control.diagnosis.advice import advice
+from compactor.control.diagnosis.alarms import alarms
+from compactor.control.diagnosis.symptoms import Case
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot, Source
-from compactor.control.symptoms import Case
-from compactor.core.formatting import shown_seconds
+from compactor.core.text.formatting import shown_seconds
 from compactor.settings.control_policy import Policy
 
 _SHOWN_ERROR_CHARACTERS = 300

@@ -7,14 +7,14 @@ from typing import TypeVar
 
 from pydantic import AwareDatetime, PositiveInt
 
-from compactor.control.history import RunHistory
+from compactor.control.diagnosis.history import RunHistory
 from compactor.control.ports import JobRuns, Queue
 from compactor.control.runs import newest_first
 from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, Snapshot, Source
+from compactor.core.documents.records import Document, RecentCommit
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import id_from_name, is_delivery
-from compactor.core.records import Document, RecentCommit
-from compactor.core.sharding import Shard
+from compactor.core.rules.sharding import Shard
 from compactor.ledger.backlog import Backlog, backlog_of
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.state import State

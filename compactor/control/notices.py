@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from compactor.control.alarms import unread
-from compactor.control.health import Condition
+from compactor.control.diagnosis.alarms import unread
+from compactor.control.diagnosis.health import Condition
 from compactor.control.ports import Notifier
 from compactor.control.snapshot import Source
+from compactor.core.documents.records import Document
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.ports import ObjectStore
-from compactor.core.records import Document
-from compactor.core.safe_text import visible
+from compactor.core.text.safe_text import visible
 from compactor.telemetry.logs import log_event
 
 _OF_RUNS = {

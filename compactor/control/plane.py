@@ -6,8 +6,8 @@ from datetime import datetime
 
 from compactor.control.actions import Action, ActionKind
 from compactor.control.decisions import decide
+from compactor.control.diagnosis.health import Condition
 from compactor.control.gathering import Sources
-from compactor.control.health import Condition
 from compactor.control.notices import Notices
 from compactor.control.runs import JobState
 from compactor.control.snapshot import Refusals, Snapshot

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from compactor.core.safe_text import quoted
+from compactor.core.text.safe_text import quoted
 
 
 @dataclass(frozen=True, slots=True)

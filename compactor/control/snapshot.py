@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from compactor.control.runs import JobRun
-from compactor.core.records import RecentCommit
+from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
 
 

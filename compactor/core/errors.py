@@ -57,7 +57,7 @@ class ManifestError(InputError):
     """A manifest that cannot be accepted.
 
     Args:
-        reason: One of `compactor.core.manifest.REASONS`.
+        reason: One of `compactor.core.documents.manifest.REASONS`.
         message: What is wrong, where, and what was expected.
     """
 
@@ -76,7 +76,7 @@ class FileError(InputError):
     """One input file that cannot be read to its end.
 
     Args:
-        status: The status in its file report: one of `compactor.core.records.FileStatus`.
+        status: The status in its file report: one of `compactor.core.documents.records.FileStatus`.
         message: What is wrong, where, and what was expected.
     """
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from compactor.core.records import RecentCommit
+from compactor.core.documents.records import RecentCommit
 from compactor.cost.prices import HOUR_SECONDS, TERABYTE, JobSize
 from compactor.ledger.work_time import covered_seconds, work_spans
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from compactor.cost.prices import HOUR_SECONDS
 from compactor.job.shards import REFRESH_SECONDS
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS
-from compactor.ndjson.object_reading import RANGE_BYTES
+from compactor.ndjson.files.object_reading import RANGE_BYTES
 
 STREAMED_PART_BYTES = 16 * 1024 * 1024  # of a part of a multipart upload; a test holds it against the writer
 

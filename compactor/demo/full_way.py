@@ -8,19 +8,19 @@ from pathlib import Path
 
 from compactor.adapters.aws.clients import cloudwatch_client, sqs_client
 from compactor.adapters.aws.event_source import feed
-from compactor.adapters.aws.metric_totals import Statistic, metric_statistic
+from compactor.adapters.aws.metrics.metric_totals import Statistic, metric_statistic
 from compactor.control.actions import Action, ActionKind
 from compactor.core.errors import CompactorError
-from compactor.core.formatting import count
 from compactor.core.layout import is_delivery
 from compactor.core.ports import FLUSH_SECONDS
+from compactor.core.text.formatting import count
 from compactor.demo.process_job import END_SECONDS, ProcessJob
 from compactor.demo.scene import Scene
 from compactor.telemetry.logs import configure_logs
 from compactor.telemetry.metrics import CATALOGUE
-from compactor.wiring.app import App
 from compactor.wiring.control import ControlComponents
 from compactor.wiring.functions import build_messages, function_components, seal_parts
+from compactor.wiring.job.app import App
 
 _SHOWN_METRICS: tuple[tuple[str, Statistic], ...] = (
     *((name, "Sum") for name in ("FilesAnnounced", "ManifestsBuilt", "Restarts", "ManifestsCommitted")),

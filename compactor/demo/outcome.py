@@ -3,10 +3,10 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from compactor.core.records import Commit
+from compactor.core.documents.records import Commit
 from compactor.demo.events import LATE_KEY, DayCounts
 from compactor.ops.verify.report import VerifyReport
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 REASON_OF_KIND = {
     "truncated": "invalid_json",

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compactor.core.errors import CompactorError, SettingsError
-from compactor.core.formatting import by_name, count, duration, rate, size
 from compactor.core.layout import Layout
-from compactor.core.safe_text import quoted
+from compactor.core.text.formatting import by_name, count, duration, rate, size
+from compactor.core.text.safe_text import quoted
 from compactor.demo.events import DAY, DayCounts
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.demo.outcome import Outcome, differences, read_outcome
 from compactor.demo.scene import BUCKETS, QUEUE, RAW_BUCKET, REGION, TABLE, Scene
-from compactor.wiring.app import App
-from compactor.wiring.remote_settings import settings_at
+from compactor.wiring.job.app import App
+from compactor.wiring.settings_files.remote_settings import settings_at
 
 DEEP_BYTES = 250_000_000
 """Up to this much input the demo compares every value, which takes about a minute."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from compactor.core.manifest import Manifest
-from compactor.core.records import FileReport
-from compactor.ndjson.file_walk import OnChangedFile
-from compactor.ndjson.formats import Formats
+from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.records import FileReport
+from compactor.ndjson.files.file_walk import OnChangedFile
+from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
 from compactor.schema.schema import KeyLimits, SchemaVersion
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import StagingError
-from compactor.core.manifest import Manifest
 from compactor.core.ports import ObjectStore
-from compactor.core.records import FileReport, FileStatus
 from compactor.engines.engine import Staged
 from compactor.engines.parquet_files import ParquetFacts, parquet_facts
 from compactor.schema.schema import parquet_columns, parquet_types

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from compactor.core.distributions import Distribution, distribution_of
-from compactor.core.records import NEEDS_OPERATOR, Commit, DeadLetter, FileStatus
-from compactor.job.compaction import CompactionResult, Ending
+from compactor.core.documents.records import NEEDS_OPERATOR, Commit, DeadLetter, FileStatus
+from compactor.job.steps.results import CompactionResult, Ending
 from compactor.ledger.sizing import sizing_hits
 
 MAX_DISTINCT_LATENCIES = 150

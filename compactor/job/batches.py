@@ -12,18 +12,19 @@ from threading import Condition
 from types import MappingProxyType
 from typing import TypeVar
 
-from compactor.core.attempts import Lane
 from compactor.core.errors import CompactorError, EngineLost, OperatorError, StuckError
 from compactor.core.layout import id_from_name
 from compactor.core.ports import Clock
-from compactor.core.shares import share_of
-from compactor.job.attempt_review import AttemptReviewer
-from compactor.job.compaction import CompactionResult, Ending, ManifestCompactor
-from compactor.job.intake import Delivery, Intake
+from compactor.core.rules.attempts import Lane
+from compactor.core.rules.shares import share_of
+from compactor.job.delivery.shared_slots import Begun, StreamSlots
+from compactor.job.delivery.work_queue import Work, WorkQueue
 from compactor.job.recovery import Opened
 from compactor.job.shards import Share, WholeShare
-from compactor.job.shared_slots import Begun, StreamSlots
-from compactor.job.work_queue import Work, WorkQueue
+from compactor.job.steps.attempt_review import AttemptReviewer
+from compactor.job.steps.compaction import ManifestCompactor
+from compactor.job.steps.intake import Delivery, Intake
+from compactor.job.steps.results import CompactionResult, Ending
 from compactor.ledger.ledger import Ledger, LedgerState
 from compactor.telemetry.logs import log_event
 
@@ -349,7 +350,7 @@ class BatchRunner:
             self._shared.deal()
 
     def begin_one(self, others: int) -> Begun | None:
-        """Begin one manifest; see `compactor.job.shared_slots.Beginner`."""
+        """Begin one manifest; see `compactor.job.delivery.shared_slots.Beginner`."""
         with self._changed:
             work = self._next(others)
             if work is None:

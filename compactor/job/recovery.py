@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from compactor.core.attempts import AttemptState
+from compactor.core.documents.records import Accepted, AttemptFailure
 from compactor.core.errors import CompactorError, StuckError, TryAgainError
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Accepted, AttemptFailure
+from compactor.core.rules.attempts import AttemptState
 from compactor.job.retention.cleaner import Cleaner
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.ledger import LedgerState

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from compactor.core.backoff import pause_seconds
+from compactor.core.rules.backoff import pause_seconds
 from compactor.job.batches import BatchResult, Postponed
-from compactor.job.intake import Delivery
+from compactor.job.steps.intake import Delivery
 
 LONGEST_UNRECORDED_PAUSE_SECONDS = 60.0
 """The longest pause after a failure that is on no record: of the publication, or of a store that takes no record."""

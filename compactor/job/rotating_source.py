@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 
-from compactor.core.backoff import pause_seconds
 from compactor.core.crash_points import OnRotationCrashPoint, RotationCrashPoint, ignore_rotation_crash_point
 from compactor.core.errors import CompactorError, EngineLost
 from compactor.core.layout import canonical
 from compactor.core.ports import MetricsSink
-from compactor.job.run_checkpoints import RunCheckpoints
+from compactor.core.rules.backoff import pause_seconds
+from compactor.job.delivery.run_checkpoints import RunCheckpoints
 from compactor.job.service import ManifestSource
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event

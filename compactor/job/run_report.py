@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from compactor.core.documents.records import NEEDS_OPERATOR, Commit
 from compactor.core.errors import TryAgainError
-from compactor.core.records import NEEDS_OPERATOR, Commit
 from compactor.job.batches import BatchResult
-from compactor.job.compaction import CompactionResult, Ending
+from compactor.job.steps.results import CompactionResult, Ending
 from compactor.telemetry.error_text import described
 
 

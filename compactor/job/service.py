@@ -10,15 +10,15 @@ from typing import Protocol
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.layout import is_delivery, is_seen_by_stream
 from compactor.core.ports import FLUSH_SECONDS, MetricsSink
-from compactor.core.shares import in_turns, name_kind
+from compactor.core.rules.shares import in_turns, name_kind
 from compactor.job.batch_metrics import batch_metrics
 from compactor.job.batches import BatchResult, BatchRunner
-from compactor.job.compaction import Ending
 from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
 from compactor.job.retries import Retries, random_pause_seconds
 from compactor.job.run_report import ManifestsUnfinished, RunReport
 from compactor.job.shards import Share, WholeShare
+from compactor.job.steps.results import Ending
 from compactor.job.table_columns import TableUpdater
 from compactor.job.table_commits import TableCommits
 from compactor.ledger.heartbeat import Heartbeat, Runs

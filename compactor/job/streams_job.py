@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from compactor.core.backoff import pause_seconds
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.ports import FLUSH_SECONDS, MetricsSink
+from compactor.core.rules.backoff import pause_seconds
 from compactor.job.run_report import ManifestsUnfinished, RunReport
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.telemetry.error_text import described

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 
-from compactor.core.backoff import pause_seconds
 from compactor.core.ports import Clock
+from compactor.core.rules.backoff import pause_seconds
 from compactor.schema.catalog import CatalogTable, catalog_columns
 from compactor.schema.schema import SchemaVersion
 from compactor.telemetry.logs import log_event

@@ -16,11 +16,11 @@ from compactor.core.errors import StuckError, TryAgainError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, MetricsSink
 from compactor.job.batches import BatchResult
-from compactor.job.compaction import CompactionResult
-from compactor.job.placed import Waiting
-from compactor.job.publication import Publisher
 from compactor.job.retries import random_pause_seconds
-from compactor.ledger.table_progress import ProgressNotes
+from compactor.job.steps.placed import Waiting
+from compactor.job.steps.publication import Publisher
+from compactor.job.steps.results import CompactionResult
+from compactor.ledger.table.table_progress import ProgressNotes
 from compactor.table.committer import Committer, Progress
 from compactor.table.named import Placed
 from compactor.telemetry.error_text import described

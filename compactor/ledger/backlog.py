@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
+from compactor.core.documents.manifest import OUTSIDE
+from compactor.core.documents.manifest_parsing import is_allowed
+from compactor.core.documents.records import Accepted
 from compactor.core.errors import ManifestError, ObjectNotFound, StuckError
 from compactor.core.layout import Layout, is_delivery
-from compactor.core.manifest import OUTSIDE
-from compactor.core.manifest_parsing import is_allowed
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.core.records import Accepted
 from compactor.ledger.state import State
 from compactor.ledger.waiting_manifests import read_waiting_manifest
 

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
+from compactor.core.documents.records import RunHeartbeat
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import Clock, ObjectStore, Processes, ProcessName
-from compactor.core.records import RunHeartbeat
-from compactor.core.sharding import Shard, shard_number
+from compactor.core.rules.sharding import Shard, shard_number
 from compactor.telemetry.logs import log_event
 
 HEARTBEAT_INTERVAL_SECONDS = 10.0

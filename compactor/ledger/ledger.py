@@ -11,14 +11,8 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from compactor.core.attempts import Attempts, AttemptState, held_against, last_error
-from compactor.core.closed_dates import COMMIT_MARK
-from compactor.core.errors import ObjectNotFound
-from compactor.core.layout import Layout, base_name, done_name, is_date, outcome_generation
-from compactor.core.manifest_key import ManifestKey
-from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import Clock, ObjectInfo, ObjectStore
-from compactor.core.records import (
+from compactor.core.documents.closed_dates import COMMIT_MARK
+from compactor.core.documents.records import (
     OUTCOME,
     Accepted,
     Attempt,
@@ -32,6 +26,12 @@ from compactor.core.records import (
     RecentCommit,
     read_record,
 )
+from compactor.core.errors import ObjectNotFound
+from compactor.core.layout import Layout, base_name, done_name, is_date, outcome_generation
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import Clock, ObjectInfo, ObjectStore
+from compactor.core.rules.attempts import Attempts, AttemptState, held_against, last_error
 
 RECENT_SLOTS = 64  # summaries of the latest commits that are kept for sizing and `status`
 

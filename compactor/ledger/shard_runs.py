@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from compactor.core.records import RunHeartbeat
-from compactor.core.sharding import shard_number
+from compactor.core.documents.records import RunHeartbeat
+from compactor.core.rules.sharding import shard_number
 
 
 def runs_of_shards(living: Iterable[RunHeartbeat]) -> dict[int, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from compactor.core.records import RecentCommit
+from compactor.core.documents.records import RecentCommit
 
 RATIO_HISTORY = 16  # commits that the ratio is learned from
 MIN_LEARNING_BYTES = 8 * 1024 * 1024  # smaller commits mostly show Parquet's fixed costs

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from threading import Lock
 
+from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileStatus, RecentCommit
+from compactor.core.documents.totals import totals_of
 from compactor.core.errors import TryAgainError
-from compactor.core.records import NEEDS_OPERATOR, Commit, FileStatus, RecentCommit
-from compactor.core.totals import totals_of
 from compactor.ledger.ledger import RECENT_SLOTS, Ledger
 from compactor.ledger.sizing import learned_ratio, stored_ratio
 from compactor.telemetry.logs import log_event

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from compactor.core.documents.manifest_parsing import DEFAULT_RULES, ManifestRules
 from compactor.core.layout import Layout
-from compactor.core.manifest_parsing import DEFAULT_RULES, ManifestRules
 from compactor.core.ports import Clock, ObjectStore
 from compactor.ledger.ledger import Ledger
 

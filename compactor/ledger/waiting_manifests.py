@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.manifest_parsing import parse_manifest
 from compactor.core.errors import AccessError, StuckError
-from compactor.core.manifest import Manifest
-from compactor.core.manifest_parsing import parse_manifest
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
 

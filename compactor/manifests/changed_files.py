@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from compactor.core.records import Commit, FileStatus
+from compactor.core.documents.records import Commit, FileStatus
 from compactor.manifests.claiming import Claimer, claim_key
 from compactor.manifests.planning import LeftOut
 

@@ -15,12 +15,12 @@ from datetime import datetime
 from functools import partial
 from typing import Literal
 
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.records import Accepted, read_record
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import canonical, digest
-from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Claim, ClaimTable
-from compactor.core.records import Accepted, read_record
 from compactor.core.versions import version_of
 from compactor.ledger.state import State
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
+from compactor.core.documents.manifest_parsing import uri_fault
+from compactor.core.inputs.source_places import HIDING
 from compactor.core.layout import base_name, canonical, folder, is_text, is_within
-from compactor.core.manifest_parsing import uri_fault
-from compactor.core.source_places import HIDING
 
 NOT_DATA = {
     "outside_allowed_prefixes": "below none of input.allowed_prefixes",

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from compactor.core.manifest import ManifestFile
-from compactor.core.named_dates import RULES
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.inputs.named_dates import RULES
 
 
 @dataclass(frozen=True, slots=True)

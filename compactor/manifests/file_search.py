@@ -6,13 +6,13 @@ from datetime import datetime
 from functools import partial
 from typing import Literal
 
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadable, StuckError
 from compactor.core.layout import canonical, is_delivery
-from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.core.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.versions import is_same_version, version_of
 from compactor.ledger.state import State
 from compactor.ledger.waiting_manifests import read_waiting_manifest

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypedDict, Unpack
 
+from compactor.core.documents.manifest import ManifestFile
 from compactor.core.layout import canonical, folder
-from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectInfo
 from compactor.manifests.data_files import is_hidden, skip_reason
 from compactor.manifests.partitioning import Packing

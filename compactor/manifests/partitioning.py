@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.manifest_parsing import ManifestRules
 from compactor.core.layout import canonical
-from compactor.core.manifest import Manifest, ManifestFile
-from compactor.core.manifest_parsing import ManifestRules
-from compactor.core.packing import cut, layered
+from compactor.core.rules.packing import cut, layered
 
 MAX_FILES = 20_000
 """The most files that one manifest should name, however small: about 5 MB of names."""

@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
-from compactor.core.dates import FileDate
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import SettingsError
+from compactor.core.inputs.dates import FileDate
 from compactor.core.layout import folder, is_within
-from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimer, ClaimState, claim_key
 from compactor.manifests.data_files import NOT_DATA
-from compactor.manifests.file_fates import Replacement
+from compactor.manifests.fates.file_fates import Replacement
 from compactor.manifests.others import count_others
 from compactor.manifests.partitioning import Group, grouped, new_manifest_id
 from compactor.telemetry.logs import log_event
@@ -191,7 +191,7 @@ class Planner:
 
 
 def listed_file(info: ObjectInfo, dated_by: str) -> ManifestFile:
-    """A listed file as manifests name it, dated by one of `compactor.core.named_dates.RULES`."""
+    """A listed file as manifests name it, dated by one of `compactor.core.inputs.named_dates.RULES`."""
     return ManifestFile(
         uri=info.uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at, dated_by=dated_by
     )

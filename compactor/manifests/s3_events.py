@@ -14,9 +14,9 @@ from urllib.parse import unquote_plus
 
 import orjson
 
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.manifest_parsing import is_etag
 from compactor.core.errors import InputError
-from compactor.core.manifest import ManifestFile
-from compactor.core.manifest_parsing import is_etag
 
 _SHOWN_MAX_CHARACTERS = 120
 _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]; a claim's key has to fit into DynamoDB's 2,048

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from compactor.core.records import FileFormat
+from compactor.core.documents.records import FileFormat
 
 OnTooManyRejects = Literal["quarantine", "keep_rows"]
 """What to do with a file with too many rejects: quarantine it whole, or keep its rows and only the first rejects."""

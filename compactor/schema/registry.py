@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Lock
 
+from compactor.core.documents.records import read_record
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import Clock, ObjectStore
-from compactor.core.records import read_record
 from compactor.schema.field_ids import Ids, with_field_ids
 from compactor.schema.schema import (
     ColumnLimits,

@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from compactor.core.formatting import count
-from compactor.core.safe_text import visible
+from compactor.core.text.formatting import count
+from compactor.core.text.safe_text import visible
 from compactor.schema.column_profile import SHOWN_CHARACTERS, ColumnProfile, Example, TableProfile
 from compactor.schema.inference import Inferred, infer
 from compactor.schema.schema import RESERVED_NAMES, Names, column_name
-from compactor.settings.toml import toml
+from compactor.settings.writing.toml import toml
 
 _NOT_ASCII = re.compile(r"[^ -~]")
 

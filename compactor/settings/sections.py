@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from compactor.core.attempts import RetryRules
-from compactor.core.dates import EARLIEST_DATE, MAX_FUTURE_DAYS
-from compactor.core.manifest_parsing import MAX_MANIFEST_FILES
-from compactor.core.sharding import MAX_SHARDS
+from compactor.core.documents.manifest_parsing import MAX_MANIFEST_FILES
+from compactor.core.inputs.dates import EARLIEST_DATE, MAX_FUTURE_DAYS
+from compactor.core.rules.attempts import RetryRules
+from compactor.core.rules.sharding import MAX_SHARDS
 from compactor.settings.types import (
     GIB,
     MIB,

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from compactor.core import layout
-from compactor.core.dates import DateWindow
+from compactor.core.documents.manifest_parsing import ManifestRules
 from compactor.core.errors import SettingsError
-from compactor.core.manifest_parsing import ManifestRules
-from compactor.core.path_columns import path_columns
-from compactor.core.routes import Routes
-from compactor.core.sharding import Shard
-from compactor.core.suggestions import Suggestions
+from compactor.core.inputs.dates import DateWindow
+from compactor.core.inputs.path_columns import path_columns
+from compactor.core.inputs.routes import Routes
+from compactor.core.rules.sharding import Shard
+from compactor.core.text.suggestions import Suggestions
 from compactor.settings import compact_paths, places, sections
 from compactor.settings.streams import Entry, Member, OneStream, crossing, merged, read_entries
 from compactor.settings.types import REFUSED_SPARK_CONF

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from compactor.core.inputs.routes import Routes
 from compactor.core.layout import Layout, folder, is_within
-from compactor.core.routes import Routes
 from compactor.settings import places, sections
 from compactor.settings.types import StreamName
 from compactor.settings.validation import Sections, Source, read_document, validate

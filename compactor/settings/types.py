@@ -8,8 +8,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandle
 from pydantic_core import CoreSchema, core_schema
 
 from compactor.core import layout
-from compactor.core.sharding import EXPECTED as _SHARD_EXPECTED
-from compactor.core.sharding import Shard
+from compactor.core.rules.sharding import EXPECTED as _SHARD_EXPECTED
+from compactor.core.rules.sharding import Shard
 from compactor.settings import places
 from compactor.settings.maintenance_window import MaintenanceWindow
 from compactor.settings.validation import Expected

@@ -8,6 +8,7 @@ a change without files, too, no batch is to blame, and all wait.
 
 from dataclasses import dataclass
 
+from compactor.core.documents.table_records import TableBatch
 from compactor.core.errors import (
     OperatorError,
     RecordTooNew,
@@ -17,8 +18,7 @@ from compactor.core.errors import (
     TableConflict,
     TableRefused,
 )
-from compactor.core.table_records import TableBatch
-from compactor.ledger.table_batches import TableBatches
+from compactor.ledger.table.table_batches import TableBatches
 from compactor.table.catalog import TableCatalog, TableChange, TableHead
 from compactor.table.changes import Changes
 from compactor.table.named import UNTOLD

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from compactor.core.documents.records import Commit
+from compactor.core.documents.table_records import BatchedManifest, TableBatch
 from compactor.core.errors import RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Commit
-from compactor.core.table_records import BatchedManifest, TableBatch
 from compactor.ledger.state import State
 from compactor.schema.schema import SchemaVersion
 from compactor.table.catalog import TableChange, TableFile

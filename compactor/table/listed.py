@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from compactor.core.formatting import count, shown_seconds
+from compactor.core.text.formatting import count, shown_seconds
 from compactor.table.catalog import TableCatalog
 
 

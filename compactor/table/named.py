@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
+from compactor.core.documents.records import Commit, DeadLetter
+from compactor.core.documents.table_records import BatchedManifest, TableBatch
 from compactor.core.errors import OperatorError
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Commit, DeadLetter
-from compactor.core.table_records import BatchedManifest, TableBatch
 from compactor.ledger.ledger import Ledger
-from compactor.ledger.table_batches import TableBatches
+from compactor.ledger.table.table_batches import TableBatches
 
 
 class Placed(NamedTuple):

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from compactor.core.formatting import count, shown_seconds
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.refused_batches import refused_batches
+from compactor.core.text.formatting import count, shown_seconds
 from compactor.ledger.state import State
-from compactor.ledger.table_progress import read_progress
+from compactor.ledger.table.refused_batches import refused_batches
+from compactor.ledger.table.table_progress import read_progress
 from compactor.table.listed import ListedTable, held_count_words, waiting_words
 
 MANY_FAILURES = 6

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from threading import Lock
 
+from compactor.core.documents.records import Commit
 from compactor.core.errors import TryAgainError
-from compactor.core.records import Commit
 from compactor.table.committer import Committer
 from compactor.table.named import Placed, needs_table
 

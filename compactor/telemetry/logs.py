@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import orjson
 
 from compactor.core.errors import CompactorError
-from compactor.core.safe_text import visible, visible_json
+from compactor.core.text.safe_text import visible, visible_json
 from compactor.telemetry.error_text import described
 from compactor.telemetry.log_events import CATALOGUE, OF_THE_ERROR, EventName, Level
 

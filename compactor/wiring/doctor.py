@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
-from compactor.adapters.local import this_machine
+from compactor.adapters import this_machine
 from compactor.adapters.local.clock import SystemClock
-from compactor.adapters.local.native_kernel import why_not_installed
+from compactor.adapters.local.workers.native_kernel import why_not_installed
 from compactor.adapters.stores import RoutedStore, StoreSpec
 from compactor.core.extras import is_installed
 from compactor.core.layout import is_s3

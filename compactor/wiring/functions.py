@@ -11,7 +11,7 @@ from compactor.manifests.building.reports import build_metrics, log_built, log_s
 from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
-from compactor.wiring.remote_settings import settings_at
+from compactor.wiring.settings_files.remote_settings import settings_at
 from compactor.wiring.stream_functions import build_streams, seal_streams
 
 C = TypeVar("C", bound=Components)

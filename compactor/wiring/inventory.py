@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compactor.adapters.local.spilled_files import SqliteSpill
+from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.core.errors import SettingsError
 from compactor.core.layout import canonical, folder, is_within
 from compactor.cost.planning_cost import PlanningCost, planning_cost
@@ -16,7 +16,7 @@ from compactor.manifests.inventory.release import Gate, OpenGate, PacedGate
 from compactor.manifests.spilled.named_before import NamedBefore
 from compactor.manifests.spilled.totals import PlanTotals
 from compactor.settings.types import JOURNAL_CLAIMS
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 
 @dataclass(frozen=True, slots=True)

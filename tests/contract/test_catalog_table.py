@@ -23,7 +23,7 @@ from compactor.job.table_columns import CHECK_SECONDS, FIRST_PAUSE_SECONDS, Tabl
 from compactor.schema.catalog import Drift, TableColumns, catalog_columns, drift
 from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.schema.schema import Column, SchemaVersion
-from compactor.settings.toml import toml_of
+from compactor.settings.writing.toml import toml_of
 from tests.deployment.resolving import parameters_of, resources, template
 from tests.support.aws_stand_in import REGION
 from tests.support.harness import Harness

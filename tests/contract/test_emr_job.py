@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.aws.emr_job import EmrJob, spark_submit_parameters
+from compactor.adapters.aws.jobs.emr_job import EmrJob, spark_submit_parameters
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.control.runs import JobState
 from compactor.core.errors import AccessError, SettingsError
@@ -14,7 +14,7 @@ from compactor.ops.doctor import account_checks
 from compactor.settings.sections import Emr
 from compactor.settings.settings import parse_settings
 from compactor.wiring.emr_job import emr_job
-from compactor.wiring.job_arguments import job_arguments
+from compactor.wiring.settings_files.job_arguments import job_arguments
 from tests.support.emr_stand_in import APPLICATION, ROLE, EmrStandIn
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)

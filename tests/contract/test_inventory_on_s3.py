@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from compactor.adapters.aws.s3 import S3Store
 from compactor.cli.entry import compactor as command
-from compactor.core.manifest import Manifest
+from compactor.core.documents.manifest import Manifest
 from tests.support.aws_stand_in import REGION
 from tests.support.inventories import FORMATS, put_inventory, row
 from tests.support.settings_files import write_settings

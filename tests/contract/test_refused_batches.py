@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.partitioning import PartitionSpec
 
+from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.errors import TableConflict, TableRefused
 from compactor.core.layout import Layout
-from compactor.core.table_records import BatchedManifest
 from compactor.table.named import Placed
 from tests.faults.table_world import CatalogWorld
 from tests.support.iceberg_tables import client, sql_place

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from compactor.core.layout import Layout
-from compactor.ndjson.rejects import REJECTS_SCHEMA
+from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.settings.settings import SECTIONS
 from compactor.telemetry.metrics import CATALOGUE
 from deploy.rights.key_use import key_actions

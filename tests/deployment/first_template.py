@@ -74,7 +74,7 @@ def _old_lease(world: World) -> None:
 
 
 def _old_refusals(world: World) -> None:
-    world.code = lambda: patch("compactor.control.alarms._of_refusals", lambda _: iter(()))
+    world.code = lambda: patch("compactor.control.diagnosis.alarms._of_refusals", lambda _: iter(()))
 
 
 def _old_metrics(world: World) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
 from compactor.core.crash_points import BuildCrashPoint
-from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
 from compactor.manifests.building.builder import BuildReport
 from compactor.manifests.claiming import part_key

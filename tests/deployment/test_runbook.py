@@ -4,11 +4,11 @@ import json
 import re
 from typing import get_args
 
-from compactor.cli.failures import ExitCode
-from compactor.control.health import Condition, Word
-from compactor.core import manifest
+from compactor.cli.ui.failures import ExitCode
+from compactor.control.diagnosis.health import Condition, Word
+from compactor.core.documents import manifest
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import RecordTooNew, StuckError
-from compactor.core.records import FileStatus
 from compactor.cost.cost import ALARMS, FUNCTION_GB
 from compactor.ndjson import inspection
 from compactor.ops.status.health import STALE_PENDING

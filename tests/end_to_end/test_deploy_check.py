@@ -21,10 +21,10 @@ from compactor.cli.entry import compactor as command
 from compactor.core.layout import KEEP_MARKER, base_name
 from compactor.ops.canary import checker
 from compactor.settings.settings import load_settings
-from compactor.settings.toml import toml_of
-from compactor.wiring.app import App
+from compactor.settings.writing.toml import toml_of
 from compactor.wiring.canary import canary_checker
 from compactor.wiring.functions import build_messages, forget_components, seal_parts
+from compactor.wiring.job.app import App
 from deploy.resolved import Resolver, pseudo_parameters
 from deploy.rights.check import check_statements
 from tests.deployment.test_people import Iam, iam

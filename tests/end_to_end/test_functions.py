@@ -14,8 +14,8 @@ import pytest
 from compactor.adapters.aws.clients import s3_client, sqs_client
 from compactor.adapters.aws.event_source import feed
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table, make_event_queue
+from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import SettingsError
-from compactor.core.manifest import Manifest
 from compactor.telemetry.log_events import CATALOGUE
 from compactor.wiring.functions import forget_components
 from tests.support.aws_stand_in import REGION

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compactor.cli.entry import compactor as command
-from compactor.core.safe_text import visible
+from compactor.core.text.safe_text import visible
 from tests.support import extras
 from tests.support.hostile_names import NAMES, NOT_TEXT, check_shown, passed
 from tests.support.report_pages import read_page

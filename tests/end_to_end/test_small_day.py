@@ -11,11 +11,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.adapters.local.native_kernel import is_installed
+from compactor.adapters.local.workers.native_kernel import is_installed
 from compactor.adapters.memory.store import MemoryStore
-from compactor.core.records import Commit
+from compactor.core.documents.records import Commit
 from compactor.settings.settings import parse_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support import extras
 from tests.support.engines import NATIVE, PLAIN, engine_without_spark
 from tests.support.small_day import FOLDER, MANIFEST, expected, input_files, shown_rejects, shown_rows

@@ -17,9 +17,9 @@ from compactor.adapters.aws.local_setup import make_buckets, make_claims_table, 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.cli.entry import compactor as command
 from compactor.settings.settings import Settings, load_settings
-from compactor.wiring.app import App
 from compactor.wiring.functions import build_messages, forget_components, seal_parts
-from compactor.wiring.streams_app import StreamsApp
+from compactor.wiring.job.app import App
+from compactor.wiring.job.streams_app import StreamsApp
 from tests.contract.test_catalog_table import table_input
 from tests.support.aws_stand_in import REGION
 from tests.support.fakes import PlainEngine

@@ -27,9 +27,9 @@ from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
 from compactor.demo.process_job import ProcessJob
 from compactor.settings.control_policy import Policy
 from compactor.settings.settings import load_settings
-from compactor.settings.toml import toml_of
-from compactor.wiring.app import App
+from compactor.settings.writing.toml import toml_of
 from compactor.wiring.control import ControlComponents
+from compactor.wiring.job.app import App
 from deploy.restart import Restart
 from tests.faults.conftest import wait_until
 from tests.support.aws_stand_in import REGION
@@ -52,7 +52,7 @@ DYING_JOB = """
 import os, sys
 from pathlib import Path
 from compactor.settings.settings import load_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 die = lambda step, _: os._exit(9) if str(step) == sys.argv[1] else None
 settings = load_settings(Path(os.environ["COMPACTOR_CONFIG"]), os.environ)
 App(settings, on_crash_point=die).threaded_service(2).run(once=True)

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.aws.s3 import S3Store
 from compactor.adapters.listed_manifests import ListedManifests
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import CompactorError, OperatorError, StuckError
 from compactor.core.layout import KEEP_MARKER, base_name
-from compactor.core.manifest import Manifest, ManifestFile
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.faults.s3_server import REGION, S3Server
 from tests.support.engines import DEFAULT, PLAIN, engine_without_spark
 

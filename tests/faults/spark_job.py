@@ -9,7 +9,7 @@ from pathlib import Path
 from compactor.adapters.spark.session import close_session
 from compactor.core.crash_points import CrashPoint
 from compactor.settings.settings import load_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 
 def main(config: Path, steps: Path) -> int:

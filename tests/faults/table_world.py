@@ -17,8 +17,8 @@ from pyiceberg.manifest import read_manifest_list
 
 from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.opening import open_catalog
+from compactor.core.documents.records import StagedFile
 from compactor.core.layout import Layout
-from compactor.core.records import StagedFile
 from compactor.schema.schema import SchemaVersion
 from compactor.table.catalog import TableChange, TableFile, TableHead
 from tests.faults.catalog_proxy import CatalogProxy, Fate

@@ -23,7 +23,7 @@ CLAIMS = (
     ),
     Guard(
         "a claim in SQLite is not overwritten",
-        "adapters/local/sqlite_claims.py",
+        "adapters/local/sqlite/sqlite_claims.py",
         "INSERT INTO claims (key, holder, lease_until, expires_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         "INSERT OR REPLACE INTO claims (key, holder, lease_until, expires_at) VALUES (?, ?, ?, ?)",
         (_CLAIM,),
@@ -37,7 +37,7 @@ CLAIMS = (
     ),
     Guard(
         "a claim in SQLite is taken over from the holder that was named alone",
-        "adapters/local/sqlite_claims.py",
+        "adapters/local/sqlite/sqlite_claims.py",
         'WHERE key = ? AND holder = ?"',
         'WHERE key = ? AND holder <> ?"',
         (_TAKE_OVER,),
@@ -159,14 +159,14 @@ BUILDING = (
     ),
     Guard(
         "a trace finds a file under the day of its arrival, which it had before the settings were changed",
-        "core/dates.py",
+        "core/inputs/dates.py",
         "    return {_day(arrived_at)} if named is None else {_day(arrived_at), named.date}\n",
         "    return {named.date if named else _day(arrived_at)}\n",
         (_OTHER_WINDOW,),
     ),
     Guard(
         "a redrive without claims looks under the day of a file's arrival",
-        "core/dates.py",
+        "core/inputs/dates.py",
         "    return {_day(arrived_at)} if named is None else {_day(arrived_at), named.date}\n",
         "    return {named.date if named else _day(arrived_at)}\n",
         ("tests/unit/ops/redrive/test_redriving_refused.py::test_a_file_of_another_date_without_claims",),

@@ -7,7 +7,7 @@ _CLOSING = "tests/unit/ops/closing/test_closing.py"
 CLOSING = (
     Guard(
         "a manifest that is done is marked, so that the next summary takes it in",
-        "job/publication.py",
+        "job/steps/publication.py",
         "        self.state.ledger.mark_unsummarised(outcome)\n",
         "",
         (_CLOSING + "::test_what_comes_late_makes_an_addition",),
@@ -21,7 +21,7 @@ CLOSING = (
     ),
     Guard(
         "a manifest is in no summary twice",
-        "ledger/unsummarised.py",
+        "ledger/history/unsummarised.py",
         "            if summarised < generations[key]:\n",
         "            if True:\n",
         (_CLOSING + "::test_a_closing_that_dies_anywhere",),

@@ -53,7 +53,7 @@ VERIFICATION = (
     ),
     Guard(
         "nothing is decided, and so published, before it was verified",
-        "job/staging.py",
+        "job/steps/staging.py",
         "outputs, rejects = verify_staged(self.state.store, manifest, staged, self.rules.metadata_columns)",
         "from compactor.engines.staged_files import parquet_facts as facts\n"
         "        outputs = [VerifiedFile(each.uri, facts(self.state.store, each.uri)) for each in staged.outputs]\n"
@@ -62,7 +62,7 @@ VERIFICATION = (
     ),
     Guard(
         "done is put on record after all is in its final place, not before",
-        "job/publication.py",
+        "job/steps/publication.py",
         "            if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:\n",
         "            self.state.ledger.finish(outcome.key)\n"
         "            if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:\n",
@@ -70,7 +70,7 @@ VERIFICATION = (
     ),
     Guard(
         "a death between publication and done loses nothing, with real processes",
-        "job/publication.py",
+        "job/steps/publication.py",
         "            if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:\n",
         "            self.state.ledger.finish(outcome.key)\n"
         "            if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:\n",
@@ -81,56 +81,56 @@ VERIFICATION = (
 ONCE = (
     Guard(
         "a URI that comes twice in a batch is worked on once",
-        "job/work_queue.py",
+        "job/delivery/work_queue.py",
         "        if work.place in self._known:\n",
         "        if False:\n",
         ("tests/unit/job/test_work_queue.py",),
     ),
     Guard(
         "a manifest that comes under two names in a batch is worked on once",
-        "job/work_queue.py",
+        "job/delivery/work_queue.py",
         "        if work.manifest_id in self._later:\n",
         "        if False:\n",
         ("tests/unit/job/test_work_queue.py",),
     ),
     Guard(
         "a file that a manifest names twice is not compacted twice",
-        "core/manifest_parsing.py",
+        "core/documents/manifest_parsing.py",
         "        if path in seen:\n",
         "        if False:\n",
         (_MANIFEST,),
     ),
     Guard(
         "a done manifest is a no-op",
-        "job/compaction.py",
+        "job/steps/compaction.py",
         "        if found.outcome is not None and found.is_done:\n",
         "        if False:\n",
         (_BATCHES,),
     ),
     Guard(
         "a decided manifest is rolled forward, not worked on again",
-        "job/compaction.py",
+        "job/steps/compaction.py",
         "        if found.outcome is not None:\n            return _Decision(found.outcome)\n",
         "",
         (_COMPACTION + "::test_decided_is_not_worked_on_again",),
     ),
     Guard(
         "a driver whose staging was cleaned up under it finds that it lost",
-        "job/compaction.py",
+        "job/steps/compaction.py",
         "            if decided is not None:\n",
         "            if False:\n",
         (_COMPACTION + "::test_two_drivers",),
     ),
     Guard(
         "a driver that finds staging gone looks for done",
-        "job/publication.py",
+        "job/steps/publication.py",
         "            if self.state.ledger.is_done(commit.key, commit.generation):\n",
         "            if False:\n",
         ("tests/unit/job/test_publication.py",),
     ),
     Guard(
         "a manifest object that says something else by now is not removed",
-        "job/publication.py",
+        "job/steps/publication.py",
         "        if self._is_unchanged(uri, fingerprint):\n",
         "        if True:\n",
         ("tests/unit/job/test_publication.py",),

@@ -22,14 +22,14 @@ EXPIRING = (
     ),
     Guard(
         "the files of a manifest that is open are left to the next run",
-        "core/expired.py",
+        "core/documents/expired.py",
         "    return [each for each in same if each not in in_work], [each for each in same if each in in_work]\n",
         "    return same, []\n",
         (_RETIRING + "::test_a_rebuild_that_begins_after_the_record",),
     ),
     Guard(
         "a record takes nothing of a later generation",
-        "core/expired.py",
+        "core/documents/expired.py",
         "        is_member = key.date == self.date and generation <= self.manifests.get(key.id, 0)\n",
         "        is_member = key.date == self.date and key.id in self.manifests\n",
         ("tests/unit/core/test_expired.py::test_only_what_a_record_names_expired",),

@@ -95,7 +95,7 @@ INVENTORIES = (
     ),
     Guard(
         "of several versions at one name the last written counts",
-        "adapters/local/spilled_files.py",
+        "adapters/local/sqlite/spilled_files.py",
         "ORDER BY modified_us DESC, rowid",
         "ORDER BY modified_us, rowid",
         _SPILL,

@@ -31,7 +31,7 @@ NAMES = (
     ),
     Guard(
         "the status screen is escaped before it is divided into lines",
-        "cli/ui/status_screen.py",
+        "cli/ui/status/status_screen.py",
         "textwrap.wrap(visible(text), width",
         "textwrap.wrap(text, width",
         ("tests/unit/ops/status/test_status_screen.py",),
@@ -52,7 +52,7 @@ NAMES = (
     ),
     Guard(
         "a suggested command is quoted",
-        "core/safe_text.py",
+        "core/text/safe_text.py",
         "        return shlex.quote(word)\n",
         "        return word\n",
         (_SAFE_TEXT,),

@@ -12,7 +12,7 @@ _READERS = "tests/unit/ops/rebuild/test_rebuilt_readers.py"
 REBUILDING = (
     Guard(
         "what could double rows is deleted before the files of a rebuild are published",
-        "job/publication.py",
+        "job/steps/publication.py",
         "            self.state.store.delete(left)\n",
         "            pass\n",
         (_REBUILD + "::test_rows_come_back",),
@@ -26,7 +26,7 @@ REBUILDING = (
     ),
     Guard(
         "what is left of earlier staging is deleted before a rebuild is published",
-        "job/publication.py",
+        "job/steps/publication.py",
         "        self.delete_staging(commit.manifest_id, upto=commit.generation - 1)\n",
         "",
         (_HELD_UP + "::test_nothing_of_an_earlier_commit_can_be_copied_any_more",),
@@ -40,7 +40,7 @@ REBUILDING = (
     ),
     Guard(
         "clean-up leaves the staging of a rebuild",
-        "job/publication.py",
+        "job/steps/publication.py",
         "if layout.staged_generation(uri) <= upto])",
         "if upto])",
         (_REBUILD + "::test_job_that_cleans_up_late",),
@@ -82,14 +82,14 @@ REBUILDING = (
     ),
     Guard(
         "a driver that finds the staging of an older commit gone looks for a rebuild",
-        "job/publication.py",
+        "job/steps/publication.py",
         "            if self._superseding(commit) is not None:\n",
         "            if False:\n",
         (_REBUILD + "::test_staging_lost_beside_a_job",),
     ),
     Guard(
         "a file of an earlier generation is not taken for a published one",
-        "job/publication.py",
+        "job/steps/publication.py",
         " or commit.rebuild is not None:\n",
         ":\n",
         (_REBUILD + "::test_lost_staging_of_a_rebuild",),
@@ -163,7 +163,7 @@ REBUILDING = (
     ),
     Guard(
         "a rebuild is not counted as a commit",
-        "job/compaction.py",
+        "job/steps/compaction.py",
         "        if outcome.generation > 1 or decision.wasted:",
         "        if decision.wasted:",
         (_REBUILD + "::test_death_at_each_change",),

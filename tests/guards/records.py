@@ -10,14 +10,14 @@ _DRIVERS = "tests/faults/test_two_drivers.py"
 CREATE_ONLY = (
     Guard(
         "a record in a newer format is left alone",
-        "core/records.py",
+        "core/documents/records.py",
         "    if newer := newer_format(data, kind):\n",
         "    if newer := newer_format(b'', kind):\n",
         ("tests/unit/job/test_newer_records.py", "tests/unit/core/test_formats.py"),
     ),
     Guard(
         "EMR Serverless is asked for no second run",
-        "adapters/aws/emr_job.py",
+        "adapters/aws/jobs/emr_job.py",
         "        if any(run.is_living for run in before):\n",
         "        if False:\n",
         ("tests/contract/test_job_runs.py", "tests/contract/test_emr_job.py"),
@@ -68,7 +68,7 @@ CREATE_ONLY = (
     ),
     Guard(
         "another manifest under a used id is refused, not taken for a repeat",
-        "job/intake.py",
+        "job/steps/intake.py",
         'if record.kind == "manifest" and record.digest == fingerprint:',
         'if record.kind == "manifest":',
         (_INTAKE,),
@@ -78,21 +78,21 @@ CREATE_ONLY = (
 VERSIONS = (
     Guard(
         "a file whose ETag is another one is not read in its place",
-        "ndjson/object_reading.py",
+        "ndjson/files/object_reading.py",
         "        if not is_same_version(found.etag, file.etag):\n",
         "        if False:\n",
         (_INPUT_FILES,),
     ),
     Guard(
         "a file whose size is another one is not read in its place",
-        "ndjson/object_reading.py",
+        "ndjson/files/object_reading.py",
         "    elif file.size_bytes is not None and found.size_bytes != file.size_bytes:\n",
         "    elif False:\n",
         (_INPUT_FILES,),
     ),
     Guard(
         "the ranges of a file are all of one version",
-        "ndjson/object_reading.py",
+        "ndjson/files/object_reading.py",
         "store.read_range(opened.uri, start, length, etag=opened.etag)",
         "store.read_range(opened.uri, start, length)",
         (_INPUT_FILES,),

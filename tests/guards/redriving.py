@@ -9,7 +9,7 @@ _REFUSED = "tests/unit/ops/redrive/test_redriving_refused.py"
 REDRIVING = (
     Guard(
         "a file that is quarantined again after its redrive can be redriven again",
-        "ops/redrive/redrive_log.py",
+        "ops/redrive/settling/redrive_log.py",
         "if each.in_effect and each.redrive.source == manifest_id]",
         "if each.in_effect]",
         (_AGAIN + "::test_a_file_that_is_missing_again",),
@@ -44,21 +44,21 @@ REDRIVING = (
     ),
     Guard(
         "a dead letter is settled once each of its files was taken over, not one",
-        "ops/redrive/dead_letters.py",
+        "ops/redrive/settling/dead_letters.py",
         "if all(version in taken for version in those)}",
         "if those[-1] in taken}",
         (_TAKEN + "::test_what_was_taken_over_in_part",),
     ),
     Guard(
         "what took over a dead letter's other files may be in summaries",
-        "ops/redrive/dead_letters.py",
+        "ops/redrive/settling/dead_letters.py",
         "if any(version in found for version in those)}",
         "if all(version in found for version in those)}",
         (_TAKEN + "::test_dates_that_are_closed_meanwhile",),
     ),
     Guard(
         "the version that a dead letter names settles it, whatever the order of the attempts",
-        "ops/redrive/later_rows.py",
+        "ops/redrive/settling/later_rows.py",
         "        return is_same and self.moment > version.started_at - CLOCKS_APART\n",
         "        return False\n",
         (_TAKEN + "::test_a_file_that_had_changed_when_it_was_taken_over",),

@@ -21,7 +21,7 @@ SHARDS = (
     ),
     Guard(
         "what a living run works on is left to it",
-        "job/compaction.py",
+        "job/steps/compaction.py",
         "if self._is_elsewhere(found):",
         "if False:",
         (_SHARDS + "::test_what_a_living_run_works_on_is_left_to_it",),

@@ -11,15 +11,15 @@ import orjson
 import pyarrow.parquet as pq
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.thread_workers import ThreadBinWorkers
+from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.records import Commit, DeadLetter, FileReport
 from compactor.core.errors import CompactorError
 from compactor.core.layout import KEEP_MARKER, base_name
-from compactor.core.manifest import Manifest, ManifestFile
-from compactor.core.records import Commit, DeadLetter, FileReport
 from compactor.engines.engine import Engine
-from compactor.job.compaction import CompactionResult
+from compactor.job.steps.results import CompactionResult
 from compactor.settings.settings import parse_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.hostile.attack import Attack, Seen
 from tests.hostile.neighbours import Neighbours
 from tests.support.harness import commit_of_ratio

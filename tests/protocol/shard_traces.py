@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from compactor.core.crash_points import CrashPoint
+from compactor.core.documents.records import Attempt, Commit
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ProcessName
-from compactor.core.records import Attempt, Commit
-from compactor.core.sharding import Shard, taker
+from compactor.core.rules.sharding import Shard, taker
 from compactor.job.shards import REFRESH_SECONDS, ShardShare
 from compactor.ledger.heartbeat import LIFE_SECONDS, Heartbeat, Runs
 from tests.protocol.traces import Shared, Trace, seen

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
+from compactor.core.documents.records import OUTCOME, Commit
 from compactor.core.layout import Layout, digest
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectStore
-from compactor.core.records import OUTCOME, Commit
 from tests.protocol.configurations import SAFETY, guards
 from tests.protocol.tlc import constants, explore
 

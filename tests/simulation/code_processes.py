@@ -7,16 +7,16 @@ from typing import Any
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
-from compactor.ledger.closed_dates import ClosedDates
+from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.manifests.building.builder import BuildReport
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Kind, Scope
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import Settings
-from compactor.wiring.app import App
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
+from compactor.wiring.job.app import App
 from tests.simulation.scheduler import Process, Scheduler
 from tests.simulation.store import Line
 from tests.support.fakes import PlainEngine

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from compactor.core.expired import TAKES, Expired, Part
+from compactor.core.documents.expired import TAKES, Expired, Part
+from compactor.core.documents.records import Commit
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Commit
 from tests.simulation.scheduler import Broken
 
 

@@ -14,7 +14,7 @@ ADDED = (
     ),
     Guard(
         "staging whose outcome got no answer stays",
-        "job/compaction.py",
+        "job/steps/compaction.py",
         "            # The verified commit stays in staging, where the next attempt finds it.",
         "            self.stager.discard(accepted, attempt)\n            #",
         (),
@@ -28,7 +28,7 @@ ADDED = (
     ),
     Guard(
         "staging is deleted after done is on record",
-        "job/publication.py",
+        "job/steps/publication.py",
         "        done_at = self.state.ledger.finish(outcome.key)\n",
         "        self._delete_staging(outcome.manifest_id, upto=outcome.generation)\n"
         "        done_at = self.state.ledger.finish(outcome.key)\n",

@@ -11,9 +11,9 @@ from hashlib import sha256
 
 import pyarrow.parquet as pq
 
-from compactor.core.expired import Part
+from compactor.core.documents.expired import Part
+from compactor.core.documents.records import OUTCOME, Accepted, Commit, DeadLetter, FileStatus
 from compactor.core.layout import Layout
-from compactor.core.records import OUTCOME, Accepted, Commit, DeadLetter, FileStatus
 from tests.simulation.expiry import ExpiryOracle
 from tests.simulation.scheduler import Broken
 

@@ -12,9 +12,9 @@ from typing import Any
 from compactor.adapters.memory.glue import MemoryGlue
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.control.runs import JobState
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import CompactorError
 from compactor.core.layout import is_delivery
-from compactor.core.records import FileStatus
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
 from tests.simulation.code_processes import Code, Glue, NoMetrics, ProcessClock, WorldClock

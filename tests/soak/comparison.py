@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from compactor.core.documents.records import DeadLetter
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import ObjectStore
-from compactor.core.records import DeadLetter
 from tests.soak.feeder import Fate, Fed, Record
 from tests.soak.files import SoakFile, make_file
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import CompactorError, StuckError
 from compactor.core.layout import base_name, is_delivery
-from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectStore
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.soak.files import DAY, FileSpec, make_file
 from tests.soak.phases import Feed, Phase
 from tests.soak.trouble import Expected, Trouble, is_troubled

@@ -17,7 +17,7 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.store import MemoryClaims, MemoryStore
 from compactor.ndjson.inspection import REASONS
 from compactor.settings.settings import parse_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.faults.fault_rules import Call, FaultKind, FaultPlan, Operation
 from tests.faults.s3_server import ROOT
 from tests.soak.comparison import Comparison, compare

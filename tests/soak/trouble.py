@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 
-from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectStore
 from tests.faults.fault_rules import FaultKind, Operation, Rule
 from tests.soak.files import DAY

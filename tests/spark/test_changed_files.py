@@ -6,7 +6,7 @@ import pytest
 
 from compactor.adapters.spark.engine import SparkEngine
 from compactor.core.crash_points import CrashPoint
-from compactor.core.manifest import ManifestFile
+from compactor.core.documents.manifest import ManifestFile
 
 OLD = b'{"v":"old"}\n'
 NEW = b'{"v":"new"}\n'

@@ -9,7 +9,7 @@ import zlib
 import cramjam
 import zstandard
 
-from compactor.core.manifest import ManifestFile
+from compactor.core.documents.manifest import ManifestFile
 
 BOM = b"\xef\xbb\xbf"
 LIMIT_BYTES = 1024 * 1024

@@ -3,7 +3,7 @@
 
 import pytest
 
-from compactor.core.manifest import ManifestFile
+from compactor.core.documents.manifest import ManifestFile
 
 NAMES = (
     "plain.ndjson", "a b.ndjson", "a%20b.ndjson", "a+b", "a#b", "a,b", "a:b", "12:30/x", "a\\b", "a*b", "a?b",

@@ -8,8 +8,8 @@ from threading import Event
 import pytest
 
 from compactor.core.crash_points import CrashPoint
-from compactor.core.records import Commit, DeadLetter
-from compactor.job.compaction import Ending
+from compactor.core.documents.records import Commit, DeadLetter
+from compactor.job.steps.results import Ending
 from tests.support.extras import NATIVE
 
 TIMEOUT_SECONDS = 120

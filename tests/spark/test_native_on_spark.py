@@ -5,9 +5,9 @@ import pytest
 from compactor.adapters.spark.bin_workers import SparkBinWorkers
 from compactor.adapters.spark.health import runs_tasks
 from compactor.adapters.stores import StoreSpec
+from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import AccessError
-from compactor.core.manifest import ManifestFile
-from compactor.engines.bin_task import BinTask
+from compactor.engines.native.bin_task import BinTask
 from tests.support.engine_workspace import EngineWorkspace
 from tests.support.extras import NATIVE
 from tests.support.native_rows import plan_of, schema_of

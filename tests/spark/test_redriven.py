@@ -6,7 +6,7 @@ import pytest
 
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Kind, Scope
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.engine_workspace import DAY, EngineWorkspace, NewWorkspace
 
 LONG = b'{"id": "long", "text": "' + b"x" * 100 + b'"}'

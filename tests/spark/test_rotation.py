@@ -11,7 +11,7 @@ from threading import Event, Lock
 import pytest
 
 from compactor.adapters.memory.store import MemoryMetrics
-from compactor.job.compaction import CompactionResult
+from compactor.job.steps.results import CompactionResult
 from tests.support.engine_workspace import EngineWorkspace, NewWorkspace
 from tests.support.extras import NATIVE
 from tests.support.logged import events_logged

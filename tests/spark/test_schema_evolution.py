@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812
 
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.engine_workspace import EngineWorkspace, schema_file
 
 TYPES = {

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from compactor.core.records import Attempt, AttemptFailure
+from compactor.core.documents.records import Attempt, AttemptFailure
 
 
 def attempt_failure(attempt: Attempt, error: str, moment: datetime, *, passing: bool = True) -> AttemptFailure:

@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import replace
 
 from compactor.core.crash_points import OnBuildCrashPoint, ignore_build_crash_point
+from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
-from compactor.core.manifest import Manifest
 from compactor.core.ports import ObjectStore
 from compactor.manifests.building.builder import BuildReport
 from compactor.manifests.building.sealer import SealReport

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
+from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
-from compactor.core.manifest import Manifest
 from compactor.manifests.claiming import claim_key
 from compactor.wiring.components import Components
 from tests.support.harness import Harness

@@ -9,10 +9,10 @@ from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
 from compactor.control.plane import Check, ControlPlane
 from compactor.control.snapshot import QueueDepth
+from compactor.core.documents.records import RunHeartbeat
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.layout import Layout
 from compactor.core.ports import ObjectStore, ProcessName
-from compactor.core.records import RunHeartbeat
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State

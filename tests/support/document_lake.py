@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.settings.settings import load_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.engines import DEFAULT, engine_without_spark
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,7 +68,7 @@ def make_lake(folder: Path) -> None:
     before = Path.cwd()
     os.chdir(folder)
     try:
-        with patch("compactor.engines.native_engine.SAMPLE_BYTES", 1000):
+        with patch("compactor.engines.native.native_engine.SAMPLE_BYTES", 1000):
             (raw / f"{DAY}-morning.ndjson").write_bytes(MORNING)
             _compact()
             (raw / f"{DAY}-evening.ndjson").write_bytes(EVENING)

@@ -29,7 +29,7 @@ import duckdb
 from click.testing import CliRunner
 
 from compactor.cli.entry import compactor as command
-from compactor.cli.failures import ExitCode
+from compactor.cli.ui.failures import ExitCode
 from tests.support.document_lake import ENVIRONMENT, make_lake
 
 ROOT = Path(__file__).resolve().parents[2]

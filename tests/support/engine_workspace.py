@@ -8,16 +8,16 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from compactor.adapters.local.thread_workers import ThreadBinWorkers
+from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers
 from compactor.core.crash_points import OnCrashPoint
-from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.records import Commit, DeadLetter, FileReport
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Commit, DeadLetter, FileReport
 from compactor.engines.engine import Engine
 from compactor.job.batches import BatchResult
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.harness import commit_of_ratio
 
 MASTER = "local[2]"

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.local.native_kernel import is_installed
-from compactor.adapters.local.thread_workers import ThreadBinWorkers
+from compactor.adapters.local.workers.native_kernel import is_installed
+from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers
 from compactor.engines.engine import Engine
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.fakes import PlainEngine
 
 PLAIN, NATIVE = "plain", "native"

@@ -16,7 +16,7 @@ from compactor.adapters.memory.store import MemoryWriter
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Staged, StagedOutput, StageRequest
-from compactor.engines.input_files import InspectedFile, InspectTask, inspect_files
+from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
 from compactor.ndjson.codecs import decode
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.ndjson.rawjson import texts

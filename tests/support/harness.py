@@ -14,10 +14,10 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemoryMetrics, MemoryStore
 from compactor.adapters.memory.table import MemoryTable
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.records import Commit, DeadLetter, RecentCommit
 from compactor.core.layout import KEEP_MARKER, Layout, base_name
-from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectStore
-from compactor.core.records import Commit, DeadLetter, RecentCommit
 from compactor.engines.engine import Engine
 from compactor.job.batches import BatchRunner
 from compactor.job.run_report import RunReport
@@ -25,7 +25,7 @@ from compactor.ledger.ledger import Ledger
 from compactor.ops.verify.report import VerifyReport
 from compactor.schema.catalog import CatalogTable
 from compactor.settings.settings import parse_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.fakes import PlainEngine
 from tests.support.recent_commits import recent_commit
 

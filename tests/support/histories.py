@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
-from compactor.core.closed_dates import ManifestSums
 from compactor.core.crash_points import CrashPoint
+from compactor.core.documents.closed_dates import ManifestSums
+from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import CompactorError
-from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectStore
 from compactor.ops.closing.report import ClosingReport
 from compactor.ops.redrive.scan import find_redrivable
@@ -19,7 +19,7 @@ from compactor.ops.redrive.selection import Kind, Scope
 from compactor.ops.rejects.query import Query
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
-from compactor.ops.report.reader import ReportReader
+from compactor.ops.report.reading.reader import ReportReader
 from compactor.ops.verify.report import VerifyReport
 from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at

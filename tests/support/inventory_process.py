@@ -23,14 +23,14 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.local.store import LocalStore
 from compactor.core.crash_points import CrashPoint
-from compactor.core.manifest import Manifest
+from compactor.core.documents.manifest import Manifest
 from compactor.core.ports import ObjectInfo
 from compactor.manifests.inventory.planner import InventoryScope
 from compactor.manifests.inventory.reading import InventoryReader
 from compactor.manifests.spilled.totals import PlanTotals
 from compactor.settings.settings import parse_settings
-from compactor.wiring.app import App
 from compactor.wiring.inventory import Rate, inventory_planner
+from compactor.wiring.job.app import App
 from tests.support.inventories import BUCKET, NEEDED, file_schema, put_document
 
 PREFIX = f"s3://{BUCKET}/raw/"

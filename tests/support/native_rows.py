@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from compactor.adapters.local.native_kernel import NativeKernel
-from compactor.engines.kernel import Kernel, RowPlan
+from compactor.adapters.local.workers.native_kernel import NativeKernel
+from compactor.engines.native.kernel import Kernel, RowPlan
 from compactor.ndjson.inspection import inspect_lines, refusals
 from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import Judged, Limits, Reject

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from compactor.core.records import RecentCommit
+from compactor.core.documents.records import RecentCommit
 
 
 def recent_commit(decided_at: datetime, **changes: Any) -> RecentCommit:

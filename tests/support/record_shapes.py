@@ -7,11 +7,11 @@ from pydantic import TypeAdapter
 
 from compactor.control.gathering import BreakerClosed, StartsRefused
 from compactor.control.notices import Told
-from compactor.core.closed_dates import ClosedDate, ClosedTotals, ClosingBegun
-from compactor.core.expired import Expired
-from compactor.core.formats import FORMATS
-from compactor.core.manifest import Manifest
-from compactor.core.records import (
+from compactor.core.documents.closed_dates import ClosedDate, ClosedTotals, ClosingBegun
+from compactor.core.documents.expired import Expired
+from compactor.core.documents.formats import FORMATS
+from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.records import (
     OUTCOME,
     Accepted,
     Attempt,
@@ -25,7 +25,13 @@ from compactor.core.records import (
     Redrive,
     RunHeartbeat,
 )
-from compactor.core.table_records import FinishedBatches, HeldManifest, RefusedBatch, TableBatch, TableProgress
+from compactor.core.documents.table_records import (
+    FinishedBatches,
+    HeldManifest,
+    RefusedBatch,
+    TableBatch,
+    TableProgress,
+)
 from compactor.schema.schema import SchemaVersion
 
 MODELS: Mapping[str, Any] = {

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from compactor.core.crash_points import OnRedriveCrashPoint, ignore_redrive_crash_point
-from compactor.core.manifest import ManifestFile
-from compactor.core.records import Commit, FileStatus
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import Commit, FileStatus
 from compactor.ndjson.lines import Limits
 from compactor.ops.redrive.redrive_report import RedriveReport
 from compactor.ops.redrive.scan import find_redrivable

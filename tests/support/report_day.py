@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compactor.cli.commands.report import make_report
-from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.records import Accepted, Commit, DeadLetter, FileReport, FileStatus, StagedFile
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Accepted, Commit, DeadLetter, FileReport, FileStatus, StagedFile
 from compactor.cost.prices import JobSize
-from compactor.ndjson.rejects import REJECTS_SCHEMA
+from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.ops.report.period import Period
 from compactor.ops.report.report import Report
 from tests.support.attempt_failures import attempt_failure

@@ -3,8 +3,8 @@
 from datetime import date, timedelta
 
 from compactor.core.crash_points import OnExpiryCrashPoint, ignore_expiry_crash_point
+from compactor.core.documents.manifest import ManifestFile
 from compactor.core.layout import is_data
-from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectStore
 from compactor.ops.retire.report import RetireReport
 from tests.support.harness import DAY, FLAWED, GOOD, Harness

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from compactor.core.sharding import taker
+from compactor.core.rules.sharding import taker
 
 DAY = "2026-01-02"
 LINE = b'{"n": %d, "user": "u-%d", "amount": 1.10, "text": "%s"}\n'

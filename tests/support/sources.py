@@ -1,10 +1,10 @@
 """Planners of sources on the store of a harness."""
 
-from compactor.adapters.local.listed_files import SqliteListedFiles
-from compactor.adapters.local.seen_files import LocalSeenFiles
+from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
+from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
+from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import folder
-from compactor.core.source_places import SourcePlace
-from compactor.manifests.source_planning import OnReplaced, SourcePlanner
+from compactor.manifests.sources.source_planning import OnReplaced, SourcePlanner
 from tests.support.harness import Harness
 
 

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from compactor.control.health import Condition, finding
+from compactor.control.diagnosis.health import Condition, finding
 from compactor.control.snapshot import LivingRun
-from compactor.core.records import DeadLetter, FileStatus, RecentCommit
+from compactor.core.documents.records import DeadLetter, FileStatus, RecentCommit
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
-from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import drain
 from compactor.ops.status.health import Rules, health
 from compactor.ops.status.values import (

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemoryStore
+from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
-from compactor.core.manifest import Manifest
 from compactor.core.ports import ObjectStore
 from compactor.manifests.building.routing import RoutedBuilder, RoutedReport
 from compactor.manifests.claiming import claim_key
 from compactor.settings.settings import Settings, parse_settings
-from compactor.settings.toml import toml_of
+from compactor.settings.writing.toml import toml_of
 from compactor.wiring.components import Components
 from compactor.wiring.stream_functions import routed_builder
 

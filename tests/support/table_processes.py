@@ -8,13 +8,13 @@ from typing import Any
 
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.adapters.memory.table import Answer, MemoryTable
+from compactor.core.documents.records import Commit, Rebuild, StagedFile
 from compactor.core.errors import CompactorError
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Commit, Rebuild, StagedFile
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
-from compactor.ledger.table_batches import TableBatches
+from compactor.ledger.table.table_batches import TableBatches
 from compactor.table.catalog import TableFile
 from compactor.table.changes import Changes
 from compactor.table.committer import Committer, Progress

@@ -3,14 +3,13 @@
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache, partial
-from typing import Any
+from typing import Any, Protocol
 
 from boto3.session import Session
 from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
 
 from compactor.adapters.aws.errors import error_code, translated
-from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.ops.doctor.ports import Absent
 
@@ -39,13 +38,23 @@ _CRASHED = "500"
 """S3 itself may answer so, and so does a stand-in that cannot handle a request without signature."""
 
 
+class Connection(Protocol):
+    """Where AWS, or its stand-in, is, and how long a request may take: `StoreSpec` is one."""
+
+    @property
+    def region(self) -> str | None: ...
+
+    def client(self, service: str, **more: Any) -> Any:
+        """A new boto3 client, with further arguments of `aws_client`."""
+
+
 class AwsAccount:
     """The account of the credentials that boto3 finds."""
 
-    def __init__(self, spec: StoreSpec) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._session = Session()
-        self._region = spec.region
-        self._client = cache(partial(spec.client, session=self._session))
+        self._region = connection.region
+        self._client = cache(partial(connection.client, session=self._session))
 
     @property
     def endpoint(self) -> str:

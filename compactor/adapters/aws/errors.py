@@ -10,7 +10,6 @@ from botocore import exceptions
 from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
-from compactor.core.backoff import pause_seconds
 from compactor.core.errors import (
     AccessError,
     CompactorError,
@@ -20,6 +19,7 @@ from compactor.core.errors import (
     ObjectNotFound,
     StoreUnavailable,
 )
+from compactor.core.rules.backoff import pause_seconds
 
 _NOT_FOUND = {"NoSuchKey", "NoSuchVersion", "NotFound", "404", "KeyTooLongError", "MethodNotAllowed"}
 _ARCHIVED = {"InvalidObjectState"}  # in Glacier: answered with 403, although it is about this one object

@@ -27,7 +27,7 @@ from pyiceberg.types import PrimitiveType
 from compactor.adapters.iceberg.schemas import PARTITIONS
 from compactor.core.errors import OperatorError
 from compactor.core.map_ordered import map_ordered
-from compactor.core.safe_text import visible
+from compactor.core.text.safe_text import visible
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import FILE_DATE
 from compactor.table.catalog import TableFile

@@ -17,7 +17,7 @@ from compactor.core.errors import (
     TableConflict,
     TableRefused,
 )
-from compactor.core.safe_text import visible
+from compactor.core.text.safe_text import visible
 
 _MAX_CHARACTERS = 200  # of what a catalog says
 

@@ -22,7 +22,7 @@ from compactor.adapters.iceberg.schemas import (
     new_metadata_columns,
 )
 from compactor.core.errors import OperatorError, SettingsError, StoreUnavailable, TableCommitUnknown, TableConflict
-from compactor.core.safe_text import visible
+from compactor.core.text.safe_text import visible
 from compactor.schema.schema import FILE_DATE, SchemaVersion
 from compactor.table.catalog import TableChange, TableFile, TableHead
 from compactor.table.columns import TableColumn, faults, table_columns

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from compactor.core.formatting import count
+from compactor.core.text.formatting import count
 
 MOST_FOLDERS = 10_000
 """Watched at once. All programs of a user share what the kernel has."""

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from compactor.adapters.local.native_kernel import NativeKernel, is_installed
+from compactor.adapters.local.workers.native_kernel import NativeKernel, is_installed
 from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_tasks
 from compactor.adapters.stores import StoreSpec
 from compactor.core.ports import ObjectStore
-from compactor.engines.bin_task import BinResult, BinTask, write_bin
+from compactor.engines.native.bin_task import BinResult, BinTask, write_bin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkBinWorkers:
-    """`compactor.engines.native_engine.BinWorkers` on Spark, whose executors open the store by its specification."""
+    """`native_engine.BinWorkers` on Spark, whose executors open the store by its specification."""
 
     session: SparkSession
     store_spec: StoreSpec

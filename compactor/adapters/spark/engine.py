@@ -13,13 +13,13 @@ from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_queries, runs_tasks
 from compactor.adapters.spark.inspection_tasks import Inspection, KeyPlan, inspect_on_executors
 from compactor.adapters.stores import StoreSpec
+from compactor.core.documents.records import FileReport
 from compactor.core.errors import LinkRefused, StagingError
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.core.records import FileReport
 from compactor.core.versions import is_same_version
 from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
-from compactor.engines.input_files import InspectedFile
-from compactor.engines.nested_ids import NestedIdsTask, copy_with_nested_ids
+from compactor.engines.spark.input_files import InspectedFile
+from compactor.engines.spark.nested_ids import NestedIdsTask, copy_with_nested_ids
 from compactor.ledger.file_counts import planned_files
 from compactor.ledger.sizing import partitioning
 from compactor.ndjson.inspection import Discovery

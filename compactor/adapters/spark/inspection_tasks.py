@@ -8,10 +8,10 @@ from pyspark.sql import SparkSession
 from compactor.adapters.local.own_folders import OwnFolders
 from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.stores import StoreSpec
-from compactor.core.manifest import Manifest
-from compactor.core.packing import spread
+from compactor.core.documents.manifest import Manifest
+from compactor.core.rules.packing import spread
 from compactor.engines.engine import EngineRules
-from compactor.engines.input_files import InspectedFile, InspectTask, inspect_files
+from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
 from compactor.ndjson.inspection import Discovery
 from compactor.schema.schema import KeyLimits, first_sources
 

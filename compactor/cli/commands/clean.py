@@ -10,10 +10,10 @@ from compactor.cli.invocation import Invocation, body, json_option, stream_optio
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
-from compactor.core.formatting import by_name, count, size
-from compactor.core.safe_text import quoted
+from compactor.core.text.formatting import by_name, count, size
+from compactor.core.text.safe_text import quoted
 from compactor.job.retention.cleaner import CleaningReport, Kind
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 SHOWN_KEPT = 20
 SHOW_SECONDS = 1.0  # between two updates of the progress

@@ -3,16 +3,16 @@
 import click
 
 from compactor.cli.destination import destination_argument
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.lists import show_lines
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import waiting
-from compactor.core.formatting import count
+from compactor.core.text.formatting import count
 from compactor.ops.closing.report import ClosingReport, Summarised
 from compactor.telemetry.logs import run_in_log
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 
 @click.command("close")

@@ -6,15 +6,15 @@ from typing import Any
 import click
 
 from compactor.cli.destination import destination_argument
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option, shard_option, stream_option
+from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.control.actions import ActionKind
 from compactor.control.plane import Check
 from compactor.control.snapshot import Heartbeats, Snapshot
-from compactor.core.formatting import count, duration
 from compactor.core.ports import FLUSH_SECONDS
+from compactor.core.text.formatting import count, duration
 from compactor.wiring.control import ControlComponents
 
 _SHOWN_RUNS = 5

@@ -11,9 +11,9 @@ from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.cost_screen import Shown, show_estimate, show_needs
 from compactor.cli.ui.output import picked, print_json, shallow
+from compactor.core.documents.records import RecentCommit, parse_document
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable
-from compactor.core.records import RecentCommit, parse_document
-from compactor.core.sharding import MAX_SHARDS
+from compactor.core.rules.sharding import MAX_SHARDS
 from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Estimate, Shape, estimate
 from compactor.cost.deployment import Deployment
 from compactor.cost.lines import Load
@@ -34,11 +34,11 @@ from compactor.engines.engine import EngineName
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import learned_ratio
 from compactor.ops.report.period import Period
-from compactor.ops.report.reader import ReportReader
+from compactor.ops.report.reading.reader import ReportReader
 from compactor.settings.sections import Builder, Control, Convert, Output, Stream
 from compactor.settings.settings import Settings
-from compactor.wiring.app import App
 from compactor.wiring.engine_choice import engine_of
+from compactor.wiring.job.app import App
 
 GLUE_LEAST_SECONDS = 60.0
 """What Glue bills at least for a run."""

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import click
 
-from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import SettingsError
-from compactor.core.safe_text import quoted
+from compactor.core.text.safe_text import quoted
 from compactor.ops.canary.checker import POLL_SECONDS, CanaryChecker, CanaryStopped
 from compactor.ops.canary.progress import HOPS, Hop, Progress, next_move
-from compactor.wiring.app import App
 from compactor.wiring.canary import canary_checker
+from compactor.wiring.job.app import App
 
 CLEANING_LOOKS = 30
 

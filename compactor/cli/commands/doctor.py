@@ -6,12 +6,12 @@ from itertools import groupby
 import click
 
 from compactor.cli.destination import destination_argument
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import CompactorError, SettingsError
-from compactor.core.formatting import count
+from compactor.core.text.formatting import count
 from compactor.ops.doctor.findings import Finding, settings_findings
 from compactor.settings.settings import Settings
 from compactor.wiring.doctor import ANSWER_SECONDS, ATTEMPTS, examine

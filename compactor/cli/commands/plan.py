@@ -11,19 +11,19 @@ from compactor.api.arguments import date_fault
 from compactor.cli.destination import taken_destination
 from compactor.cli.inventory_plan import InventoryPlan, parsed_rate, plan_inventory, show_end
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.times import moment
 from compactor.cli.ui.output import picked, print_json
 from compactor.cli.ui.terminal import echo
-from compactor.cli.ui.times import moment
 from compactor.core.exit_codes import ExitCode
-from compactor.core.formatting import count, size
+from compactor.core.text.formatting import count, size
 from compactor.manifests.dating import DatedFiles
 from compactor.manifests.inventory.rows import INVENTORY_REASONS
 from compactor.manifests.listing_planning import PlanScope
 from compactor.manifests.planning import SKIP_REASONS
 from compactor.manifests.spilled.totals import PlanTotals
 from compactor.settings.places import parse_place
-from compactor.wiring.app import App
 from compactor.wiring.inventory import Rate
+from compactor.wiring.job.app import App
 
 SHOWN_MANIFESTS = 20
 

@@ -8,19 +8,19 @@ import click
 from compactor.cli.commands.plan import date_option
 from compactor.cli.commands.verify import manifest_id_type
 from compactor.cli.destination import taken_destination
-from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.console import SafeConsole
+from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.lists import show_list
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import TryAgainError
-from compactor.core.formatting import count
+from compactor.core.text.formatting import count
 from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport
 from compactor.ops.rebuild.scan import RebuildScan, RebuildScope
 from compactor.telemetry.logs import run_in_log
-from compactor.wiring.app import App
-from compactor.wiring.java_check import check_java
+from compactor.wiring.job.app import App
+from compactor.wiring.job.java_check import check_java
 
 
 @click.command("rebuild")

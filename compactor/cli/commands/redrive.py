@@ -5,18 +5,18 @@ import click
 from compactor.cli.commands.plan import date_option
 from compactor.cli.commands.verify import manifest_id_type
 from compactor.cli.destination import taken_destination
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.console import SafeConsole
+from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.lists import SHOWN, more_of, show_lines, show_list
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.prompts import not_confirmed
 from compactor.cli.ui.terminal import echo
-from compactor.core.formatting import by_name, count
+from compactor.core.text.formatting import by_name, count
 from compactor.ops.redrive.redrive_report import Redriven, RedriveReport
 from compactor.ops.redrive.scan import ScanResult, find_redrivable
 from compactor.ops.redrive.selection import REASONS, THINGS, Kind, Scope
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 ASKED_ABOVE = 1_000
 

@@ -8,12 +8,12 @@ import click
 from compactor.api.rejects_search import RejectsSearch, diagnosed_line, rejects_search
 from compactor.cli.commands.plan import date_option
 from compactor.cli.destination import destination_argument
-from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.excerpt import excerpt
+from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import json_text, picked
 from compactor.cli.ui.terminal import echo, write_out
-from compactor.core.formatting import by_name, count
+from compactor.core.text.formatting import by_name, count
 from compactor.ndjson.diagnosis import column_of
 from compactor.ndjson.inspection import REASONS
 from compactor.ops.rejects.query import Query

@@ -10,24 +10,24 @@ import click
 
 from compactor.cli.commands.cost import shape_of
 from compactor.cli.destination import destination_argument
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
-from compactor.cli.ui.expired import expired_lines
+from compactor.cli.times import moment
+from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import print_fields, print_json
-from compactor.cli.ui.streams import show_reports, stream_documents
-from compactor.cli.ui.table_seen import table_lines
+from compactor.cli.ui.status.expired import expired_lines
+from compactor.cli.ui.status.streams import show_reports, stream_documents
+from compactor.cli.ui.status.table_seen import table_lines
 from compactor.cli.ui.terminal import write_out
-from compactor.cli.ui.times import moment
 from compactor.core.extras import need
 from compactor.core.layout import is_s3
 from compactor.cost.prices import CLASSIC, DPU_PER_WORKER, GLUE_VERSIONS, JobSize
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
-from compactor.ops.report.reader import ReportReader
+from compactor.ops.report.reading.reader import ReportReader
 from compactor.ops.report.report import Report
 from compactor.ops.report.spending import Spending, service_costs
 from compactor.ops.report.verdict import judge
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 DEFAULT_HOURS = 24.0
 DEFAULT_OUT = "report.html"

@@ -4,19 +4,19 @@ import click
 
 from compactor.adapters.local.person import person
 from compactor.cli.destination import destination_argument
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.lists import show_lines
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.prompts import not_confirmed
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import waiting
-from compactor.core.formatting import count, size
 from compactor.core.layout import is_date
+from compactor.core.text.formatting import count, size
 from compactor.ops.retire.report import RetiredDate, RetireReport
 from compactor.ops.retire.scan import RetireScan
 from compactor.telemetry.logs import run_in_log
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 
 def _date(_context: click.Context, _option: click.Parameter, value: str) -> str:

@@ -7,21 +7,21 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 import click
 
-from compactor.adapters.local.threads import usable_threads
+from compactor.adapters.local.workers.threads import usable_threads
 from compactor.cli.destination import destination_argument
-from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body, stream_option
+from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.output import print_fields
 from compactor.cli.ui.progress import LiveLine
 from compactor.cli.ui.signals import StopSignals
 from compactor.core.errors import StuckError, TryAgainError
-from compactor.core.formatting import count, duration, rate, size
-from compactor.job.result_log import log_result
+from compactor.core.text.formatting import count, duration, rate, size
 from compactor.job.run_report import RunReport
+from compactor.job.steps.result_log import log_result
 from compactor.telemetry.logs import log_event
-from compactor.wiring.app import App
-from compactor.wiring.java_check import check_java
-from compactor.wiring.streams_app import StreamsApp
+from compactor.wiring.job.app import App
+from compactor.wiring.job.java_check import check_java
+from compactor.wiring.job.streams_app import StreamsApp
 
 
 @click.command("run")

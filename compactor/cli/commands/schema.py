@@ -7,17 +7,17 @@ from typing import Any
 
 import click
 
-from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo, write_out
 from compactor.cli.ui.waiting import waiting
-from compactor.core.formatting import count
+from compactor.core.text.formatting import count
 from compactor.ops.suggest.suggester import SAMPLE_RECORDS
 from compactor.schema.schema import Column, RetiredColumn, SchemaVersion
 from compactor.settings.compact_paths import Options
 from compactor.settings.validation import shown
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 SHOWN_VERSIONS = 20
 SHOWN_COLUMNS = 40  # of each version
@@ -136,7 +136,7 @@ def _publish(app: App, *, as_json: bool) -> ExitCode:
 
 
 def _suggest(invocation: Invocation, sources: Sequence[str], max_records: int | None, options: Options) -> None:
-    from compactor.wiring.suggesting import suggesting_from  # noqa: PLC0415 - the other actions do without
+    from compactor.wiring.folder.suggesting import suggesting_from  # noqa: PLC0415 - the other actions do without
 
     kept = invocation.settings() if invocation.has_settings else None
     with waiting("reading") as show:

@@ -5,13 +5,13 @@ import time
 import click
 
 from compactor.cli.destination import destination_argument
-from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option, shard_option, stream_option
+from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
-from compactor.core.records import RunHeartbeat
+from compactor.core.documents.records import RunHeartbeat
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, Runs
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 _POLL_SECONDS = 1.0
 

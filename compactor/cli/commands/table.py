@@ -2,17 +2,17 @@
 
 import click
 
-from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.lists import show_lines, show_list
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import waiting
 from compactor.core.errors import TableHeldBack
-from compactor.core.formatting import count
+from compactor.core.text.formatting import count
 from compactor.ops.table.table_report import TableReport
 from compactor.telemetry.logs import run_in_log
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 
 @click.command("table")

@@ -6,11 +6,11 @@ import click
 
 from compactor.api.trace import find_trace
 from compactor.cli.destination import taken_destination
-from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
-from compactor.core.formatting import by_name, fates
-from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.core.text.formatting import by_name, fates
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.trace.trace import Trace, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS
 

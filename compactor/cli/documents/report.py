@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from compactor.cli.documents.common import DESCRIPTIONS, Document, Time
-from compactor.control import health
+from compactor.control.diagnosis import health
 from compactor.cost.measured_cost import MEASURED_DOLLARS
 from compactor.cost.prices import JobSize
 from compactor.ops.report import figures, verdict

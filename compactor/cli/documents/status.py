@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Document, Time
-from compactor.control import health
+from compactor.control.diagnosis import health
 from compactor.ledger import backlog
 from compactor.ops.status import values
 from compactor.schema.schema import ColumnsUsed

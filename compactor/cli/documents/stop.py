@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Document
-from compactor.core.records import RunHeartbeat
+from compactor.core.documents.records import RunHeartbeat
 
 
 class Stop(Document):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from compactor.core.safe_text import visible
+from compactor.core.text.safe_text import visible
 
 
 class SafeConsole(Console):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from compactor.cli.ui.output import Field, print_fields, print_table
 from compactor.cli.ui.terminal import echo
-from compactor.core.formatting import count, dollars, duration, rate, size
-from compactor.core.safe_text import visible
+from compactor.core.text.formatting import count, dollars, duration, rate, size
+from compactor.core.text.safe_text import visible
 from compactor.cost.cost import NOT_COUNTED, Estimate
 from compactor.cost.lines import CostLine
 from compactor.cost.measured_cost import MeasuredCost, StreamCost

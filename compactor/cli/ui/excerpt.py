@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from rich.cells import cell_len
 
-from compactor.core.safe_text import visible
+from compactor.core.text.safe_text import visible
 
 _CUT = "..."
 _MOST_BYTES = 4  # of a character in UTF-8

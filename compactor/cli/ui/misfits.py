@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from compactor.cli.ui.output import Field
-from compactor.core.formatting import by_name, count
+from compactor.core.text.formatting import by_name, count
 
 _SHOWN_COLUMNS = 5
 

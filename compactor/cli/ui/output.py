@@ -10,7 +10,7 @@ import orjson
 from pydantic import BaseModel
 
 from compactor.cli.ui.terminal import echo, write_out
-from compactor.core.safe_text import visible_json
+from compactor.core.text.safe_text import visible_json
 
 if TYPE_CHECKING:
     from rich.table import Table

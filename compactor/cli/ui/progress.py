@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from compactor.adapters.stores import StoreSpec
 from compactor.adapters.watched_reads import WatchedReads
 from compactor.api.display import Step
-from compactor.cli.failures import say
+from compactor.cli.ui.failures import say
 from compactor.cli.ui.waiting import waiting
 from compactor.core.crash_points import CrashPoint
-from compactor.core.formatting import by_name, count, duration, rate
-from compactor.core.records import Commit
-from compactor.job.compaction import CompactionResult
-from compactor.job.result_log import log_result
+from compactor.core.documents.records import Commit
+from compactor.core.text.formatting import by_name, count, duration, rate
+from compactor.job.steps.result_log import log_result
+from compactor.job.steps.results import CompactionResult
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

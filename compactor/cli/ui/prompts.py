@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from compactor.cli.failures import say
+from compactor.cli.ui.failures import say
 from compactor.core.exit_codes import ExitCode
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from compactor.core.errors import StoreUnavailable
-from compactor.core.safe_text import visible
+from compactor.core.text.safe_text import visible
 
 
 class _Output(FileIO):

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
 
+from compactor.core.documents.expired import Expiry
 from compactor.core.errors import AccessError, CompactorError
-from compactor.core.expired import Expiry
 from compactor.core.layout import digest
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo

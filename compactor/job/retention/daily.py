@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from compactor.core.documents.records import LastCleaning
 from compactor.core.errors import CompactorError, ObjectNotFound
-from compactor.core.records import LastCleaning
 from compactor.job.retention.cleaner import Cleaner, CleaningReport
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event

@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from compactor.core.crash_points import ExpiryCrashPoint, OnExpiryCrashPoint, ignore_expiry_crash_point
+from compactor.core.documents.expired import TAKES, Expired, Expiry, left_under
+from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.expired import TAKES, Expired, Expiry, left_under
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Commit, DeadLetter
 from compactor.job.retention.retention import is_left
-from compactor.ledger.expired_log import ExpiredLog
+from compactor.ledger.history.expired_log import ExpiredLog
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from compactor.core.documents.records import Accepted, Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import redriven_owner
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Accepted, Commit, DeadLetter, FileReport, FileStatus
 from compactor.ledger.state import State
 
 Found = tuple[ManifestKey, int]

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import CompactorError
-from compactor.core.manifest import ManifestFile
+from compactor.core.inputs.routes import Routes
 from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import Clock
-from compactor.core.routes import Routes
 from compactor.manifests.building.builder import BUILD_SECONDS, Builder, BuildReport
 from compactor.manifests.data_files import not_data_reason
 from compactor.manifests.s3_events import Announcement, EventError, parse_body

@@ -9,12 +9,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
+from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.records import read_record
 from compactor.core.errors import ObjectNotFound, RecordUnreadable, StuckError, TryAgainError
 from compactor.core.layout import base_name
-from compactor.core.manifest import Manifest
 from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.core.records import read_record
 from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimed, Claimer, part_key
 from compactor.manifests.partitioning import due, new_manifest_id

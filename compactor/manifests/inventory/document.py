@@ -11,7 +11,7 @@ import orjson
 
 from compactor.core.errors import InventoryError
 from compactor.core.layout import base_name, is_s3
-from compactor.core.safe_text import visible
+from compactor.core.text.safe_text import visible
 
 NEEDED = {
     "bucket": "Bucket",

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import InventoryError
-from compactor.core.manifest import ManifestFile
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.versions import is_same_version

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 
-from compactor.core.dates import possible_dates
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.inputs.dates import possible_dates
+from compactor.core.inputs.named_dates import ARRIVAL
 from compactor.core.layout import canonical
-from compactor.core.manifest import ManifestFile
-from compactor.core.named_dates import ARRIVAL
 from compactor.ledger.state import State
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.manifests.spilled.spill import FileSpill
@@ -92,7 +92,7 @@ class NamedBefore:
 
 
 def dates_to_search(date: str, files: Iterable[ManifestFile]) -> set[str]:
-    """The dates of manifests that may name some files of a date; see `compactor.core.dates.possible_dates`."""
+    """The dates of manifests that may name some files of a date; see `compactor.core.inputs.dates.possible_dates`."""
     found, arrivals = {date}, set()
     for file in files:
         arrived_at = file.event_time or _EPOCH

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.inputs.named_dates import ARRIVAL
 from compactor.core.layout import canonical
-from compactor.core.manifest import ManifestFile
-from compactor.core.named_dates import ARRIVAL
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.dating import DatingTally
 from compactor.manifests.others import count_others

@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from compactor.core.documents.records import Commit
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import folder, is_within
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Commit
 from compactor.ledger.state import State
 from compactor.ops.canary.progress import Hop, Progress, Stage, passed
 from compactor.schema.schema import RESCUED_COLUMN

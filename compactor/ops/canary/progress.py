@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.safe_text import quoted
+from compactor.core.text.safe_text import quoted
 
 Stage = Literal[
     "unknown", "claimed", "pending", "waiting", "in_work", "decided", "done", "quarantined", "dead_lettered"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from compactor.core.closed_dates import (
+from compactor.core.documents.closed_dates import (
     ClosedDate,
     ClosedTotals,
     ClosingBegun,
@@ -20,18 +20,18 @@ from compactor.core.closed_dates import (
     totals_with,
 )
 from compactor.core.errors import CompactorError
-from compactor.core.formatting import count, duration
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.closed_dates import ClosedDates, Mark
+from compactor.core.text.formatting import count, duration
 from compactor.ledger.heartbeat import Runs
+from compactor.ledger.history.closed_dates import ClosedDates, Mark
+from compactor.ledger.history.unsummarised import Found, read_unsummarised, recorded, summarised_generations
 from compactor.ledger.state import State
-from compactor.ledger.unsummarised import Found, read_unsummarised, recorded, summarised_generations
 from compactor.ops.closing.draft import Draft
 from compactor.ops.closing.report import ClosingReport, LeftOpen, Summarised
 from compactor.ops.closing.settling import settled_files, settled_letters
 from compactor.ops.closing.version_index import VersionIndex, shared_within
-from compactor.ops.redrive.quarantined_file import later_keys
+from compactor.ops.redrive.settling.quarantined_file import later_keys
 from compactor.ops.verify.doubled import doubled_versions
 from compactor.ops.verify.report import sums_of
 from compactor.ops.verify.verifier import Verifier

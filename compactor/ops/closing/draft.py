@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from compactor.core.closed_dates import DoubledVersion, ManifestSums, Member, OpenFile, OpenLetter, added
+from compactor.core.documents.closed_dates import DoubledVersion, ManifestSums, Member, OpenFile, OpenLetter, added
+from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Commit, DeadLetter
-from compactor.ledger.closed_dates import DIGEST_BYTES, Versions
+from compactor.ledger.history.closed_dates import DIGEST_BYTES, Versions
 from compactor.ledger.state import State
 from compactor.ops.closing.settling import open_files, open_letters
 from compactor.ops.closing.version_index import in_order

@@ -6,15 +6,15 @@ What was redriven is settled once the redrive is accepted: one that was interrup
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from compactor.core.closed_dates import ClosedTotals, SettledFile
+from compactor.core.documents.closed_dates import ClosedTotals, SettledFile
+from compactor.core.documents.records import Redrive
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Redrive
 from compactor.ledger.state import State
-from compactor.ops.redrive.dead_letters import letter_fates
-from compactor.ops.redrive.quarantined_file import QuarantinedFile, settled
-from compactor.ops.redrive.redrive_log import RedriveLog
+from compactor.ops.redrive.settling.dead_letters import letter_fates
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, settled
+from compactor.ops.redrive.settling.redrive_log import RedriveLog
 from compactor.ops.verify.report import DeadLetterManifest
 from compactor.ops.verify.summaries import quarantined_file
 

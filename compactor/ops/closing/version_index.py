@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from compactor.core.errors import ObjectNotFound
-from compactor.ledger.closed_dates import ClosedDates, Versions
-from compactor.ledger.run_levels import RunLevels, number_of, place_and_member
-from compactor.ledger.sorted_runs import Row
+from compactor.ledger.history.closed_dates import ClosedDates, Versions
+from compactor.ledger.history.run_levels import RunLevels, number_of, place_and_member
+from compactor.ledger.history.sorted_runs import Row
 
 if TYPE_CHECKING:
     from array import array

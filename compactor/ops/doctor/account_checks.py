@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from compactor.core.errors import CompactorError
-from compactor.core.formatting import count
 from compactor.core.ports import Clock
+from compactor.core.text.formatting import count
 from compactor.ledger.heartbeat import LIFE_SECONDS
 from compactor.ops.doctor.findings import Finding, fault, ok, skipped, warning
 from compactor.ops.doctor.ports import Absent, Account

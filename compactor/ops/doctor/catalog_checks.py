@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from compactor.core.formatting import count
+from compactor.core.text.formatting import count
 from compactor.ops.doctor.account_checks import DEPLOY
 from compactor.ops.doctor.findings import Finding, fault, ok, warning
 from compactor.ops.doctor.ports import Absent, Account

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compactor.core.documents.records import Commit, FileReport, FileStatus, StagedFile
 from compactor.core.errors import AccessError
 from compactor.core.layout import redriven_owner
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Commit, FileReport, FileStatus, StagedFile
 from compactor.core.versions import is_same_version
-from compactor.ledger.expired_log import ExpiredParts
+from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
 from compactor.ops.verify.commit_files import CommitFiles
 

@@ -7,13 +7,21 @@ from datetime import timedelta
 from functools import partial
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import (
+    Accepted,
+    Attempt,
+    AttemptFailure,
+    Commit,
+    DeadLetter,
+    FileReport,
+    FileStatus,
+)
 from compactor.core.errors import CompactorError, EngineLost, InputError, OperatorError
-from compactor.core.manifest import ManifestFile
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Accepted, Attempt, AttemptFailure, Commit, DeadLetter, FileReport, FileStatus
-from compactor.job.publication import Publisher
-from compactor.job.staging import Stager
-from compactor.ledger.expired_log import ExpiredParts
+from compactor.job.steps.publication import Publisher
+from compactor.job.steps.staging import Stager
+from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
 from compactor.ops.rebuild.damage import compacted
 from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport, Rebuilt

@@ -8,22 +8,22 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import Commit, FileReport
 from compactor.core.errors import AccessError, CompactorError, InputError, TryAgainError
-from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.core.records import Commit, FileReport
 from compactor.core.versions import is_same_version
-from compactor.ledger.expired_log import ExpiredParts
+from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimer, claim_key
-from compactor.manifests.file_fates import Replacement
+from compactor.manifests.fates.file_fates import Replacement
 from compactor.ops.rebuild.damage import compacted
 from compactor.ops.rebuild.rebuild_report import RebuildReport
 from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.ops.rebuild.scan import Damaged, RebuildScan
-from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
+from compactor.ops.redrive.settling.redrive_log import RedriveLog, taken_from
 
 _ID_CHARACTERS = 160  # leaves room for more in an id
 

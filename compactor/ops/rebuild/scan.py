@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from compactor.core.documents.expired import Expired
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import Accepted, Commit
 from compactor.core.errors import StuckError
-from compactor.core.expired import Expired
-from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Accepted, Commit
-from compactor.ledger.refused_batches import refused_batches
 from compactor.ledger.state import State
+from compactor.ledger.table.refused_batches import refused_batches
 from compactor.ops.rebuild.damage import Damage, input_fault
 from compactor.ops.rebuild.rebuild_report import NotRebuilt
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import count
 
+from compactor.core.documents.records import Commit, FileReport, FileStatus, Rebuild, StagedFile
 from compactor.core.layout import Layout, base_name, part_number
-from compactor.core.records import Commit, FileReport, FileStatus, Rebuild, StagedFile
 from compactor.ops.rebuild.same_rows import Found
 
 FoundAt = Callable[[str, str | None], Found]

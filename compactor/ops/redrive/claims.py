@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compactor.core.manifest import ManifestFile
+from compactor.core.documents.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, Clock
 from compactor.manifests.claiming import claim_key, manifests_of
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from compactor.core.dates import possible_dates
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import Commit, DeadLetter, Redrive
+from compactor.core.inputs.dates import possible_dates
 from compactor.core.layout import canonical, number_of_redrive, root_id
-from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Commit, DeadLetter, Redrive
 from compactor.manifests.file_search import Naming
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import Scope, files_left

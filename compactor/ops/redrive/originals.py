@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.manifest_parsing import parse_manifest
+from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.errors import ManifestError, ObjectNotFound
-from compactor.core.manifest import Manifest
-from compactor.core.manifest_parsing import parse_manifest
-from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
 
 

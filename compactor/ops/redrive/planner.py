@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.manifest_parsing import is_allowed
+from compactor.core.documents.records import Commit, DeadLetter, FileStatus, Redrive
 from compactor.core.errors import AccessError, StuckError
 from compactor.core.layout import canonical, redriven_id
-from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.manifest_parsing import is_allowed
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.core.records import Commit, DeadLetter, FileStatus, Redrive
 from compactor.ledger.state import State
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.claims import RedriveClaims

@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from itertools import islice
 
 from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_redrive_crash_point
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.records import Commit, DeadLetter, FileStatus, Redrive, RedrivenInput
 from compactor.core.errors import InputError, ManifestError, StagingError, StuckError
-from compactor.core.formatting import by_name, count
 from compactor.core.layout import MANIFEST_ID, redriven_id
-from compactor.core.manifest import Manifest, ManifestFile
-from compactor.core.records import Commit, DeadLetter, FileStatus, Redrive, RedrivenInput
+from compactor.core.text.formatting import by_name, count
 from compactor.ledger.state import State
 from compactor.ops.redrive.draft import Draft
-from compactor.ops.redrive.line_numbers import numbers_of
-from compactor.ops.redrive.lines import Wanted, WrittenLines, write_lines
 from compactor.ops.redrive.planner import RedrivePlanner
-from compactor.ops.redrive.recheck import Recheck
-from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Redriven, RedriveReport, Refused
+from compactor.ops.redrive.rejected_lines.line_numbers import numbers_of
+from compactor.ops.redrive.rejected_lines.lines import Wanted, WrittenLines, write_lines
+from compactor.ops.redrive.rejected_lines.recheck import Recheck
 from compactor.ops.redrive.scan import ScanResult, Source
 from compactor.ops.redrive.selection import Scope, left_of
+from compactor.ops.redrive.settling.redrive_log import RedriveLog, taken_from
 from compactor.telemetry.logs import log_event
 
 _DRAFTS_AT_ONCE = 64  # they share one search of the ledger

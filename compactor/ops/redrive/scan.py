@@ -4,19 +4,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from compactor.core.documents.records import Commit, DeadLetter, Redrive
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Commit, DeadLetter, Redrive
-from compactor.ledger.expired_log import ExpiredParts
+from compactor.ledger.history.expired_log import ExpiredParts
+from compactor.ledger.history.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
 from compactor.ledger.state import State
-from compactor.ledger.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
-from compactor.ops.redrive.dead_letters import letter_fates
-from compactor.ops.redrive.kept_letters import kept_letters, letter_id
-from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled_among_all
-from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import NOTHING_QUARANTINED, Scope, files_left, left_of, nothing_because
+from compactor.ops.redrive.settling.dead_letters import letter_fates
+from compactor.ops.redrive.settling.kept_letters import kept_letters, letter_id
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files, settled_among_all
+from compactor.ops.redrive.settling.redrive_log import RedriveLog, taken_from
 
 
 @dataclass(frozen=True, slots=True)

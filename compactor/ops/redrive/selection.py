@@ -5,8 +5,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from compactor.core import manifest
-from compactor.core.records import NEEDS_OPERATOR, Commit, DeadLetter, FileReport, Redrive
+from compactor.core.documents import manifest
+from compactor.core.documents.records import NEEDS_OPERATOR, Commit, DeadLetter, FileReport, Redrive
 from compactor.ndjson import inspection
 
 Kind = Literal["manifests", "files", "rejects"]

@@ -10,21 +10,21 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from compactor.core.documents.records import Commit, FileReport, RedrivenInput
+from compactor.core.documents.totals import without_zeros
 from compactor.core.errors import ObjectNotFound, RecordUnreadable, StagingError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Commit, FileReport, RedrivenInput
-from compactor.core.safe_text import quoted
-from compactor.core.totals import without_zeros
+from compactor.core.text.safe_text import quoted
 from compactor.engines.parquet_files import open_parquet
-from compactor.ledger.expired_log import ExpiredParts
+from compactor.ledger.history.expired_log import ExpiredParts
+from compactor.ledger.history.unsummarised import members_with_rejects, unsummarised_if_readable
 from compactor.ledger.ledger import is_done
 from compactor.ledger.state import State
-from compactor.ledger.unsummarised import members_with_rejects, unsummarised_if_readable
-from compactor.ops.redrive.later_rows import KnownRows
-from compactor.ops.redrive.line_numbers import LineNumbers, numbers_of
-from compactor.ops.redrive.quarantined_file import quarantined_files, settled
-from compactor.ops.redrive.settled import may_be_redriven, settled_of
+from compactor.ops.redrive.rejected_lines.line_numbers import LineNumbers, numbers_of
+from compactor.ops.redrive.settling.later_rows import KnownRows
+from compactor.ops.redrive.settling.quarantined_file import quarantined_files, settled
+from compactor.ops.redrive.settling.settled import may_be_redriven, settled_of
 from compactor.ops.rejects.query import Query
 
 _COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw"]

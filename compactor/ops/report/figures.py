@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from compactor.core.distributions import Distribution
-from compactor.core.records import NEEDS_OPERATOR
-from compactor.ledger.expired_seen import ExpiredSeen
-from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.core.documents.records import NEEDS_OPERATOR
+from compactor.ledger.history.expired_seen import ExpiredSeen
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.report.period import Period
 from compactor.table.standing import TableSeen
 

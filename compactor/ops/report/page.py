@@ -9,9 +9,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from compactor import __version__
-from compactor.core.formatting import DASH, by_name, count, dollars, duration, percent, rate, size
-from compactor.core.manifest import REASONS as DEAD_LETTER_REASONS
-from compactor.core.safe_text import visible
+from compactor.core.documents.manifest import REASONS as DEAD_LETTER_REASONS
+from compactor.core.text.formatting import DASH, by_name, count, dollars, duration, percent, rate, size
+from compactor.core.text.safe_text import visible
 from compactor.cost.prices import AS_OF
 from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ndjson.inspection import REASONS as REJECT_REASONS

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from compactor.core.suggestions import Suggestions
+from compactor.core.text.suggestions import Suggestions
 from compactor.cost.measured_cost import MEASURED_DOLLARS
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.spending import Spending

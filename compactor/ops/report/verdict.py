@@ -3,10 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compactor.control.findings import dead_letters, few_rows, manifests_held_back, quarantined_files, table_behind
-from compactor.control.health import Condition, Finding, Severity, finding
-from compactor.core.formatting import count, duration, percent
-from compactor.core.suggestions import Suggestions
+from compactor.control.diagnosis.findings import (
+    dead_letters,
+    few_rows,
+    manifests_held_back,
+    quarantined_files,
+    table_behind,
+)
+from compactor.control.diagnosis.health import Condition, Finding, Severity, finding
+from compactor.core.text.formatting import count, duration, percent
+from compactor.core.text.suggestions import Suggestions
 from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ops.report.figures import Figures
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from compactor.core.expired import Expiry
-from compactor.core.safe_text import quoted
+from compactor.core.documents.expired import Expiry
+from compactor.core.text.safe_text import quoted
 from compactor.job.retention.expiring import Expirer
 from compactor.ops.retire.report import RetireReport
 from compactor.ops.retire.scan import RetireScan

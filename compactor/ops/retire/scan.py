@@ -7,20 +7,20 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from compactor.core.closed_dates import added
+from compactor.core.documents.closed_dates import added
+from compactor.core.documents.expired import Expiry, expired_in
 from compactor.core.errors import CompactorError
-from compactor.core.expired import Expiry, expired_in
 from compactor.core.layout import digest
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.core.retiring import DateFacts, why_not_retired
-from compactor.ledger.closed_dates import ClosedDates
-from compactor.ledger.expired_log import ExpiredLog
+from compactor.core.rules.retiring import DateFacts, why_not_retired
+from compactor.ledger.history.closed_dates import ClosedDates
+from compactor.ledger.history.expired_log import ExpiredLog
+from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarised
 from compactor.ledger.state import State
-from compactor.ledger.unsummarised import Unsummarised, read_unsummarised
-from compactor.ops.redrive.dead_letters import letter_fates
-from compactor.ops.redrive.quarantined_file import later_keys, settled
+from compactor.ops.redrive.settling.dead_letters import letter_fates
+from compactor.ops.redrive.settling.quarantined_file import later_keys, settled
 from compactor.ops.retire.report import NotRetired, RetiredDate
 from compactor.ops.verify.summaries import quarantined_file
 

@@ -4,10 +4,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from compactor.core.documents.records import DeadLetter
 from compactor.core.layout import base_name
-from compactor.core.records import DeadLetter
-from compactor.ops.redrive.later_rows import KnownRows, Version
-from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ops.redrive.settling.later_rows import KnownRows, Version
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.status.values import Spent
 
 

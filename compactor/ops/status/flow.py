@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from compactor.core.distributions import distribution_of
-from compactor.core.records import RecentCommit
-from compactor.core.totals import without_zeros
+from compactor.core.documents.records import RecentCommit
+from compactor.core.documents.totals import without_zeros
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.work_time import covered_seconds, work_spans
 from compactor.ops.status.values import Drain, Latency, Misfits, Rates, Rejects

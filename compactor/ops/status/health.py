@@ -4,8 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from compactor.control.findings import dead_letters, few_rows, manifests_held_back, quarantined_files, table_behind
-from compactor.control.health import (
+from compactor.control.diagnosis.findings import (
+    dead_letters,
+    few_rows,
+    manifests_held_back,
+    quarantined_files,
+    table_behind,
+)
+from compactor.control.diagnosis.health import (
     Condition,
     Finding,
     columns_nearly_full,
@@ -15,8 +21,8 @@ from compactor.control.health import (
     most_urgent,
     waiting_work,
 )
-from compactor.core.formatting import shown_seconds
-from compactor.core.suggestions import Suggestions
+from compactor.core.text.formatting import shown_seconds
+from compactor.core.text.suggestions import Suggestions
 from compactor.ops.status.flow import rejects
 from compactor.ops.status.shards import of_shards
 from compactor.ops.status.values import Facts

@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 
 from compactor.control.gathering import HISTORY_DAYS, living_runs
 from compactor.control.ports import JobRuns
+from compactor.core.documents.records import Commit, Done, RecentCommit
 from compactor.core.errors import CompactorError, ObjectNotFound, StuckError
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Commit, Done, RecentCommit
-from compactor.ledger.expired_seen import expired_seen
 from compactor.ledger.heartbeat import Runs
+from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import learned_ratio
 from compactor.ledger.state import State
 from compactor.ledger.work_time import arrival_seconds
-from compactor.ops.redrive.redrive_log import RedriveLog
+from compactor.ops.redrive.settling.redrive_log import RedriveLog
 from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.failures import FailureReader
 from compactor.ops.status.flow import drain, latency, misfits, rates, rejects

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from compactor.control.health import Condition, Finding, finding
+from compactor.control.diagnosis.health import Condition, Finding, finding
 from compactor.control.snapshot import LivingRun
-from compactor.core.formatting import count
-from compactor.core.sharding import Shard, shard_number
-from compactor.core.suggestions import Suggestions
+from compactor.core.rules.sharding import Shard, shard_number
+from compactor.core.text.formatting import count
+from compactor.core.text.suggestions import Suggestions
 
 
 def shards_among(runs: Sequence[LivingRun], expected: int) -> int:

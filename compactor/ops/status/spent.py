@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from compactor.control.runs import JobRun
-from compactor.core.records import RecentCommit
+from compactor.core.documents.records import RecentCommit
 from compactor.cost.measured_cost import measured_cost
 from compactor.cost.prices import JobSize
 from compactor.ops.status.values import Spent

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from compactor.control.health import Finding
+from compactor.control.diagnosis.health import Finding
 from compactor.control.snapshot import LivingRun
-from compactor.core.formatting import shown_seconds
-from compactor.core.records import DeadLetter, RecentCommit
+from compactor.core.documents.records import DeadLetter, RecentCommit
+from compactor.core.text.formatting import shown_seconds
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
-from compactor.ledger.expired_seen import NOTHING_EXPIRED, ExpiredSeen
-from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ledger.history.expired_seen import NOTHING_EXPIRED, ExpiredSeen
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
 from compactor.table.standing import TableSeen
 

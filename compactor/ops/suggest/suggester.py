@@ -5,16 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
+from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
-from compactor.core.formatting import count
+from compactor.core.inputs.path_columns import path_columns
 from compactor.core.layout import folder
-from compactor.core.manifest import ManifestFile
-from compactor.core.path_columns import path_columns
 from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.core.text.formatting import count
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
-from compactor.ndjson.formats import Formats
+from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file, read_ranges
+from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
-from compactor.ndjson.object_reading import RANGES_AHEAD, open_file, read_ranges
 from compactor.ndjson.profiling import profile_file
 from compactor.ops.suggest.sample import Spread
 from compactor.schema.column_profile import TableProfile

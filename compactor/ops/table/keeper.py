@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
+from compactor.core.documents.records import Commit
 from compactor.core.errors import StuckError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Commit
 from compactor.ledger.ledger import LedgerState
 from compactor.ledger.state import State
 from compactor.ops.table.table_report import HeldBack, TableReport

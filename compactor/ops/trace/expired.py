@@ -1,8 +1,8 @@
 """What of a manifest expired, as a trace says it."""
 
-from compactor.core.expired import Part
-from compactor.core.records import Commit
-from compactor.ledger.expired_log import ExpiredParts
+from compactor.core.documents.expired import Part
+from compactor.core.documents.records import Commit
+from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
 
 _NAMES: dict[Part, str] = {

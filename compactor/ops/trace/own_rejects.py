@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from itertools import islice
 
+from compactor.core.documents.records import Commit, FileReport, RedrivenInput
 from compactor.core.errors import StagingError
 from compactor.core.ports import ObjectStore
-from compactor.core.records import Commit, FileReport, RedrivenInput
-from compactor.ops.redrive.line_numbers import numbers_of
-from compactor.ops.redrive.lines import has_rejects_of, reject_rows
+from compactor.ops.redrive.rejected_lines.line_numbers import numbers_of
+from compactor.ops.redrive.rejected_lines.lines import has_rejects_of, reject_rows
 from compactor.ops.trace.trace import TracedReject
 
 MOST_LINES = 10

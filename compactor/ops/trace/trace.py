@@ -6,16 +6,16 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Self
 
-from compactor.core.attempts import AttemptState, RetryRules
+from compactor.core.documents.records import Accepted, DeadLetter, FileReport
+from compactor.core.documents.totals import Totals
+from compactor.core.inputs.named_dates import RULES
+from compactor.core.inputs.source_places import HIDING
 from compactor.core.layout import canonical, folder
-from compactor.core.named_dates import RULES
-from compactor.core.records import Accepted, DeadLetter, FileReport
-from compactor.core.safe_text import quoted
-from compactor.core.source_places import HIDING
-from compactor.core.totals import Totals
-from compactor.ops.redrive.quarantined_file import QuarantinedFile
-from compactor.ops.redrive.redrive_log import Fate, RedriveLogEntry
+from compactor.core.rules.attempts import AttemptState, RetryRules
+from compactor.core.text.safe_text import quoted
 from compactor.ops.redrive.selection import CURABLE, Kind, Scope, left_of
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
+from compactor.ops.redrive.settling.redrive_log import Fate, RedriveLogEntry
 from compactor.ops.trace.histories import History
 from compactor.ops.trace.tables import TracedTable
 

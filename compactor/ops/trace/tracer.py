@@ -4,25 +4,25 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
-from compactor.core.dates import possible_dates
+from compactor.core.documents.expired import Part
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import NEEDS_OPERATOR, Commit, DeadLetter, FileReport, FileStatus, StagedFile
+from compactor.core.documents.totals import totals_of, without_zeros
 from compactor.core.errors import AccessError, ObjectNotFound
-from compactor.core.expired import Part
+from compactor.core.inputs.dates import possible_dates
 from compactor.core.layout import canonical, is_s3, is_text, is_within, redriven_owner
-from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, ObjectInfo
-from compactor.core.records import NEEDS_OPERATOR, Commit, DeadLetter, FileReport, FileStatus, StagedFile
-from compactor.core.safe_text import quoted
-from compactor.core.totals import totals_of, without_zeros
+from compactor.core.text.safe_text import quoted
 from compactor.core.versions import described_version, is_same_version, version_of
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
-from compactor.ops.redrive.dead_letters import letter_fates
-from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled
-from compactor.ops.redrive.redrive_log import RedriveLogEntry
 from compactor.ops.redrive.selection import Kind
-from compactor.ops.redrive.settled import settled_by
+from compactor.ops.redrive.settling.dead_letters import letter_fates
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files, settled
+from compactor.ops.redrive.settling.redrive_log import RedriveLogEntry
+from compactor.ops.redrive.settling.settled import settled_by
 from compactor.ops.trace.expired import expired_parts
 from compactor.ops.trace.histories import Histories, History
 from compactor.ops.trace.own_rejects import own_rejects

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
+from compactor.core.documents.records import Commit
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import canonical
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Commit
 from compactor.ledger.state import State
 from compactor.manifests.file_search import FileSearch
-from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, settled
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files, settled
 
 
 def quarantined_versions(state: State, search: FileSearch, uri: str, dates: Iterable[str]) -> list[QuarantinedFile]:

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+from compactor.core.documents.expired import Part
+from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError, StuckError
-from compactor.core.expired import Part
-from compactor.core.records import Commit, StagedFile
 from compactor.engines.parquet_files import ParquetFacts, parquet_facts
-from compactor.ledger.expired_log import ExpiredParts
+from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
-from compactor.ndjson.rejects import REJECTS_SCHEMA
+from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.ops.verify.report import Discrepancy
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import METADATA_COLUMNS

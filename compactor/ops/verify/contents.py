@@ -18,18 +18,18 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import Commit, FileReport, FileStatus
 from compactor.core.errors import FileError, LinkRefused, ObjectChanged, ObjectNotFound, StagingError
-from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectStore
-from compactor.core.records import Commit, FileReport, FileStatus
 from compactor.engines.parquet_files import ParquetFacts, open_parquet, parquet_facts
 from compactor.ndjson.codecs import decode
-from compactor.ndjson.formats import SPLITTERS
+from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file, read_ranges
 from compactor.ndjson.inspection import inspect_lines
+from compactor.ndjson.kinds.formats import SPLITTERS
 from compactor.ndjson.lines import Limits, Reject
-from compactor.ndjson.object_reading import RANGES_AHEAD, open_file, read_ranges
 from compactor.ndjson.rawjson import texts
-from compactor.ops.redrive.lines import reject_rows
+from compactor.ops.redrive.rejected_lines.lines import reject_rows
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.schema.column_types import ColumnType, canonical_text, value_of
 from compactor.schema.registry import SchemaRegistry

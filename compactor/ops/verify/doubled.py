@@ -14,11 +14,11 @@ from itertools import groupby
 from types import TracebackType
 from typing import IO, Self
 
+from compactor.core.documents.records import Commit, FileReport, FileStatus
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import canonical
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Commit, FileReport, FileStatus
 from compactor.core.versions import version_of
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy

@@ -6,11 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.layout import base_name, done_generation, done_name, redrive_number
-from compactor.core.manifest_key import ManifestKey
-from compactor.core.map_ordered import map_ordered
-from compactor.core.records import (
+from compactor.core.documents.records import (
     Accepted,
     Attempt,
     AttemptFailure,
@@ -21,6 +17,10 @@ from compactor.core.records import (
     Done,
     Redrive,
 )
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.layout import base_name, done_generation, done_name, redrive_number
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
 from compactor.ledger.ledger import is_done, newest_generation
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy

@@ -3,11 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from compactor.core.closed_dates import ManifestSums
-from compactor.core.expired import Part
-from compactor.core.records import Commit, DeadLetter
-from compactor.core.totals import totals_of, without_zeros
-from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files
+from compactor.core.documents.closed_dates import ManifestSums
+from compactor.core.documents.expired import Part
+from compactor.core.documents.records import Commit, DeadLetter
+from compactor.core.documents.totals import totals_of, without_zeros
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files
 from compactor.ops.verify.verified_table import VerifiedTable
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from compactor.core.closed_dates import ManifestSums, OpenFile, added
+from compactor.core.documents.closed_dates import ManifestSums, OpenFile, added
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.history.unsummarised import Unsummarised
 from compactor.ledger.state import State
-from compactor.ledger.unsummarised import Unsummarised
-from compactor.ops.redrive.dead_letters import letter_fates
-from compactor.ops.redrive.quarantined_file import QuarantinedFile, settled
+from compactor.ops.redrive.settling.dead_letters import letter_fates
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, settled
 from compactor.ops.verify.doubled import doubled_versions
 from compactor.ops.verify.report import DeadLetterManifest, VerifyReport, sums_of
 

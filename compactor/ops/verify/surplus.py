@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import groupby, takewhile
 
+from compactor.core.documents.records import Commit
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout, canonical, folder, is_data
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.core.records import Commit
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
 
+from compactor.core.documents.records import Commit, DeadLetter, FileReport
 from compactor.core.errors import OperatorError, RecordUnreadable, StoreUnavailable
 from compactor.core.layout import redriven_owner
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Commit, DeadLetter, FileReport
-from compactor.ledger.expired_seen import expired_seen
+from compactor.ledger.history.expired_seen import expired_seen
+from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarised
 from compactor.ledger.state import State
-from compactor.ledger.unsummarised import Unsummarised, read_unsummarised
-from compactor.ops.redrive.quarantined_file import later_keys, settled
+from compactor.ops.redrive.settling.quarantined_file import later_keys, settled
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
 from compactor.ops.verify.contents import DeepVerifier
 from compactor.ops.verify.doubled import DoubledFiles
@@ -21,8 +21,8 @@ from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.summaries import checked_letters, summarised_report
 from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
-from compactor.ops.verify.table_files import TableFiles
-from compactor.ops.verify.table_scope import EVERYTHING, TableScope
+from compactor.ops.verify.table.table_files import TableFiles
+from compactor.ops.verify.table.table_scope import EVERYTHING, TableScope
 from compactor.schema.registry import SchemaRegistry
 from compactor.table.listed import ListedTable
 

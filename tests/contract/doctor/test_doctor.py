@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from compactor.adapters.local import this_machine
+from compactor.adapters import this_machine
 from compactor.cli.entry import compactor as command
 from compactor.ops.doctor.findings import Finding
 from compactor.ops.doctor.machine_checks import Disk

@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import AccessError
-from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectStore
 from tests.hostile.attack import MIB, Attack, Seen
 from tests.hostile.payloads import LINE

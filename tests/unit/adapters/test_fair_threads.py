@@ -5,8 +5,8 @@ from concurrent.futures import wait
 
 import pytest
 
-from compactor.adapters.local.fair_threads import FairThreads
-from compactor.wiring.streams_app import StreamsApp
+from compactor.adapters.local.workers.fair_threads import FairThreads
+from compactor.wiring.job.streams_app import StreamsApp
 from tests.support.streams import StreamsInMemory, stream_settings
 
 

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compactor.adapters.local import listed_files
-from compactor.adapters.local.listed_files import SqliteListedFiles
+from compactor.adapters.local.sqlite import listed_files
+from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.ports import Claim, ObjectInfo
-from compactor.manifests.listed_files import ListedInfo
+from compactor.manifests.sources.listed_files import ListedInfo
 from tests.support.harness import Harness
 from tests.support.sources import source_planner
 

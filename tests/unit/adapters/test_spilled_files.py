@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compactor.adapters.local.spilled_files import SqliteSpill
+from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.core.errors import ScratchFull
 from compactor.manifests.file_search import Naming
 from compactor.manifests.spilled.spill import SpilledFile

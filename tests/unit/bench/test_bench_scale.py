@@ -16,7 +16,7 @@ from bench.scale_table import Measure, make_rows, plain, verdicts
 from compactor.adapters.local.store import LocalStore
 from compactor.core.layout import digest
 from compactor.core.manifest_key import ManifestKey
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.fakes import FaultyStore
 
 MEASURES = (Measure("a", "the first", "ms", 1e-3), Measure("b", "the second", "MiB", 2.0**20))

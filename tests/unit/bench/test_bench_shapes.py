@@ -15,7 +15,7 @@ from bench.shape_runs import compare
 from bench.shape_table import HEADINGS, TASK_BYTES, Compared, ShapeRow, verdicts
 from bench.shapes import GB, SHAPES, Shape, write_shape
 from compactor.ndjson.codecs import sniff
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.fakes import PlainEngine
 
 ROW = ShapeRow(

@@ -15,10 +15,10 @@ from bench.streams.__main__ import main
 from bench.streams.report import OTHERS, costs, faults, fields, figures, produced, slow, together
 from bench.streams.run import CALM, FLOOD, Result, Totals, measured, settings_at
 from bench.streams.traffic import FLOODING, LEAST_WAITING, LINES, STREAMS, Delivery, Load, Traffic
-from compactor.core.manifest import Manifest
+from compactor.core.documents.manifest import Manifest
 from compactor.core.manifest_key import ManifestKey
 from compactor.settings.settings import parse_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 
 LOAD = Load(seconds=0.2, every_seconds=0.1, flood=5)
 

@@ -25,9 +25,9 @@ from bench.sustained.proof import Proved, Prover
 from bench.sustained.report import fields, figures, judge
 from bench.sustained.run import Result
 from compactor.adapters.local.store import LocalStore
-from compactor.core.records import Commit
+from compactor.core.documents.records import Commit
 from compactor.settings.settings import parse_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.fakes import PlainEngine
 
 DAY = "2026-01-02"

@@ -11,9 +11,9 @@ import pytest
 
 import compactor
 from compactor.cli.commands.run import run_job
-from compactor.cli.failures import ExitCode, exit_code_of
+from compactor.cli.ui.failures import ExitCode, exit_code_of
 from compactor.settings.settings import load_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.settings_files import write_settings
 
 PACKAGE = Path(compactor.__file__).parent

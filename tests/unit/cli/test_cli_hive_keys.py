@@ -18,7 +18,9 @@ pytestmark = extras.NATIVE.needed
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same batches on every machine."""
-    monkeypatch.setattr("compactor.adapters.local.threads.os.sched_getaffinity", lambda _pid: {0}, raising=False)
+    monkeypatch.setattr(
+        "compactor.adapters.local.workers.threads.os.sched_getaffinity", lambda _pid: {0}, raising=False
+    )
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from compactor.cli.commands import rebuild as rebuild_module
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import StoreUnavailable
 from compactor.engines.engine import Staged, StageRequest
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support import extras
 from tests.support.fakes import PlainEngine
 

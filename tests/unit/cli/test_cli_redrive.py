@@ -15,7 +15,7 @@ from compactor.cli.commands import redrive as redrive_module
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui import prompts
 from compactor.settings.settings import load_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support import fakes
 from tests.support.fakes import PlainEngine
 from tests.support.settings_files import write_settings

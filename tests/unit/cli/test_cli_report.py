@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.cli.entry import compactor as command
 from compactor.settings.settings import load_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.fakes import PlainEngine
 from tests.support.report_pages import read_page
 from tests.support.settings_files import write_settings

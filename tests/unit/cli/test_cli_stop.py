@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from compactor.cli.entry import compactor as command
 from compactor.settings.settings import load_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.fakes import ListSource, PlainEngine
 from tests.support.settings_files import write_settings
 

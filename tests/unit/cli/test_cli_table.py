@@ -7,7 +7,7 @@ import pytest
 from pyiceberg.table import Table
 
 from compactor.adapters.iceberg.opening import open_catalog
-from compactor.cli.failures import ExitCode
+from compactor.cli.ui.failures import ExitCode
 from tests.support import extras
 from tests.support.iceberg_tables import NAME, sql_place
 from tests.support.settings_files import write_settings

@@ -18,7 +18,7 @@ import compactor
 from compactor.cli.entry import SUMMARIES
 from compactor.cli.entry import compactor as command
 from compactor.cli.examples import EXAMPLES
-from compactor.cli.failures import ExitCode, exit_code_of
+from compactor.cli.ui.failures import ExitCode, exit_code_of
 from compactor.core.errors import AccessError, CredentialsMissing, InputError, SettingsError, StoreUnavailable
 from compactor.telemetry.log_events import CATALOGUE
 from tests.support.settings_files import write_settings

@@ -21,26 +21,26 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.glue import MemoryGlue, MemoryQueue
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics
 from compactor.adapters.memory.table import MemoryTable
-from compactor.api import folder_run
-from compactor.api.closing import Closing
+from compactor.api.folder_call import folder_run
+from compactor.api.folder_call.closing import Closing
 from compactor.cli.commands import control, deploy, plan, rejects, status, stop
 from compactor.cli.commands.report import make_report
 from compactor.cli.entry import compactor as command
 from compactor.cli.inventory_plan import InventoryPlan
 from compactor.cli.ui import output
-from compactor.cli.ui.compact_report import document
+from compactor.cli.ui.compact.compact_report import document
 from compactor.cli.ui.output import print_json, shallow
-from compactor.cli.ui.streams import stream_documents
-from compactor.cli.ui.watching import failure
+from compactor.cli.ui.status.streams import stream_documents
+from compactor.cli.ui.status.watching import failure
 from compactor.control.actions import Action, ActionKind
 from compactor.control.plane import Check
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Refusals, Snapshot
+from compactor.core.documents.expired import Expiry
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.exit_codes import ExitCode
-from compactor.core.expired import Expiry
-from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import FileReport, FileStatus
 from compactor.cost.planning_cost import PlanningCost
 from compactor.cost.prices import JobSize
 from compactor.job.retention.expiring import Expirer
@@ -56,7 +56,7 @@ from compactor.ndjson.diagnosis import Fault
 from compactor.ops.canary.checker import CanaryStopped
 from compactor.ops.canary.progress import Hop, Progress
 from compactor.ops.rebuild.rebuild_report import Rebuilt
-from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
 from compactor.ops.trace.tables import TracedTable
 from compactor.ops.trace.trace import Trace
@@ -67,8 +67,8 @@ from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings, load_settings
 from compactor.table.standing import TableSeen
 from compactor.wiring import iceberg_catalog
-from compactor.wiring.app import App
 from compactor.wiring.control import ControlComponents
+from compactor.wiring.job.app import App
 from tests.support.fakes import FailingEngine, PlainEngine
 from tests.support.harness import Harness
 from tests.support.json_documents import check_documents

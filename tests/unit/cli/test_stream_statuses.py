@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from compactor.cli.entry import compactor as command
-from compactor.cli.ui import watching
-from compactor.cli.ui.stream_statuses import show_statuses, streams_screen
-from compactor.cli.ui.watching import on_terminal, watch
+from compactor.cli.ui.status import watching
+from compactor.cli.ui.status.stream_statuses import show_statuses, streams_screen
+from compactor.cli.ui.status.watching import on_terminal, watch
 from compactor.core.errors import StoreUnavailable
 from tests.support.statuses import RUN, STATUSES
 from tests.support.streams import write_stream_settings

@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from compactor.cli.entry import compactor as command
-from compactor.cli.ui.quarantined import quarantined_lines
-from compactor.core.records import FileStatus
-from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.cli.ui.compact.quarantined import quarantined_lines
+from compactor.core.documents.records import FileStatus
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from tests.support import extras
 from tests.unit.cli.zoo import CASES, EXPECTED, GOOD_IDS, NO_DATA, Case, ids, lines
 

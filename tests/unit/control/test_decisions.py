@@ -16,7 +16,7 @@ from compactor.control.actions import ActionKind
 from compactor.control.decisions import decide
 from compactor.control.runs import JobRun, JobState, newest_first
 from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, Snapshot, Source
-from compactor.core.records import RecentCommit
+from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
 from compactor.settings.control_policy import Policy
 from compactor.settings.maintenance_window import MaintenanceWindow

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from compactor.control.health import (
+from compactor.control.diagnosis.health import (
     Condition,
     Severity,
     Word,

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from compactor.control.alarms import MANY_REFUSALS
+from compactor.control.diagnosis.alarms import MANY_REFUSALS
 from tests.support.glue_service import STARTING_SECONDS, STOPPING_SECONDS
 from tests.unit.control.month import DAYS, DEFINITIONS, Month
 

@@ -7,7 +7,7 @@ from compactor.control.notices import Notices
 from compactor.control.runs import JobState
 from compactor.control.snapshot import Refusals
 from compactor.core.errors import StoreUnavailable
-from compactor.core.safe_text import visible
+from compactor.core.text.safe_text import visible
 from tests.support.control_scene import LAYOUT, BrokenQueue, Scene
 from tests.support.fakes import FaultyStore
 

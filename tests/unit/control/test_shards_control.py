@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.aws.cloudwatch_metrics import CloudWatchMetrics
+from compactor.adapters.aws.metrics.cloudwatch_metrics import CloudWatchMetrics
 from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
 from compactor.control.actions import ActionKind
 from compactor.control.plane import Check
+from compactor.core.documents.records import RunHeartbeat
 from compactor.core.errors import SettingsError
-from compactor.core.records import RunHeartbeat
-from compactor.core.sharding import taker
+from compactor.core.rules.sharding import taker
 from compactor.settings.settings import Settings, parse_settings
 from compactor.wiring.control import ControlComponents
 from tests.support.recent_commits import recent_commit

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.attempts import (
+from compactor.core.documents.records import Attempt, AttemptFailure, AttemptsFolded
+from compactor.core.rules.attempts import (
     Attempts,
     AttemptState,
     Lane,
@@ -17,7 +18,6 @@ from compactor.core.attempts import (
     last_error,
     telling_error,
 )
-from compactor.core.records import Attempt, AttemptFailure, AttemptsFolded
 
 ME = "run-1"
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

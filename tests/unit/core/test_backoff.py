@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.backoff import pause_seconds
+from compactor.core.rules.backoff import pause_seconds
 
 
 @given(failures=st.integers(1, 10_000), first=st.floats(0.01, 10), chance=st.floats(0, 1))

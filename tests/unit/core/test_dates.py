@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.dates import DateWindow, FileDate, possible_dates
+from compactor.core.inputs.dates import DateWindow, FileDate, possible_dates
+from compactor.core.inputs.named_dates import ARRIVAL, RULES
 from compactor.core.layout import is_date
-from compactor.core.named_dates import ARRIVAL, RULES
 from tests.support.housekeeping import ROOT
 
 ARRIVED_AT = datetime(2025, 7, 1, 1, 0, tzinfo=timezone(timedelta(hours=2)))  # 2025-06-30 in UTC

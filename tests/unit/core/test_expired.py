@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.expired import TAKES, Expired, Expiry, expired_in, left_under
+from compactor.core.documents.expired import TAKES, Expired, Expiry, expired_in, left_under
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.retiring import DateFacts, why_not_retired
+from compactor.core.rules.retiring import DateFacts, why_not_retired
 
 DAYS = ("2026-01-02", "2026-01-03")
 IDS = ("a", "b", "c")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from compactor import __version__
+from compactor.core.documents.formats import FORMATS, newer_format
+from compactor.core.documents.records import OUTCOME, read_record
 from compactor.core.errors import RecordTooNew, RecordUnreadable
-from compactor.core.formats import FORMATS, newer_format
-from compactor.core.records import OUTCOME, read_record
 from tests.support.record_shapes import MODELS, lost_in, records, shape_of
 from tests.support.releases import RELEASES
 from tests.support.stored import UPDATE

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.core.formatting import by_name, count, dollars, duration, percent, rate, shown_seconds, size
+from compactor.core.text.formatting import by_name, count, dollars, duration, percent, rate, shown_seconds, size
 
 
 @pytest.mark.parametrize(

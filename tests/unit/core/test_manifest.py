@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compactor.core.documents.manifest import REASONS, Manifest, ManifestFile
+from compactor.core.documents.manifest_parsing import DEFAULT_RULES, ManifestRules, parse_manifest
 from compactor.core.errors import ManifestError
-from compactor.core.manifest import REASONS, Manifest, ManifestFile
-from compactor.core.manifest_parsing import DEFAULT_RULES, ManifestRules, parse_manifest
 
 URI = "s3://b/manifests/2025-12-20-name.json"
 MODIFIED_AT = datetime(2025, 12, 31, 23, 59, 1, tzinfo=UTC)

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.packing import cut, layered, spread
+from compactor.core.rules.packing import cut, layered, spread
 
 ITEMS = st.lists(st.integers(0, 1000), max_size=60)
 

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
+from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.manifest_parsing import ManifestRules, parse_manifest
 from compactor.core.errors import ManifestError, SettingsError
-from compactor.core.manifest import Manifest
-from compactor.core.manifest_parsing import ManifestRules, parse_manifest
-from compactor.core.path_columns import MAX_PATH_COLUMNS, path_columns
+from compactor.core.inputs.path_columns import MAX_PATH_COLUMNS, path_columns
 from compactor.settings.settings import parse_settings
 
 

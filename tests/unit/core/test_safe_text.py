@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.safe_text import quoted, visible, visible_json
+from compactor.core.text.safe_text import quoted, visible, visible_json
 
 ANY_TEXT = st.text(st.characters(categories=("C", "L", "M", "N", "P", "S", "Z")))
 NAMES = st.text(st.characters(exclude_categories=("Cs",)) | st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF))

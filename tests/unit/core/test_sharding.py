@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.sharding import EXPECTED, MAX_SHARDS, Shard, shard_number, taker
+from compactor.core.rules.sharding import EXPECTED, MAX_SHARDS, Shard, shard_number, taker
 
 PINNED = [1, 3, 3, 1, 3, 2, 1, 2, 2, 2, 2, 1]
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from compactor.core.manifest import Manifest, ManifestFile
-from compactor.core.shares import Share, in_turns, share_of
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.rules.shares import Share, in_turns, share_of
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 RAW = ["s3://raw", "s3://raw/shared"]

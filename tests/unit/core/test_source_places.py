@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.core.source_places import SourcePlace, merged, split_pattern
+from compactor.core.inputs.source_places import SourcePlace, merged, split_pattern
 
 
 @pytest.mark.parametrize(

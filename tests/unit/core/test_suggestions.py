@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.core.suggestions import Suggestions
+from compactor.core.text.suggestions import Suggestions
 
 JOB = Suggestions()
 FOLDER = Suggestions("/my rows", "compactor compact SRC '/my rows'")

@@ -14,8 +14,8 @@ from compactor.adapters.memory.store import MemoryStore
 from compactor.cli.ui.output import print_json
 from compactor.control.notices import Notices, Told
 from compactor.core.crash_points import CrashPoint
+from compactor.core.documents.records import OUTCOME, RunHeartbeat, read_record
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import OUTCOME, RunHeartbeat, read_record
 from tests.support import building, redriving
 from tests.support.harness import DAY, GOOD, DiedError, Harness, dying_at
 from tests.support.record_shapes import MODELS
@@ -160,17 +160,17 @@ def test_commands_print_only_what_their_schemas_have(capsys: pytest.CaptureFixtu
 OVERWRITES = {
     "control/gathering.py": "two records of the control plane: each says anew what it found",
     "control/notices.py": "a copy of the record with other alarms",
-    "job/publication.py": "the reason of a dead letter, and a copy of the recorded manifest",
+    "job/steps/publication.py": "the reason of a dead letter, and a copy of the recorded manifest",
     "job/retention/daily.py": "when it last ended: one time",
-    "job/self_test.py": "a sample of its own",
-    "ledger/closed_dates.py": "what the log of closed dates adds up to: a cache",
+    "job/steps/self_test.py": "a sample of its own",
+    "ledger/history/closed_dates.py": "what the log of closed dates adds up to: a cache",
     "ledger/heartbeat.py": "a run's own heartbeat, and a request to stop without content",
     "ledger/ledger.py": "an open marker without content, a summary and a verified commit of its own work",
-    "ledger/table_batches.py": "up to where the batches of the table are finished: a cache",
-    "ledger/table_progress.py": "how far a job is with the table: a copy of its own record, said anew each time",
+    "ledger/table/table_batches.py": "up to where the batches of the table are finished: a cache",
+    "ledger/table/table_progress.py": "how far a job is with the table: a copy of its own record, said anew each time",
     "ops/canary/checker.py": "a file of its own",
-    "wiring/compact_folder.py": "settings, which are no record",
-    "wiring/compact_schema.py": "a schema file, which is no record",
+    "wiring/folder/compact_folder.py": "settings, which are no record",
+    "wiring/folder/compact_schema.py": "a schema file, which is no record",
 }
 """The modules that overwrite objects, and why nothing of a newer release is lost by it. All else is created once."""
 

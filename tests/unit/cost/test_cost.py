@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.records import RecentCommit
+from compactor.core.documents.records import RecentCommit
 from compactor.cost.cost import ALARMS, Estimate, Load, Shape, estimate
 from compactor.cost.deployment import BATCH_MESSAGES, WINDOW_SECONDS, Deployment, builds_per_hour
 from compactor.cost.measured_cost import cost_metrics, measured_cost

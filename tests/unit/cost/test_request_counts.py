@@ -6,15 +6,15 @@ from collections.abc import Mapping
 import pytest
 
 from compactor.adapters.local.processes import MachineProcesses
-from compactor.adapters.local.thread_workers import ThreadBinWorkers
+from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers
 from compactor.adapters.memory.store import MemoryStore
-from compactor.core.sharding import Shard
+from compactor.core.rules.sharding import Shard
 from compactor.cost import request_counts
 from compactor.cost.request_counts import Requests
-from compactor.engines.input_files import InspectTask, inspect_files
+from compactor.engines.spark.input_files import InspectTask, inspect_files
 from compactor.job.shards import REFRESH_SECONDS, ShardShare
 from compactor.ledger.heartbeat import Heartbeat, Runs
-from compactor.ndjson.object_reading import RANGE_BYTES
+from compactor.ndjson.files.object_reading import RANGE_BYTES
 from tests.support import extras
 from tests.support.fakes import LIMITS, FaultyStore
 from tests.support.harness import FLAWED, GOOD, Harness

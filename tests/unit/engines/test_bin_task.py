@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.memory.store import MemoryStore, MemoryWriter
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError, StoreUnavailable
-from compactor.core.manifest import ManifestFile
-from compactor.core.records import FileStatus
-from compactor.engines.bin_task import MAX_PASSES, BinResult, BinTask, write_bin
+from compactor.engines.native.bin_task import MAX_PASSES, BinResult, BinTask, write_bin
 from compactor.ledger.sizing import is_right_sized
 from compactor.ndjson.lines import Limits
 from tests.support import extras
@@ -21,7 +21,7 @@ from tests.support.native_rows import plan_of, schema_of
 
 pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
-from compactor.adapters.local.native_kernel import NativeKernel  # there is nothing to import without it
+from compactor.adapters.local.workers.native_kernel import NativeKernel  # there is nothing to import without it
 
 MIB = 1024 * 1024
 STAGING = "/w/staging/m-1/1/0/"

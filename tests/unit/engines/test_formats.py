@@ -6,11 +6,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.memory.store import MemoryStore
-from compactor.core.manifest import ManifestFile
-from compactor.core.records import FileReport, FileStatus
-from compactor.engines.bin_task import BinTask, write_bin
-from compactor.engines.input_files import InspectTask, inspect_files
-from compactor.ndjson.formats import Formats
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import FileReport, FileStatus
+from compactor.engines.native.bin_task import BinTask, write_bin
+from compactor.engines.spark.input_files import InspectTask, inspect_files
+from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
 from tests.support import extras
 from tests.support.native_rows import plan_of, schema_of
@@ -18,7 +18,7 @@ from tests.unit.cli.zoo import CASES
 
 pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
-from compactor.adapters.local.native_kernel import NativeKernel  # there is nothing to import without it
+from compactor.adapters.local.workers.native_kernel import NativeKernel  # there is nothing to import without it
 
 STAGING = "/w/staging/m-1/1/0/"
 LIMITS = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 28)

@@ -11,16 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.memory.store import MemoryStore
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CredentialsRefused, LinkRefused, ScratchFull, StoreUnavailable
 from compactor.core.layout import base_name
-from compactor.core.manifest import ManifestFile
-from compactor.core.records import FileStatus
-from compactor.engines.input_files import InspectTask, InspectTaskResult, inspect_files
-from compactor.ndjson import object_reading
+from compactor.engines.spark.input_files import InspectTask, InspectTaskResult, inspect_files
+from compactor.ndjson.files import object_reading
+from compactor.ndjson.files.object_reading import RANGE_BYTES
+from compactor.ndjson.files.patient_reads import MOST_PAUSED_SECONDS
+from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.ndjson.lines import Limits, RejectLimits
-from compactor.ndjson.object_reading import RANGE_BYTES
-from compactor.ndjson.patient_reads import MOST_PAUSED_SECONDS
-from compactor.ndjson.rejects import REJECTS_SCHEMA
 from tests.support.fakes import FaultyStore
 
 STAGING = "s3://state/staging/m-1/1/"
@@ -397,7 +397,7 @@ def test_a_scratch_disk_without_room_has_an_error_of_its_own(store, monkeypatch)
     def refuse(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("compactor.ndjson.rejects.RejectsWriter.write", refuse)
+    monkeypatch.setattr("compactor.ndjson.files.rejects.RejectsWriter.write", refuse)
     with pytest.raises(ScratchFull, match="No space left on device"):
         run(store, *files)
 
@@ -470,7 +470,7 @@ class Refusing(FaultyStore):
 def pauses(monkeypatch):
     """The pauses that were made, in seconds; none of them takes time."""
     made = []
-    monkeypatch.setattr("compactor.ndjson.patient_reads.time.sleep", made.append)
+    monkeypatch.setattr("compactor.ndjson.files.patient_reads.time.sleep", made.append)
     return made
 
 

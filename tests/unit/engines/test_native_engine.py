@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
-from compactor.adapters.local.thread_workers import ThreadBinWorkers
+from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers
+from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
-from compactor.core.records import Commit
-from compactor.engines import native_engine
-from compactor.engines.bin_task import BinResult, BinTask
+from compactor.engines.native import native_engine
+from compactor.engines.native.bin_task import BinResult, BinTask
 from tests.support import extras
 from tests.support.harness import Harness, commit_of_ratio
 

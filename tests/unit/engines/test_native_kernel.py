@@ -19,7 +19,10 @@ from tests.support.torture_lines import BAD_LINES, DEEP_LINES, FRAGMENTS, GOOD_L
 
 pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
-from compactor.adapters.local.native_kernel import NativeKernel, is_installed  # there is nothing to import without it
+from compactor.adapters.local.workers.native_kernel import (  # there is nothing to import without it
+    NativeKernel,
+    is_installed,
+)
 
 SOUP = st.one_of(st.binary(max_size=60), st.lists(st.sampled_from(FRAGMENTS), max_size=30).map(b"".join))
 

@@ -9,7 +9,7 @@ import pytest
 
 from compactor.adapters.memory.store import MemoryStore
 from compactor.core.errors import StagingError
-from compactor.engines.nested_ids import COPY_BYTES, NestedIdsTask, copy_with_nested_ids
+from compactor.engines.spark.nested_ids import COPY_BYTES, NestedIdsTask, copy_with_nested_ids
 from tests.support.parquet_ids import field_ids
 
 TASK = NestedIdsTask("/s/out/part-0.parquet", "/s/ids/")

@@ -5,8 +5,8 @@ from itertools import cycle, islice
 
 import pytest
 
-from compactor.adapters.local.thread_workers import ThreadBinWorkers
-from compactor.engines import bin_task
+from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers
+from compactor.engines.native import bin_task
 from compactor.ledger.sizing import is_right_sized
 from tests.support import extras
 from tests.support.harness import Harness, commit_of_ratio

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.records import FileFormat
-from compactor.engines.spark_names import hadoop_encoded, spark_path, spark_reads_as_is, spark_reads_name
+from compactor.core.documents.records import FileFormat
+from compactor.engines.spark.spark_names import hadoop_encoded, spark_path, spark_reads_as_is, spark_reads_name
 from compactor.ndjson.inspection import Inspected
 
 

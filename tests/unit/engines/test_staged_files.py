@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.memory.store import ManualClock, MemoryStore
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import StagingError, StoreUnavailable
-from compactor.core.manifest import Manifest, ManifestFile
-from compactor.core.records import FileReport, FileStatus
 from compactor.engines.engine import Staged, StagedOutput
 from compactor.engines.parquet_files import parquet_facts
 from compactor.engines.staged_files import verify_staged

@@ -5,6 +5,7 @@ import statistics
 import sys
 import tomllib
 import typing
+from collections import Counter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -29,6 +30,9 @@ from tests.support.requirements import declared
 MOST_LINES = 50
 MEDIAN_LINES = 120
 README_LINES = 250
+MODULES_A_FOLDER = 12
+A_MODULE_A_COMMAND = {"compactor/cli/commands", "compactor/cli/documents"}
+"""Folders in which a module is found by the name of its command, however many there are."""
 
 KEPT = {
     "CODECS": "names every codec, for documentation and for the tests of each of them",
@@ -218,6 +222,17 @@ def test_modules_are_short() -> None:
         if not place.endswith(".py")
     }
     assert {place: median for place, median in lines.items() if median > MEDIAN_LINES} == {}
+
+
+def test_no_folder_is_crowded() -> None:
+    """A folder of the package has so few modules that a stranger reads the list of their names."""
+    modules = Counter(
+        path.parent.relative_to(ROOT).as_posix()
+        for path in (ROOT / "compactor").rglob("*.py")
+        if path.name != "__init__.py"
+    )
+    crowded = {folder for folder, count in modules.items() if count > MODULES_A_FOLDER}
+    assert crowded == A_MODULE_A_COMMAND
 
 
 def test_readme_is_short() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from compactor.job import service
-from compactor.ndjson import patient_reads
+from compactor.ndjson.files import patient_reads
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from compactor.core.crash_points import CrashPoint
+from compactor.core.documents.records import Commit
 from compactor.core.errors import (
     CompactorError,
     EngineLost,
@@ -17,11 +18,10 @@ from compactor.core.errors import (
 from compactor.core.layout import base_name
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectStore
-from compactor.core.records import Commit
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job import service
-from compactor.job.attempt_failures import COMMON_FAILURES
 from compactor.job.run_report import ManifestsUnfinished
+from compactor.job.steps.attempt_failures import COMMON_FAILURES
 from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from compactor.core.documents.expired import Expired, Expiry
 from compactor.core.errors import AccessError
-from compactor.core.expired import Expired, Expiry
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectStore
 from compactor.job.retention.cleaner import ORPHAN_AGE_SECONDS, CleaningReport, Kind

@@ -1,8 +1,8 @@
 """A scratch disk that a manifest fills: it is tried alone, and only then is the full disk held against it."""
 
+from compactor.core.documents.records import AttemptFailure, Commit
 from compactor.core.errors import CompactorError, ScratchFull
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import AttemptFailure, Commit
 from compactor.engines.engine import Staged, StageRequest
 from tests.support.fakes import PlainEngine
 from tests.support.harness import DAY, GOOD, Harness

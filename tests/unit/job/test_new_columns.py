@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from compactor.adapters.local.thread_workers import ThreadBinWorkers
-from compactor.control.health import Condition
+from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers
+from compactor.control.diagnosis.health import Condition
 from compactor.engines.engine import Engine
 from tests.support.engines import NATIVE, engines_without_spark
 from tests.support.harness import Harness

@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import pytest
 
-from compactor.core import formats
 from compactor.core.crash_points import CrashPoint
-from compactor.core.formats import FORMATS, Format
+from compactor.core.documents import formats
+from compactor.core.documents.formats import FORMATS, Format
 from compactor.core.manifest_key import ManifestKey
 from compactor.job.run_report import ManifestsUnfinished
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from compactor.core.crash_points import CrashPoint
+from compactor.core.documents.records import Accepted, DeadLetter, RunHeartbeat
 from compactor.core.errors import CompactorError, StoreUnavailable
 from compactor.core.layout import redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.core.records import Accepted, DeadLetter, RunHeartbeat
 from compactor.job.retention.cleaner import (
     CHECKPOINT_AGE_SECONDS,
     KEPT_NAMED,

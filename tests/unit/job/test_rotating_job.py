@@ -11,7 +11,7 @@ from compactor.core.crash_points import RotationCrashPoint, ignore_rotation_cras
 from compactor.core.errors import CompactorError
 from compactor.core.layout import base_name
 from compactor.job.service import Service
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.harness import GOOD, DiedError, Harness, counted
 from tests.support.logged import events_logged
 

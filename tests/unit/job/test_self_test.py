@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from compactor.adapters.local.thread_workers import ThreadBinWorkers
+from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers
 from compactor.core.errors import AccessError, EngineFailed
 from compactor.engines.engine import Engine, Staged, StageRequest
-from compactor.job.self_test import PAUSE_SECONDS, SelfTest
+from compactor.job.steps.self_test import PAUSE_SECONDS, SelfTest
 from tests.support.extras import NATIVE
 from tests.support.fakes import FailingEngine
 from tests.support.harness import Harness

@@ -7,9 +7,9 @@ from contextlib import suppress
 import pytest
 
 from compactor.core.crash_points import CrashPoint
+from compactor.core.documents.records import Commit
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.core.records import Commit
 from compactor.engines.engine import Engine
 from compactor.job.run_report import ManifestsUnfinished
 from compactor.job.service import HEARTBEAT_SECONDS, MAX_CONSECUTIVE_FAILURES, ONCE_TRIES, SWEEP_SECONDS, Service

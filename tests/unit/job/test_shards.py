@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.core.crash_points import CrashPoint
+from compactor.core.documents.records import RunHeartbeat
 from compactor.core.errors import AccessError
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import ObjectStore, ProcessName
-from compactor.core.records import RunHeartbeat
-from compactor.core.sharding import Shard, taker
-from compactor.job.compaction import LEFT_SECONDS, Ending
+from compactor.core.rules.sharding import Shard, taker
 from compactor.job.service import Service
 from compactor.job.shards import JOIN_SECONDS, REFRESH_SECONDS, ShardShare
+from compactor.job.steps.compaction import LEFT_SECONDS
+from compactor.job.steps.results import Ending
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, LIFE_SECONDS, Runs
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import GOOD, DiedError, Harness, dying_at

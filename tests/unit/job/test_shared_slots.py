@@ -8,8 +8,8 @@ from itertools import count
 
 import pytest
 
-from compactor.job.shared_slots import LEAST_BYTES, Begun, SharedSlots
-from compactor.job.work_queue import OTHERS_FIRST
+from compactor.job.delivery.shared_slots import LEAST_BYTES, Begun, SharedSlots
+from compactor.job.delivery.work_queue import OTHERS_FIRST
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB

@@ -11,8 +11,8 @@ from compactor.core.layout import is_within
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import StageRequest
 from compactor.job.streams_job import StreamsJob
-from compactor.wiring.app import App
-from compactor.wiring.streams_app import StreamsApp
+from compactor.wiring.job.app import App
+from compactor.wiring.job.streams_app import StreamsApp
 from tests.support.fakes import PlainEngine
 from tests.support.logged import events_logged
 from tests.support.s3_messages import notification

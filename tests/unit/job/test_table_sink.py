@@ -9,7 +9,7 @@ import pytest
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.table import Answer
 from compactor.core.crash_points import CrashPoint
-from compactor.core.records import Commit
+from compactor.core.documents.records import Commit
 from compactor.job import table_commits
 from compactor.job.run_report import ManifestsUnfinished
 from compactor.job.service import Service

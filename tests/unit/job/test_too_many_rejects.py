@@ -2,8 +2,8 @@
 
 import pytest
 
-from compactor.adapters.local.thread_workers import ThreadBinWorkers
-from compactor.core.records import FileStatus
+from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers
+from compactor.core.documents.records import FileStatus
 from compactor.engines.engine import Engine
 from tests.support.engines import NATIVE, PLAIN, engines_without_spark
 from tests.support.harness import Harness

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Commit
 from compactor.job.batch_metrics import batch_metrics
 from tests.support.harness import GOOD, Harness
 

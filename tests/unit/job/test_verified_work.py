@@ -16,7 +16,7 @@ from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 
 if TYPE_CHECKING:
-    from compactor.core.records import Commit, DeadLetter
+    from compactor.core.documents.records import Commit, DeadLetter
 
 M1 = ManifestKey(DAY, "m1")
 

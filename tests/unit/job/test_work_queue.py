@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.attempts import Lane
-from compactor.core.records import Accepted
-from compactor.core.shares import NO_SHARE, Share
-from compactor.job.intake import Delivery
-from compactor.job.work_queue import FRESH_BEFORE_RETRY, OTHERS_FIRST, Work, WorkQueue
+from compactor.core.documents.records import Accepted
+from compactor.core.rules.attempts import Lane
+from compactor.core.rules.shares import NO_SHARE, Share
+from compactor.job.delivery.work_queue import FRESH_BEFORE_RETRY, OTHERS_FIRST, Work, WorkQueue
+from compactor.job.steps.intake import Delivery
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 

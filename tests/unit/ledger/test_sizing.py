@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compactor.core.records import Commit, RecentCommit
+from compactor.core.documents.records import Commit, RecentCommit
 from compactor.ledger.sizing import (
     MIN_LEARNING_BYTES,
     RATIO_HISTORY,

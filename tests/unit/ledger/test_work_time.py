@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from compactor.core.documents.records import Commit
 from compactor.core.layout import redriven_id
-from compactor.core.records import Commit
 from compactor.ledger.work_time import arrival_seconds
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope

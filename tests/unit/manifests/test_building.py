@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name
-from compactor.core.manifest import Manifest
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.trace.trace import TraceState

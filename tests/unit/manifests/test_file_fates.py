@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compactor.core.manifest import ManifestFile
+from compactor.core.documents.manifest import ManifestFile
 from compactor.core.versions import described_version, local_version, version_of
-from compactor.manifests.file_fates import fates
+from compactor.manifests.fates.file_fates import fates
 from compactor.manifests.file_search import FileState, Naming
 
 FATES = ("known", "touched", "renamed", "replaced", "undecided")

@@ -16,18 +16,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.listed_files import SqliteListedFiles
-from compactor.adapters.local.seen_files import LocalSeenFiles
+from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
+from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import MemoryStore
 from compactor.adapters.source_listing import SourceListing
 from compactor.core.crash_points import CrashPoint, ignore_crash_point
-from compactor.core.records import Commit
-from compactor.core.source_places import SourcePlace
-from compactor.job.compaction import CompactionResult
+from compactor.core.documents.records import Commit
+from compactor.core.inputs.source_places import SourcePlace
+from compactor.job.steps.results import CompactionResult
 from compactor.manifests.changed_files import changed_files
 from compactor.manifests.planning import LeftOut
-from compactor.manifests.source_planning import OnReplaced, SourcePlanner
+from compactor.manifests.sources.source_planning import OnReplaced, SourcePlanner
 from tests.support.harness import DiedError, Harness, dying_at
 
 NAMES = ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson", "sub/d.ndjson")

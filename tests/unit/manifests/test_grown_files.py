@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import pytest
 
-from compactor.adapters.local.seen_files import LocalSeenFiles
+from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.core.errors import AccessError, ObjectChanged
 from compactor.core.ports import ObjectInfo
-from compactor.manifests.source_planning import OnReplaced
+from compactor.manifests.sources.source_planning import OnReplaced
 from tests.unit.manifests.test_folder_life import FolderLife
 
 MONTH_AGO = 30 * 86_400

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compactor.adapters.memory.store import MemoryClaims
-from compactor.core.manifest import Manifest, ManifestFile
-from compactor.core.manifest_parsing import DEFAULT_RULES
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.manifest_parsing import DEFAULT_RULES
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.partitioning import Group, Packing, grouped, largest_first
 from compactor.manifests.spilled.group_sizes import GroupSizes

@@ -11,9 +11,9 @@ import pytest
 
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import BuildCrashPoint
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.manifest_parsing import ManifestRules, parse_manifest
 from compactor.core.layout import base_name
-from compactor.core.manifest import Manifest, ManifestFile
-from compactor.core.manifest_parsing import ManifestRules, parse_manifest
 from compactor.manifests.building.builder import BUILD_SECONDS
 from compactor.manifests.partitioning import due, grouped
 from compactor.ops.redrive.scan import find_redrivable

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from compactor.core.crash_points import CrashPoint
-from compactor.manifests.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner
 from compactor.manifests.planning import Plan
+from compactor.manifests.sources.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner
 from tests.support.harness import DAY, DiedError, Harness
 from tests.support.sources import source_planner
 

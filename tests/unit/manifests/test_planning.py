@@ -11,11 +11,11 @@ import pytest
 from compactor.adapters.journal_claims import JournalClaims
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.manifest_parsing import parse_manifest
+from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
-from compactor.core.manifest import ManifestFile
-from compactor.core.manifest_parsing import parse_manifest
 from compactor.core.ports import ObjectStore
-from compactor.core.records import Commit
 from compactor.manifests.planning import SKIP_REASONS
 from compactor.manifests.spilled.totals import PlanTotals
 from tests.support.harness import DAY, DiedError, Harness

@@ -3,7 +3,7 @@
 from collections import Counter
 from datetime import UTC, datetime
 
-from compactor.core.manifest import Manifest
+from compactor.core.documents.manifest import Manifest
 from compactor.manifests.building.builder import BuildReport
 from compactor.manifests.building.reports import build_metrics, seal_metrics
 from compactor.manifests.building.sealer import SealReport

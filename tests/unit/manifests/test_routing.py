@@ -2,10 +2,10 @@
 
 import pytest
 
+from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import AccessError
-from compactor.core.manifest import Manifest
+from compactor.core.inputs.routes import Routes
 from compactor.core.ports import ObjectInfo
-from compactor.core.routes import Routes
 from tests.support.harness import Harness
 from tests.support.logged import events_logged
 from tests.support.s3_messages import notification
@@ -102,7 +102,7 @@ def test_a_plan_leaves_the_files_of_other_streams() -> None:
     streams = StreamsInMemory(stream_settings(*NESTED))
     for key in ("orders/a", "orders/returns/b"):
         streams.store.put(f"s3://lake/raw/{key}", b"{}\n")
-    from compactor.wiring.app import App  # noqa: PLC0415
+    from compactor.wiring.job.app import App  # noqa: PLC0415
 
     app = App(streams.settings.of_stream("orders"), clock=streams.clock, store=streams.store, claims=streams.claims)
     plan = app.planner.plan("s3://lake/raw/orders")

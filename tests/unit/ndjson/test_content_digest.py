@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.ndjson.content_digest import ContentDigest, digests_of_beginnings
+from compactor.ndjson.files.content_digest import ContentDigest, digests_of_beginnings
 
 
 @given(st.lists(st.binary(max_size=9), max_size=6), st.sets(st.integers(1, 60), max_size=5))

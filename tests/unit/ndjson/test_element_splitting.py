@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compactor.core.errors import FileError
-from compactor.ndjson.element_splitting import split_elements
 from compactor.ndjson.inspection import inspect_lines
+from compactor.ndjson.kinds.element_splitting import split_elements
 from compactor.ndjson.lines import Judged, Limits
 
 WIDE = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)

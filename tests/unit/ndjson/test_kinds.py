@@ -13,10 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pyarrow import orc
 
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError
-from compactor.core.records import FileStatus
-from compactor.ndjson.formats import LONG_LOOK_BYTES, LOOK_BYTES, Formats, recognised
 from compactor.ndjson.inspection import inspect_lines
+from compactor.ndjson.kinds.formats import LONG_LOOK_BYTES, LOOK_BYTES, Formats, recognised
 from compactor.ndjson.lines import Limits
 
 LIMITS = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)

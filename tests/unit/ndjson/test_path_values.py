@@ -3,8 +3,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from compactor.ndjson.files.path_values import PathValues, places_in
 from compactor.ndjson.inspection import refusals
-from compactor.ndjson.path_values import PathValues, places_in
 from compactor.ndjson.rawjson import texts
 
 COLUMNS = {"year": "2026", 'a"\n': "\u00e9"}

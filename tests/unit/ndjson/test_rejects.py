@@ -6,10 +6,10 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.ndjson import rejects
+from compactor.ndjson.files import rejects
+from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
+from compactor.ndjson.files.scratch import Scratch
 from compactor.ndjson.lines import Reject, RejectLimits
-from compactor.ndjson.rejects import RejectSpool, RejectsWriter
-from compactor.ndjson.scratch import Scratch
 
 PIECES = st.lists(st.binary(min_size=1, max_size=9), min_size=1, max_size=4)
 

@@ -17,7 +17,7 @@ from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
 from compactor.settings.settings import REFUSED_SPARK_CONF, SECTIONS, Settings, load_settings, parse_settings
-from compactor.wiring.remote_settings import settings_at
+from compactor.wiring.settings_files.remote_settings import settings_at
 
 CONFIG = Path(__file__).parents[3] / "config"
 SHIPPED = ["local.toml", "dev.toml", "prod.toml"]

@@ -6,6 +6,7 @@ from itertools import chain, cycle
 import pytest
 
 from compactor.adapters.memory.table import Answer
+from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.errors import (
     AccessError,
     OperatorError,
@@ -15,7 +16,6 @@ from compactor.core.errors import (
     TableHeldBack,
     TableRefused,
 )
-from compactor.core.table_records import BatchedManifest
 from compactor.table import applying, changes, committer
 from compactor.table.applying import MAX_HELD, REFUSALS, TRIES
 from compactor.table.catalog import TableChange

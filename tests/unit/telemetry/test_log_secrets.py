@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.native_kernel import NativeKernel
-from compactor.adapters.local.thread_workers import ThreadBinWorkers
+from compactor.adapters.local.workers.native_kernel import NativeKernel
+from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers
 from compactor.core.errors import CompactorError, StagingError
 from compactor.core.layout import base_name
-from compactor.engines.bin_task import BinTask, write_bin
 from compactor.engines.engine import Engine
-from compactor.engines.kernel import RefusedPlace
-from compactor.job.result_log import log_result
+from compactor.engines.native.bin_task import BinTask, write_bin
+from compactor.engines.native.kernel import RefusedPlace
+from compactor.job.steps.result_log import log_result
 from compactor.telemetry.logs import LOGGER, configure_logs
 from tests.support import extras
 from tests.support.engines import PLAIN, WITHOUT_SPARK

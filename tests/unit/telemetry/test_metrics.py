@@ -16,8 +16,8 @@ from compactor.core.distributions import Distribution
 from compactor.core.errors import AccessError
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job.batch_metrics import batch_metrics
-from compactor.job.compaction import CompactionResult, Ending
 from compactor.job.service import FLUSH_SECONDS
+from compactor.job.steps.results import CompactionResult, Ending
 from compactor.telemetry.metrics import CATALOGUE
 from tests.support.fakes import PlainEngine
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness

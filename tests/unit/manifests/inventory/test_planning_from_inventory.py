@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import InventoryError, SettingsError
-from compactor.core.manifest import Manifest
 from compactor.manifests.inventory.planner import InventoryPlanner, InventoryScope
 from compactor.manifests.inventory.reading import InventoryReader
 from compactor.manifests.spilled.totals import PlanTotals

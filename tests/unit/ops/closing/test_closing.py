@@ -7,13 +7,13 @@ from datetime import date, timedelta
 
 import pytest
 
-from compactor.core.closed_dates import Member
+from compactor.core.documents.closed_dates import Member
+from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import CompactorError
-from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.job.retention.daily import DailyRetention
 from compactor.job.retention.daily_closing import DailyClosing
-from compactor.ledger.closed_dates import ClosedDates, Versions
+from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.ops.closing.report import ClosingReport
 from compactor.ops.closing.version_index import VersionIndex
 from compactor.ops.redrive.scan import find_redrivable

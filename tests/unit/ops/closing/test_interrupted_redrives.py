@@ -3,7 +3,7 @@
 import pytest
 
 from compactor.core.crash_points import RedriveCrashPoint
-from compactor.ledger.closed_dates import ClosedDates
+from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ops.redrive.selection import Kind
 from tests.support.harness import DiedError
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, answer, closed, verified

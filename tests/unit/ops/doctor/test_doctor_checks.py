@@ -22,7 +22,7 @@ from compactor.ops.doctor.rights import ADD_ONLY, ALL, try_input, try_own_place
 from compactor.ops.doctor.runner import Check, run_checks
 from compactor.ops.verify.surplus import surplus_everywhere
 from compactor.settings.settings import load_settings, parse_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.contract.doctor.workspace import ANSWER, install_java
 from tests.support.extras import NATIVE
 
@@ -206,7 +206,7 @@ def test_without_settings(java: int | None, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     env = {"COMPACTOR_CONFIG": None, "PATH": str(tmp_path), "JAVA_HOME": None}
     with monkeypatch.context() as patched:
-        patched.setattr("compactor.adapters.local.this_machine.find_spark", lambda: None)
+        patched.setattr("compactor.adapters.this_machine.find_spark", lambda: None)
         result = CliRunner().invoke(command, ["doctor"], env=env)
     assert result.exit_code == 0, result.stdout
     lines = result.stdout.splitlines()

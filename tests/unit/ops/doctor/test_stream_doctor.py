@@ -11,7 +11,7 @@ from compactor.adapters.local.processes import MachineProcesses
 from compactor.cli.entry import compactor as command
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.settings.settings import load_settings
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.streams import write_stream_settings
 
 

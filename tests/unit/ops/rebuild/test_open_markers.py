@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint
-from compactor.core.expired import Expiry
+from compactor.core.documents.expired import Expiry
 from compactor.job.retention.expiring import Expirer
 from compactor.ops.rebuild.scan import RebuildScope
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness

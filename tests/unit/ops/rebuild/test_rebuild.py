@@ -8,11 +8,11 @@ from contextlib import suppress
 import pytest
 
 from compactor.core.crash_points import CrashPoint
+from compactor.core.documents.records import Commit
 from compactor.core.errors import AccessError, StagingLost
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Commit
 from compactor.job import service
-from compactor.job.publication import Publisher
+from compactor.job.steps.publication import Publisher
 from tests.support.fakes import FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import WatchedStore, most_read, rebuild, visible_files, visible_rows

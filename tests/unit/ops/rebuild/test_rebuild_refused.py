@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from compactor.core.crash_points import CrashPoint
+from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.errors import EngineFailed, StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Commit, DeadLetter
 from compactor.engines.engine import Staged, StageRequest
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope

@@ -9,11 +9,11 @@ from threading import Event
 
 import pytest
 
-from compactor.adapters.local.seen_files import LocalSeenFiles
+from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.ports import ObjectStore
 from compactor.manifests.claiming import claim_key
-from compactor.manifests.file_fates import Replacement
+from compactor.manifests.fates.file_fates import Replacement
 from compactor.ops.rebuild.replacing import Replaced
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import WatchedStore, rebuild, visible_rows

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from compactor.core.manifest import ManifestFile
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import DeadLetter
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import DeadLetter
 from compactor.manifests.file_search import Naming
 from compactor.ops.redrive.draft import Draft
 

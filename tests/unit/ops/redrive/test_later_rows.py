@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from compactor.core.documents.records import FileStatus, Rebuild
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import FileStatus, Rebuild
-from compactor.ops.redrive.later_rows import KnownRows, Version, later_rows
-from compactor.ops.redrive.quarantined_file import quarantined_files, settled
+from compactor.ops.redrive.settling.later_rows import KnownRows, Version, later_rows
+from compactor.ops.redrive.settling.quarantined_file import quarantined_files, settled
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, Harness
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from compactor.adapters.memory.store import ManualClock, MemoryClaims
-from compactor.core.manifest import ManifestFile
+from compactor.core.documents.manifest import ManifestFile
 from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.claims import RedriveClaims
 

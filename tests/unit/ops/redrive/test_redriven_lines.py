@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from compactor.adapters.memory.store import MemoryStore
 from compactor.core.errors import StagingError
 from compactor.ndjson.codecs import SNIFF_BYTES, sniff
+from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
+from compactor.ndjson.files.scratch import Scratch
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.lines import Limits, Reject, RejectLimits
-from compactor.ndjson.rejects import RejectSpool, RejectsWriter
-from compactor.ndjson.scratch import Scratch
-from compactor.ops.redrive.line_numbers import LineNumbers, numbers_of
-from compactor.ops.redrive.lines import Wanted, WrittenLines, write_lines
-from compactor.ops.redrive.recheck import Recheck
+from compactor.ops.redrive.rejected_lines.line_numbers import LineNumbers, numbers_of
+from compactor.ops.redrive.rejected_lines.lines import Wanted, WrittenLines, write_lines
+from compactor.ops.redrive.rejected_lines.recheck import Recheck
 
 LIMITS = Limits(max_line_bytes=12, max_decompressed_bytes=1 << 20)
 NOW = Limits(max_line_bytes=30, max_decompressed_bytes=1 << 20)

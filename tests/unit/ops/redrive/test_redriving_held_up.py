@@ -3,7 +3,7 @@
 import pytest
 
 from compactor.core.crash_points import RedriveCrashPoint
-from compactor.core.manifest import ManifestFile
+from compactor.core.documents.manifest import ManifestFile
 from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.claims import RedriveClaims
 from tests.support.harness import DAY, GOOD, DiedError

@@ -8,10 +8,10 @@ import pytest
 
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import CrashPoint
-from compactor.core.manifest import ManifestFile
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import Accepted, FileStatus
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import Claim
-from compactor.core.records import Accepted, FileStatus
 from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.scan import find_redrivable

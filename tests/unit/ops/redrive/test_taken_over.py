@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from compactor.core.crash_points import RedriveCrashPoint
-from compactor.core.records import FileStatus
+from compactor.core.documents.records import FileStatus
 from compactor.ledger.ledger import RECENT_SLOTS
-from compactor.ops.redrive.dead_letters import letter_fates
+from compactor.ops.redrive.settling.dead_letters import letter_fates
 from compactor.ops.report.period import Period
-from compactor.ops.report.reader import ReportReader
+from compactor.ops.report.reading.reader import ReportReader
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed, redrivable, unclosed, verified

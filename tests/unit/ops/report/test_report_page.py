@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from compactor.core.formatting import duration
+from compactor.core.documents.records import FileStatus
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import FileStatus
+from compactor.core.text.formatting import duration
 from compactor.ops.report import charts
 from compactor.ops.report.charts import time_labels, y_ticks
 from compactor.ops.report.page import coded, environment, page
@@ -318,7 +318,7 @@ def test_ticks_of_time(hours: float) -> None:
 
 def test_more_versions_than_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where only the newest schema versions are shown, their number is not told as that of the period."""
-    monkeypatch.setattr("compactor.ops.report.schema_changes.SHOWN_VERSIONS", 2)
+    monkeypatch.setattr("compactor.ops.report.reading.schema_changes.SHOWN_VERSIONS", 2)
     monkeypatch.setitem(environment.globals, "SHOWN_VERSIONS", 2)
     harness = Harness()
     day = ReportDay(harness)

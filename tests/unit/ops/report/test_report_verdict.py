@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 import pytest
 
 from compactor.cli.commands.report import make_report
-from compactor.control.health import Severity
+from compactor.control.diagnosis.health import Severity
+from compactor.core.documents.records import Accepted, Commit, FileStatus
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Accepted, Commit, FileStatus
 from compactor.cost.measured_cost import MEASURED_DOLLARS
 from compactor.cost.prices import JobSize
 from compactor.ledger.sizing_history import summarised
 from compactor.ops.report.page import page
 from compactor.ops.report.report import Report
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.harness import Harness
 from tests.support.report_day import DAY, TEN_WORKERS, WHOLE_DAY, ReportDay
 from tests.support.report_pages import ReadPage, read_page

@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 
 from compactor.cli.commands.report import make_report
-from compactor.cli.ui.expired import expired_lines
-from compactor.cli.ui.status_fields import fields
+from compactor.cli.ui.status.expired import expired_lines
+from compactor.cli.ui.status.status_fields import fields
 from compactor.core.crash_points import ExpiryCrashPoint
-from compactor.core.expired import Expiry
+from compactor.core.documents.expired import Expiry
 from compactor.cost.prices import CLASSIC
 from compactor.job.retention.expiring import Expirer
-from compactor.ledger.expired_seen import ExpiredSeen
+from compactor.ledger.history.expired_seen import ExpiredSeen
 from compactor.ops.report.period import Period
 from tests.support.harness import DAY, DiedError, Harness
 from tests.support.retiring import LATER_DAY, NEXT_DAY, closed_days, retire

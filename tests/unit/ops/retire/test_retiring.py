@@ -7,13 +7,13 @@ from threading import Event
 import pytest
 
 from compactor.core.crash_points import CrashPoint, ExpiryCrashPoint
+from compactor.core.documents.expired import Expired, Expiry
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CompactorError
-from compactor.core.expired import Expired, Expiry
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectInfo
-from compactor.core.records import FileStatus
 from compactor.job.retention.expiring import Expirer
-from compactor.ledger.expired_log import ExpiredParts
+from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from compactor.control.runs import JobRun, JobState
-from compactor.core.records import RecentCommit
+from compactor.core.documents.records import RecentCommit
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
 from compactor.ops.status.flow import WINDOW_SECONDS, drain, latency, rates, rejects

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.local.store import LocalStore
+from compactor.core.documents.records import Commit
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Commit
 from compactor.ops.verify.report import VerifyReport
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 

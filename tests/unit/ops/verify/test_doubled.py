@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from compactor.core.records import Commit, FileReport, FileStatus
+from compactor.core.documents.records import Commit, FileReport, FileStatus
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Kind, Scope
 from compactor.ops.verify import doubled as doubled_module

@@ -12,10 +12,10 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import ExtraMissing
 from compactor.core.manifest_key import ManifestKey
 from compactor.ops.verify.report import VerifyReport
-from compactor.ops.verify.table_held import unlisted
+from compactor.ops.verify.table.table_held import unlisted
 from compactor.ops.verify.verifier import Verifier
 from compactor.table.catalog import TableFile, TableHead
-from compactor.wiring.app import App
+from compactor.wiring.job.app import App
 from tests.support.harness import DAY, GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.rebuilding import rebuild
 from tests.support.retiring import LATER_DAY, closed_days, compacted, retire

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.core.crash_points import CrashPoint
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import Accepted, Commit, Redrive
 from compactor.core.layout import redriven_id
-from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ObjectStore
-from compactor.core.records import Accepted, Commit, Redrive
 from compactor.ops.verify.contents import DeepVerifier, Sum
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from tests.support.fakes import FaultyStore

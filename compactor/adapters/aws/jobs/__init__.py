@@ -1,0 +1,1 @@
+"""Lists, starts and stops the runs of a job."""

@@ -1,0 +1,1 @@
+"""Sends metrics to CloudWatch, and reads them back."""

@@ -1,0 +1,192 @@
+"""Sends measurements to CloudWatch from a separate thread, so that no batch waits for them or fails with them."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Any, Literal
+
+from botocore.exceptions import ClientError, ParamValidationError
+
+from compactor.adapters.aws.errors import error_code, own_error, pause_before_try
+from compactor.adapters.aws.metrics.cloudwatch_requests import MAX_AGE_SECONDS, Datum, first_request, measured
+from compactor.core.distributions import Distribution
+from compactor.core.ports import Clock
+from compactor.telemetry.logs import log_event
+
+MAX_QUEUED = 20_000
+"""Metrics that may wait while CloudWatch is away: several hours of them, in about 20 MB."""
+
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 60.0
+HURRIED_PAUSE_SECONDS = 0.2  # while a caller waits in `flush`
+
+_WRONG = {
+    "InvalidParameterValue",
+    "InvalidParameterCombination",
+    "InvalidFormat",
+    "MissingParameter",
+    "MissingRequiredParameter",
+    "Validation",
+    "ValidationError",
+    "Serialization",
+    "MalformedInput",
+    "RequestEntityTooLarge",
+    "413",
+}
+"""Answers to an invalid request, without the `Exception` that some protocols append. No retry helps."""
+
+_Answer = Literal["taken", "refused", "none"]
+"""The answer to a request."""
+
+
+@dataclass(kw_only=True)
+class CloudWatchMetrics:
+    """Sends measurements to CloudWatch in order, with a boto3 client as `cloudwatch_client` makes it.
+
+    While CloudWatch cannot be reached they wait in a queue, and the oldest are dropped when it is full. Drops are
+    counted, in the log and in the metric `MetricsDropped`.
+
+    Attributes:
+        dimensions: Of every metric.
+        stream: The value of a further dimension `Stream`; each metric is then sent with it and without it, because
+            CloudWatch adds up no dimensions. Empty if there is none.
+        shard: The value of a further dimension `Shard`, in the same way.
+        sums_shards: Whether to send metrics without that dimension, too; without a shard they have no other.
+    """
+
+    client: Any
+    namespace: str
+    dimensions: Mapping[str, str]
+    clock: Clock
+    stream: str = ""
+    shard: str = ""
+    sums_shards: bool = True
+    max_queued: int = MAX_QUEUED
+
+    def __post_init__(self) -> None:
+        self._changed = threading.Condition()
+        self._queue: deque[Datum] = deque()
+        self._in_flight = 0
+        self._lost_values = 0
+        self._lost_values_logged = 0
+        self._lost_values_told = 0
+        self._flushing = 0
+        self._thread: threading.Thread | None = None
+
+    @property
+    def dimension_sets(self) -> list[Mapping[str, str]]:
+        """The dimensions that each metric is sent with, set by set."""
+        of_all = [self.dimensions] if self.sums_shards or not self.shard else []
+        further = {"Stream": self.stream, "Shard": self.shard}
+        return [*of_all, *({**self.dimensions, name: value} for name, value in further.items() if value)]
+
+    def emit(self, values: Mapping[str, float | Distribution]) -> None:
+        """Queue the values with the current time."""
+        try:
+            data, unfit = measured(values, self.clock.now())
+        except Exception as exc:  # noqa: BLE001 - no measurement is worth a batch
+            log_event("metrics.not_understood", error=exc)
+            data, unfit = [], dict.fromkeys(values, 1)
+        if unfit:
+            log_event("metrics.unfit", values=unfit)
+        with self._changed:
+            self._lost_values += sum(unfit.values())
+            self._lost_values_logged += sum(unfit.values())
+            self._queue.extend(data)
+            self._shorten()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._send_all, name="cloudwatch-metrics", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def flush(self, timeout_seconds: float) -> bool:
+        with self._changed:
+            self._flushing += 1
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._queue and not self._in_flight, timeout_seconds)
+            self._flushing -= 1
+            left = len(self._queue) + self._in_flight
+        if left:
+            log_event("metrics.not_flushed", metrics=left, timeout_seconds=timeout_seconds)
+        return not left
+
+    def _send_all(self) -> None:
+        failures = 0
+        while True:
+            batch, untold = self._next_batch()
+            answer = self._send(batch, untold)
+            self._settle(batch, untold, answer)
+            failures = failures + 1 if answer == "none" else 0
+            if failures:
+                self._pause(failures)
+
+    def _next_batch(self) -> tuple[list[Datum], Datum | None]:
+        """Wait for the next request: data from the queue, and the number of dropped values if it was not sent yet."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._queue))
+            now = self.clock.now()
+            self._forget_until(now - timedelta(seconds=MAX_AGE_SECONDS))
+            lost = self._lost_values - self._lost_values_told
+            untold = Datum("MetricsDropped", now, ((float(lost), 1),)) if lost else None
+            told = () if untold is None else (untold,)
+            batch = first_request(chain(told, self._queue), copies=len(self.dimension_sets))[len(told) :]
+            for _ in batch:
+                self._queue.popleft()
+            self._in_flight = len(batch) + len(told)
+            return batch, untold
+
+    def _send(self, batch: list[Datum], untold: Datum | None) -> _Answer:
+        data = batch if untold is None else [untold, *batch]
+        try:
+            # The client compresses large requests.
+            documents = [datum.document(each) for datum in data for each in self.dimension_sets]
+            self.client.put_metric_data(Namespace=self.namespace, MetricData=documents)
+        except Exception as exc:  # noqa: BLE001 - no error may end the thread
+            refused = isinstance(exc, ParamValidationError) or (isinstance(exc, ClientError) and _is_wrong(exc))
+            log_event("metrics.not_sent", metrics=len(data), refused=refused, error=own_error("CloudWatch", exc))
+            return "refused" if refused else "none"
+        return "taken"
+
+    def _settle(self, batch: list[Datum], untold: Datum | None, answer: _Answer) -> None:
+        with self._changed:
+            self._in_flight = 0
+            if answer == "taken":
+                self._lost_values_told += 0 if untold is None else round(untold.counts[0][0])
+            elif answer == "refused":
+                self._lost_values += sum(map(_values_of, batch))
+            else:
+                self._queue.extendleft(reversed(batch))
+                self._shorten()
+            lost = self._lost_values - self._lost_values_logged
+            self._lost_values_logged = self._lost_values
+            self._changed.notify_all()
+        if lost:
+            log_event("metrics.dropped", values=lost, of_all=self._lost_values)
+
+    def _shorten(self) -> None:
+        while len(self._queue) > self.max_queued:
+            self._lost_values += _values_of(self._queue.popleft())
+
+    def _forget_until(self, moment: datetime) -> None:
+        """Drop values that are so old that CloudWatch would refuse the request."""
+        while self._queue and self._queue[0].at < moment:
+            self._lost_values += _values_of(self._queue.popleft())
+
+    def _pause(self, failures: int) -> None:
+        seconds = pause_before_try(failures, first_seconds=FIRST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS)
+        with self._changed:
+            is_hurried = self._changed.wait_for(lambda: self._flushing > 0, seconds)
+        if is_hurried:
+            time.sleep(HURRIED_PAUSE_SECONDS)
+
+
+def _values_of(datum: Datum) -> int:
+    return sum(count for _, count in datum.counts)
+
+
+def _is_wrong(error: ClientError) -> bool:
+    return error_code(error).removesuffix("Exception") in _WRONG

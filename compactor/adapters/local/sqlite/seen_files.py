@@ -1,0 +1,141 @@
+"""Remembers in a SQLite file what files of a local disk were when they were seen. A cache, which may be lost."""
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from compactor.core.errors import ObjectChanged
+from compactor.core.layout import canonical, is_s3, is_text
+from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.manifests.sources.seen_files import Version
+from compactor.ndjson.files.content_digest import ContentDigest, digests_of_beginnings
+from compactor.ndjson.files.object_reading import RANGE_BYTES
+
+_WAIT_SECONDS = 10.0
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS seen (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS digests (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT, digest TEXT) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS passed (uri TEXT, etag TEXT, PRIMARY KEY (uri, etag)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS manifests (number INTEGER PRIMARY KEY, date TEXT, id TEXT, UNIQUE (date, id))",
+    """CREATE TABLE IF NOT EXISTS named (
+        uri TEXT, etag TEXT, manifest INTEGER, version INTEGER, size INTEGER, left INTEGER,
+        PRIMARY KEY (uri, etag, manifest)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX IF NOT EXISTS named_versions ON named (version)",
+    "CREATE INDEX IF NOT EXISTS named_left ON named (left) WHERE left > 0",
+    "CREATE TABLE IF NOT EXISTS reached (place INTEGER, fingerprint TEXT)",
+)
+
+
+@dataclass
+class LocalSeenFiles:
+    """A `compactor.manifests.sources.seen_files.SeenFiles`.
+
+    Attributes:
+        store: Has the files.
+        path: The SQLite file; empty to remember nothing.
+    """
+
+    store: ObjectStore
+    path: str
+    _fresh: dict[str, tuple[str, str, str, str]] = field(default_factory=dict, init=False)
+
+    def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
+        """The URIs of files that were written since, although length and time are the same."""
+        return {
+            canonical(info.uri)
+            for info, etag, stamp in self._seen(files)
+            if info.stamp and etag == info.etag and stamp != info.stamp
+        }
+
+    def earlier(self, files: Sequence[ObjectInfo]) -> dict[str, str]:
+        """The versions of files as they were remembered, by canonical URI, where they are others now."""
+        return {canonical(info.uri): etag for info, etag, _ in self._seen(files) if etag != info.etag}
+
+    def digest(self, file: ObjectInfo) -> str:
+        """The digest of the bytes of a file, which is read unless it was and did not change since."""
+        if is_s3(file.uri):
+            return ""
+        known = self._fresh.get(file.uri) or self._known(file)
+        if known is None:
+            known = (file.uri, file.etag, file.stamp, self._read(file))
+            self._fresh[file.uri] = known
+        return known[3]
+
+    def beginnings(self, file: ObjectInfo, lengths: Collection[int]) -> dict[int, str]:
+        """The digests of the first bytes of a file, by their number."""
+        return {} if is_s3(file.uri) else digests_of_beginnings(self._pieces(file), lengths)
+
+    def passed(self, versions: Iterable[Version]) -> set[Version]:
+        """Those of some versions that were passed over since they were there last."""
+        found: set[Version] = set()
+        if self.path and Path(self.path).exists():
+            with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
+                known = "SELECT 1 FROM passed WHERE uri = ? AND etag = ?"
+                found.update(each for each in versions if is_text(each[0]) and rows.execute(known, each).fetchone())
+        return found
+
+    def pass_over(self, versions: Iterable[Version]) -> None:
+        """Remember versions that are gone, and that no file begins with which is there now."""
+        passed = [each for each in versions if is_text(each[0])]
+        if self.path and passed:
+            with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
+                rows.executemany("INSERT OR REPLACE INTO passed VALUES (?, ?)", passed)
+                rows.executemany("UPDATE named SET left = 0 WHERE uri = ? AND etag = ?", passed)
+
+    def remember(self, files: Sequence[ObjectInfo]) -> None:
+        """Remember the files as they are now, and the digests that were read."""
+        seen = [(info.uri, info.etag, info.stamp) for info in files if info.stamp and is_text(info.uri)]
+        if not self.path or not (seen or self._fresh):
+            return
+        with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
+            rows.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", seen)
+            if rows.execute("SELECT 1 FROM passed LIMIT 1").fetchone() is not None:
+                there = [(canonical(info.uri), info.etag) for info in files if is_text(info.uri)]
+                rows.executemany("UPDATE named SET left = size WHERE uri = ? AND etag = ? AND left = 0", there)
+                rows.executemany("DELETE FROM passed WHERE uri = ? AND etag = ?", there)
+            rows.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?)", list(self._fresh.values()))
+
+    def _seen(self, files: Sequence[ObjectInfo]) -> Iterator[tuple[ObjectInfo, str, str]]:
+        """Yield the files that are remembered, with the etag and the stamp that they had."""
+        if not self.path or not Path(self.path).exists():
+            return
+        with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
+            for info in files:
+                seen = rows.execute("SELECT etag, stamp FROM seen WHERE uri = ?", (info.uri,)).fetchone()
+                if seen is not None:
+                    yield (info, *seen)
+
+    def _known(self, file: ObjectInfo) -> tuple[str, str, str, str] | None:
+        found = None
+        if self.path and Path(self.path).exists():
+            with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
+                found = rows.execute("SELECT * FROM digests WHERE uri = ?", (file.uri,)).fetchone()
+        return found if found is not None and found[1:3] == (file.etag, file.stamp) else None
+
+    def _read(self, file: ObjectInfo) -> str:
+        digest = ContentDigest()
+        for _ in digest.passing(self._pieces(file)):
+            pass
+        return digest.of_whole(file.size_bytes)
+
+    def _pieces(self, file: ObjectInfo) -> Iterator[bytes]:
+        for start in range(0, file.size_bytes, RANGE_BYTES):
+            piece = self.store.read_range(file.uri, start, RANGE_BYTES, etag=file.etag)
+            if not piece:
+                raise ObjectChanged(f"{file.uri}: ends before byte {start}; expected {file.size_bytes} bytes")
+            yield piece
+
+
+@contextmanager
+def seen_rows(path: str) -> Iterator[sqlite3.Connection]:
+    """A connection with a transaction. Callers pass over its errors: without the cache, files are read again."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        for table in _TABLES:
+            connection.execute(table)
+        yield connection
+        connection.execute("COMMIT")

@@ -1,0 +1,139 @@
+"""Sorts files by date on the local disk, in a SQLite file without a name, which ends with the process."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+from typing import Any
+
+from compactor.adapters.local.sqlite.unnamed_database import UnnamedDatabase
+from compactor.manifests.file_search import Naming
+from compactor.manifests.spilled.spill import SpilledFile
+
+_AT_ONCE = 1_000
+
+_TABLES = """
+CREATE TABLE added (date, uri, size_bytes, etag, modified_us, rule, hash INTEGER);
+CREATE TABLE files (date, uri, size_bytes, etag, modified_us, rule, hash INTEGER);
+CREATE TABLE namings (hash INTEGER, uri, manifest_id, etag, state);
+CREATE INDEX namings_by_hash ON namings (hash);
+"""
+_SORT = (
+    "DROP INDEX IF EXISTS files_by_hash",
+    "DELETE FROM files",
+    "INSERT INTO files SELECT * FROM added ORDER BY date, uri",
+    "DELETE FROM added",
+    "CREATE INDEX files_by_hash ON files (hash)",
+)
+_REPEATED = "SELECT hash FROM files INDEXED BY files_by_hash GROUP BY hash HAVING count(*) > 1"
+_DROP_OLDER = """
+DELETE FROM files WHERE hash = ? AND rowid NOT IN (
+    SELECT rowid FROM (
+        SELECT rowid, row_number() OVER (PARTITION BY uri ORDER BY modified_us DESC, rowid) AS place
+        FROM files WHERE hash = ?
+    ) WHERE place = 1
+) RETURNING date, size_bytes
+"""
+_DROP = "DELETE FROM files WHERE hash = ? AND uri = ? RETURNING date, size_bytes"
+_PAGE = """
+SELECT rowid, date, uri, size_bytes, etag, modified_us, rule FROM files
+WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?
+"""
+
+
+@dataclass(slots=True)
+class _Day:
+    """The rows of one date: their number and size, and the first and last of them."""
+
+    files: int = 0
+    size_bytes: int = 0
+    first: int = 1
+    last: int = 0
+
+
+class SqliteSpill:
+    """A `compactor.manifests.spilled.spill.FileSpill`. Any thread may use it."""
+
+    def __init__(self) -> None:
+        self._added: dict[str, _Day] = {}
+        self._days: dict[str, _Day] = {}
+        self._database = UnnamedDatabase(_TABLES)
+
+    def add(self, files: Iterable[SpilledFile]) -> None:
+        each = iter(files)
+        while some := list(islice(each, _AT_ONCE)):  # no lock is held while the next ones are awaited
+            with self._database.used() as rows:
+                rows.execute("BEGIN")
+                rows.executemany("INSERT INTO added VALUES (?, ?, ?, ?, ?, ?, ?)", map(self._counted, some))
+                rows.execute("COMMIT")
+
+    def _counted(self, file: SpilledFile) -> tuple[Any, ...]:
+        day = self._added.setdefault(file.date, _Day())
+        day.files += 1
+        day.size_bytes += file.size_bytes
+        return (*file, _hash(file.uri))
+
+    def sort(self) -> int:
+        dropped = []
+        with self._database.used() as rows:
+            for step in _SORT:
+                rows.execute(step)
+            for (repeated,) in rows.execute(_REPEATED).fetchall():
+                dropped += rows.execute(_DROP_OLDER, (repeated, repeated)).fetchall()
+        self._days, self._added = dict(sorted(self._added.items())), {}
+        first = 1
+        for day in self._days.values():  # the rows of an empty table are numbered from 1, in the order of insertion
+            day.first, first = first, first + day.files
+            day.last = first - 1
+        for date, size_bytes in dropped:
+            self._days[date].files -= 1
+            self._days[date].size_bytes -= size_bytes
+        return len(dropped)
+
+    def dates(self) -> list[tuple[str, int, int]]:
+        return [(date, day.files, day.size_bytes) for date, day in self._days.items() if day.files]
+
+    def pages(self, date: str, files: int) -> Iterator[list[SpilledFile]]:
+        day = self._days.get(date, _Day())
+        after = day.first - 1
+        while page := self._database.query(_PAGE, (after, day.last, files)):
+            after = page[-1][0]
+            yield [SpilledFile(*row[1:]) for row in page]
+
+    def drop(self, uris: Iterable[str]) -> None:
+        with self._database.used() as rows:
+            rows.execute("BEGIN")
+            for uri in uris:
+                for date, size_bytes in rows.execute(_DROP, (_hash(uri), uri)).fetchall():
+                    self._days[date].files -= 1
+                    self._days[date].size_bytes -= size_bytes
+            rows.execute("COMMIT")
+
+    def __contains__(self, uri: object) -> bool:
+        return isinstance(uri, str) and bool(
+            self._database.query("SELECT 1 FROM files WHERE hash = ? AND uri = ? LIMIT 1", (_hash(uri), uri))
+        )
+
+    def note(self, namings: Iterable[Naming]) -> None:
+        with self._database.used() as rows:
+            rows.executemany(
+                "INSERT INTO namings VALUES (?, ?, ?, ?, ?)",
+                ((_hash(each.uri), each.uri, each.manifest_id, each.etag, each.state) for each in namings),
+            )
+
+    def noted(self, uris: Sequence[str]) -> Iterator[Naming]:
+        with self._database.used() as rows:
+            if not rows.execute("SELECT 1 FROM namings LIMIT 1").fetchone():
+                return
+        for uri in uris:
+            for manifest_id, etag, state in self._database.query(
+                "SELECT manifest_id, etag, state FROM namings WHERE hash = ? AND uri = ?", (_hash(uri), uri)
+            ):
+                yield Naming(manifest_id, uri, etag, state)
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _hash(uri: str) -> int:
+    return int.from_bytes(blake2b(uri.encode("utf-8", "surrogateescape"), digest_size=8).digest(), signed=True)

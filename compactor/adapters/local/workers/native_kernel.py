@@ -1,0 +1,178 @@
+"""The kernel in Rust: the only module that imports `compactor_native`, which not every wheel of the package has."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+from compactor.core.errors import StagingError
+from compactor.engines.native.kernel import Kernel, RefusedPlace, RowPlan
+from compactor.schema.field_ids import METADATA_IDS
+from compactor.schema.schema import Column, metadata_names
+
+T = TypeVar("T")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+_MODULE_OF_PANICS = "pyo3_runtime"
+"""The module of the one exception that a panic becomes. Python cannot import it."""
+
+INTERFACE = 4
+"""The version of what is passed to the module and back. A module of another version is not used."""
+
+
+def is_installed() -> bool:
+    """Whether this system can load the module, and it fits this release."""
+    return not why_not_installed()
+
+
+def why_not_installed() -> str:
+    """Why the module cannot be used; empty if it can."""
+    try:
+        found = getattr(importlib.import_module("compactor_native"), "INTERFACE", 1)
+    except ImportError:
+        return "the installed wheel is without it"
+    if found != INTERFACE:
+        return f"the installed module has interface {found}, expected {INTERFACE}: it is of another release"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyPlan:
+    """What happens to keys without a column. The module reads these fields by name."""
+
+    rescues_unknown: bool
+    refused: list[str]
+    max_keys: int
+    max_key_characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the output. The module reads these fields by name.
+
+    Attributes:
+        field_id: The id by which tables know it; 0 if it has none.
+        role: `key`, `rescued`, `source`, `text`, `timestamp` or `date`.
+        text: The key, or the value of every row in a `text` column.
+        micros: The value of every row in a `timestamp` column, in microseconds since 1970.
+        days: The value of every row in a `date` column, in days since 1970.
+        kind: The type of a key's values.
+    """
+
+    name: str
+    field_id: int
+    role: str
+    text: str = ""
+    micros: int = 0
+    days: int = 0
+    kind: str = ""
+    precision: int = 0
+    scale: int = 0
+    epoch: str | None = None
+
+
+class NativeKernel:
+    """`compactor.engines.native.kernel.Kernel` in Rust; a `StagingError` if that rejects the plan.
+
+    It releases Python's global lock while it works. A module of another release is refused as well.
+    """
+
+    def __init__(self, plan: RowPlan) -> None:
+        if why := why_not_installed():
+            raise StagingError(f"the native kernel: {why}")
+        import compactor_native as native  # noqa: PLC0415 - it is not installed everywhere
+
+        self._native: Any = native
+        limits = plan.key_limits
+        keys = _KeyPlan(
+            plan.rescues_unknown, sorted(plan.schema.retired_keys), limits.max_keys, max(0, limits.max_key_characters)
+        )
+        new_writer = partial(native.BinWriter, _columns(plan), plan.compression, keys, plan.held_bytes)
+        try:
+            self._writer: Kernel = self._call(new_writer)
+        except (ValueError, TypeError) as exc:
+            raise StagingError(f"the native kernel: {exc}; expected it to accept the plan of this release") from exc
+
+    @property
+    def output_bytes(self) -> int:
+        return self._call(lambda: self._writer.output_bytes)
+
+    @property
+    def lacks_columns(self) -> bool:
+        return self._call(lambda: self._writer.lacks_columns)
+
+    @property
+    def rescued_values(self) -> int:
+        return self._call(lambda: self._writer.rescued_values)
+
+    def begin_file(self, source_uri: str) -> None:
+        self._call(partial(self._writer.begin_file, source_uri))
+
+    def read(self, block: bytes) -> tuple[int, int, list[RefusedPlace]]:
+        return self._call(partial(self._writer.read, block))
+
+    def withdraw_file(self) -> bool:
+        return self._call(self._writer.withdraw_file)
+
+    def end_file(self) -> tuple[list[str], bool]:
+        return self._call(self._writer.end_file)
+
+    def take(self) -> bytes:
+        return self._call(self._writer.take)
+
+    def finish_output(self) -> bytes:
+        return self._call(self._writer.finish_output)
+
+    def _call(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except self._native.KernelError as exc:
+            raise StagingError(f"the native kernel: {exc}; expected it to accept what inspection accepts") from exc
+        except MemoryError as exc:
+            raise StagingError(
+                f"the native kernel: no memory for {exc or 'the bytes it wrote'}; expected room for the longest line "
+                "several times over, beside 100 MB for each task"
+            ) from exc
+        except BaseException as exc:
+            # A panic is none of the exceptions that callers expect, and would end the whole process.
+            if type(exc).__module__ != _MODULE_OF_PANICS:
+                raise
+            raise StagingError(f"the native kernel: a fault of its own: {exc}") from exc
+
+
+def _columns(plan: RowPlan) -> list[_Column]:
+    chosen = metadata_names(plan.schema, plan.metadata_columns)
+    return [*[_metadata_column(name, plan) for name in chosen], *map(_column, plan.schema.columns)]
+
+
+def _metadata_column(name: str, plan: RowPlan) -> _Column:
+    field_id = METADATA_IDS[name]
+    match name:
+        case "_source_file":
+            return _Column(name, field_id, "source")
+        case "_processed_at":
+            micros = (plan.processed_at - _EPOCH) // timedelta(microseconds=1)
+            return _Column(name, field_id, "timestamp", micros=micros)
+        case "_manifest_id":
+            return _Column(name, field_id, "text", text=plan.manifest_id)
+    return _Column(name, field_id, "date", days=(plan.date - _EPOCH.date()).days)
+
+
+def _column(column: Column) -> _Column:
+    if column.key is None:
+        return _Column(column.name, column.field_id, "rescued")
+    kind = column.column_type
+    return _Column(
+        column.name,
+        column.field_id,
+        "key",
+        column.key,
+        kind=kind.kind,
+        precision=kind.precision,
+        scale=kind.scale,
+        epoch=kind.epoch,
+    )

@@ -1,0 +1,1 @@
+"""One call of `compact`: its steps, and how it ended."""

@@ -1,0 +1,261 @@
+"""One call of `compact`: plans its sources, processes what waits, and verifies."""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
+from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
+from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFiles
+from compactor.adapters.local.workers.threads import usable_threads
+from compactor.adapters.source_listing import SourceListing
+from compactor.api.display import Display, StopRequests, counter
+from compactor.api.folder_call.closing import Closing
+from compactor.api.folder_call.folder_types import FolderTypes
+from compactor.core.documents.records import Commit
+from compactor.core.errors import SettingsError
+from compactor.core.inputs.source_places import in_words
+from compactor.core.layout import is_s3
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.text.formatting import count, duration
+from compactor.job.run_report import ManifestsUnfinished, RunReport
+from compactor.job.service import Service
+from compactor.job.steps.results import CompactionResult
+from compactor.ledger.backlog import Backlog, read_backlog
+from compactor.manifests.changed_files import changed_files
+from compactor.manifests.fates.summarised_files import NothingSummarised, SummarisedFiles
+from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
+from compactor.manifests.planning import LINKS, Plan
+from compactor.manifests.sources.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
+from compactor.manifests.sources.source_planning import OnReplaced, SourcePlanner, left_out
+from compactor.ops.verify.report import VerifyReport
+from compactor.settings.settings import Settings
+from compactor.telemetry.logs import run_in_log
+from compactor.wiring.folder.compact_folder import FolderSettings, check_folders, check_rows_are_known
+from compactor.wiring.job.app import App
+from compactor.wiring.job.java_check import check_java
+from compactor.wiring.job.spark_sessions import joined, running
+
+
+@dataclass
+class FolderRun:
+    """One call.
+
+    Attributes:
+        folder: Its places and settings.
+        display: Shows it.
+        stopping: Opens what may ask the work to stop, while the work lasts.
+        deep: Whether to compare every value.
+        dry_run: Whether to write nothing.
+        on_replaced: What to do with a file whose earlier version has rows.
+        with_hidden: Whether to take hidden files.
+        sleep: Waits for a number of seconds.
+        may_be_empty: Whether the sources may hold no data yet.
+        verifies_all: Whether to verify everything, or only the manifests of this call.
+    """
+
+    folder: FolderSettings
+    display: Display
+    stopping: Callable[[], AbstractContextManager[StopRequests]]
+    deep: bool = False
+    dry_run: bool = False
+    on_replaced: OnReplaced = "quarantine"
+    with_hidden: bool = False
+    sleep: Callable[[float], None] = field(default_factory=lambda: time.sleep)
+    may_be_empty: bool = False
+    verifies_all: bool = True
+    _commits: list[Commit] = field(default_factory=list, init=False)
+    _outputs: list[str] = field(default_factory=list, init=False)
+    _ended: list[ManifestKey] = field(default_factory=list, init=False)
+    _types: FolderTypes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._types = FolderTypes(self.folder, self.display.step)
+
+    def run(self) -> Closing:
+        """Do it.
+
+        Raises:
+            SettingsError: There is nothing to compact, and never was; or the places cannot be used.
+        """
+        started = time.monotonic()
+        closing = self._closing(self._app())
+        closing.outputs = self._outputs
+        closing.seconds = time.monotonic() - started
+        return closing
+
+    def source_planner(self, app: App) -> SourcePlanner:
+        """Make what plans the sources."""
+        state, confined = app.layout.state, app.store_spec.confined
+        return SourcePlanner(
+            planner=app.planner,
+            listing=SourceListing(app.store, confined),
+            sources=self.folder.paths.sources,
+            seen=LocalSeenFiles(app.store, "" if is_s3(state) else app.layout.seen_file),
+            summarised=self._summarised(app),
+            new_listed=SqliteListedFiles,
+            on_replaced=self.on_replaced,
+            with_hidden=self.with_hidden,
+        )
+
+    def _summarised(self, app: App) -> SummarisedFiles:
+        if not is_s3(app.layout.state):
+            return LocalSummarisedFiles(app.layout.seen_file)
+        # Local files may be renamed, and appended to: their index would need more than names.
+        is_known_by_name = all(is_s3(place.folder) for place in self.folder.paths.sources)
+        return StoredSummarisedFiles(app.store, app.layout) if is_known_by_name else NothingSummarised()
+
+    def _closing(self, app: App) -> Closing:
+        paths = self.folder.paths
+        check_folders(paths)
+        self._types.check(app)
+        planner = self._planner(app)
+        survey = planner.scan()
+        if self.folder.kept is None:
+            if not survey.has_data and not self.may_be_empty:
+                raise SettingsError([_no_data(in_words(paths.sources), survey)])
+            check_rows_are_known(paths, app.layout, app.store)
+        closing = Closing(paths, app.layout, Plan(), dry_run=self.dry_run, is_deep=self.deep)
+        closing.schema_file = self.folder.settings.schema.file or None
+        if self.dry_run:
+            closing.plan = planner.plan(survey, dry_run=True)
+            return closing
+        if self._types.need_data and self.may_be_empty and not survey.has_data:
+            return closing
+        self._types.keep(app, self.source_planner(app).data(Plan()))
+        self.folder.keep(app.store, app.runs)
+        app = self._resumed(app, closing)
+        closing.is_planned = not closing.is_interrupted
+        if closing.is_planned:
+            closing.plan = self._planner(app).plan(survey)
+            self._work_on(app, closing)
+        if closing.plan.replacements and not closing.is_unfinished:
+            self._replace(closing.plan, closing)
+        if not closing.is_unfinished:
+            closing.verification = self._verified(app)
+        return closing
+
+    def _planner(self, app: App) -> PatientPlanner:
+        return PatientPlanner(self.source_planner(app), app.clock, self.sleep, on_wait=self._tell_of_wait)
+
+    def _tell_of_wait(self, what: str, seconds: float) -> None:
+        if what == SETTLING:
+            self.display.say(f"files changed less than {SETTLE_SECONDS:g} s ago; waiting for them to settle")
+        else:
+            self.display.say(f"waiting {duration(seconds)} for {what}")
+
+    def _resumed(self, app: App, closing: Closing) -> App:
+        """Finish what earlier calls left, so that all rows are known; returns components to go on with."""
+        backlog = _backlog(app)
+        if backlog.is_empty:
+            return app
+        closing.resumed = max(backlog.manifests, backlog.begun_manifests)
+        with suppress(ManifestsUnfinished):  # new files need not wait for them; the work on those tells of them
+            self._work_on(app, closing)
+        if not closing.is_interrupted:
+            changed_files(self._commits, app.claimer)
+            self._commits.clear()  # what changed is planned by this call
+        return self._app()
+
+    def _work_on(self, app: App, closing: Closing) -> None:
+        backlog = _backlog(app)
+        if not backlog.is_empty:
+            closing.engine = app.engine_choice
+            run, closing.is_interrupted = self._work(app, backlog)
+            closing.run.merge(run)
+            backlog = _backlog(app)
+            closing.plan.left_out += changed_files(self._commits, app.claimer)
+        closing.left = backlog
+
+    def _app(self) -> App:
+        """Make the components, and check that the engine can run."""
+        folder = self.folder
+        app = App(folder.settings)
+        is_native = app.engine_name == "native"
+        settings = folder.with_threads(usable_threads()) if is_native else folder.settings
+        spark = None if is_native else _callers_session(settings)
+        store = self.display.store(app.store_spec, folder.paths.prefixes)
+        # A call for another source of the same DST may run at the same time; neither may refuse the manifests of the
+        # other.
+        return App(settings, store=store, on_result=self._on_result, leave_others=True, spark=spark)
+
+    def _on_result(self, result: CompactionResult) -> None:
+        self.display.on_result(result)
+        if result.outcome is not None:
+            self._ended.append(result.outcome.key)
+        if isinstance(result.outcome, Commit):
+            self._commits.append(result.outcome)
+            self._outputs += [each.final for each in result.outcome.outputs]
+
+    def _replace(self, plan: Plan, closing: Closing) -> None:
+        """Make the rows of replaced files again; those that cannot be are quarantined."""
+        app = App(self.folder.settings)
+        with ExitStack() as stack:
+            if app.engine_name != "native":
+                app = App(self.folder.settings, spark=_callers_session(self.folder.settings))
+                self._start_spark(app, stack)
+            stack.enter_context(run_in_log(app.run_id))
+            stack.enter_context(self.display.step("rebuilding"))
+            replaced = app.replacer(LocalSeenFiles(app.store, "").digest).replace(plan.replacements)
+        closing.rebuilt = replaced.report.rebuilt
+        plan.left_out += [left_out(each, why) for each, why in replaced.refused]
+
+    def _work(self, app: App, backlog: Backlog) -> tuple[RunReport, bool]:
+        """Process the backlog; returns the report, and whether a signal stopped the work."""
+        with ExitStack() as stack:
+            stops = stack.enter_context(self.stopping())
+            service = self._service(app, stack)
+            stack.enter_context(self.display.shown(backlog.input_bytes or 0))
+            stops.attach(service.stop)
+            return service.run(once=True), stops.requested
+
+    def _service(self, app: App, stack: ExitStack) -> Service:
+        if app.engine_name == "native":
+            return app.threaded_service(app.settings.stream.manifests_in_flight)
+        self._start_spark(app, stack)
+        return app.service()
+
+    def _start_spark(self, app: App, stack: ExitStack) -> None:
+        """Tell why Spark is needed, and have it closed at the end of the context unless it is the caller's."""
+        is_open = running() is not None
+        how = "on the Spark session that is open" if is_open else "starting Spark ..."
+        self.display.say(f"engine {app.engine_choice}; {how}")
+        if not is_open:
+            from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
+
+            stack.callback(close_session)
+
+    def _verified(self, app: App) -> VerifyReport:
+        with self.display.step("verifying") as show_text:
+            verifier = app.verifier(deep=self.deep, on_manifest=counter(show_text))
+            return verifier.verify_all() if self.verifies_all else verifier.verify_manifests(self._ended)
+
+
+def _no_data(source: str, survey: SourceSurvey) -> str:
+    met = survey.met
+    links = [each for each in met.left_out if each.reason in LINKS]
+    found = [f"{count(len(links), 'symbolic link')} not followed"] if links else []
+    found += [f"{count(hidden, 'hidden file')}: --hidden takes them"] if (hidden := met.skipped.get("hidden")) else []
+    denied = [each.detail for each in met.left_out if each.reason == "forbidden"]
+    said = f" ({'; '.join([*found, *denied[:1]])})" if found or denied else ""
+    return f"SRC: {source} holds no files with data{said} -> expected NDJSON files, compressed or not"
+
+
+def _callers_session(settings: Settings) -> Any | None:
+    """A session beside the one that the caller of Python has open; None if there is none, and Spark can start.
+
+    Raises:
+        ExtraMissing: pyspark is not installed.
+        SettingsError: Spark cannot start.
+    """
+    session = running()
+    if session is not None:
+        return joined(settings, session)
+    check_java()
+    return None
+
+
+def _backlog(app: App) -> Backlog:
+    return read_backlog(app.state, allowed_prefixes=app.settings.input.allowed_prefixes)

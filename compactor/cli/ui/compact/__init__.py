@@ -1,0 +1,1 @@
+"""What `compactor compact` shows at its end."""

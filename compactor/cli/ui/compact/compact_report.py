@@ -1,0 +1,193 @@
+"""The closing lines of `compactor compact`: figures, places, and the next action."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from compactor.api.folder_call.closing import Closing, unfinished_lines
+from compactor.api.folder_call.problems import FEW_ROWS
+from compactor.cli.ui.compact.left_out import left_out_fields, left_out_moves, skipped_fields
+from compactor.cli.ui.compact.quarantined import quarantined_lines
+from compactor.cli.ui.failures import say
+from compactor.cli.ui.misfits import misfit_fields
+from compactor.cli.ui.output import Field, picked, print_fields
+from compactor.cli.ui.terminal import echo
+from compactor.core.inputs.source_places import in_words
+from compactor.core.layout import folder
+from compactor.core.text.formatting import by_name, count, duration, fates, rate, size
+from compactor.core.text.safe_text import quoted
+from compactor.ops.verify.report import VerifyReport
+
+_EXPANDED = set('"$`\\!')  # what a shell acts on within double quotes
+
+
+def document(closing: Closing) -> dict[str, Any]:
+    """A call as JSON. The backlog has the keys of `status`."""
+    left, plan = closing.left, closing.plan
+    return {
+        "source": closing.paths.source,
+        "sources": [text for place in closing.paths.sources for text in place.texts],
+        "output": closing.paths.output,
+        "settings_file": closing.paths.settings_file,
+        "rejects_folder": closing.layout.rejects_folder,
+        "schema_file": closing.schema_file,
+        "dry_run": closing.dry_run,
+        "deep": closing.is_deep,
+        "new_files": closing.new_files,
+        "new_bytes": closing.new_bytes,
+        **picked(plan, "planned_before", "touched", "renamed", "replaced", "misdated", "skipped"),
+        **picked(plan, "left_out", "held", "held_until"),
+        "resumed_manifests": None if closing.dry_run else closing.resumed,
+        "rebuilt": None if closing.dry_run else closing.rebuilt,
+        "run": None if closing.dry_run else closing.run,
+        "backlog": left and {**picked(left, "manifests", "begun_manifests"), "input_bytes": left.input_bytes or 0},
+        "engine": closing.engine and closing.engine.name,
+        "engine_reason": closing.engine and closing.engine.reason,
+        **picked(closing, "is_interrupted", "is_unfinished", "needs_operator"),
+        "verified": closing.verification,
+        "seconds": round(closing.seconds, 3),
+    }
+
+
+def show(closing: Closing) -> None:
+    """Print how the call ended."""
+    if closing.dry_run:
+        print_fields([("would take", _new(closing)), *_skipped(closing), ("to", closing.paths.output)])
+        return
+    fields: list[Field] = [
+        ("from", in_words(closing.paths.sources)),
+        ("to", closing.paths.output),
+        ("new", _new(closing)),
+    ]
+    fields += _skipped(closing)
+    if closing.resumed:
+        fields.append(("resumed", f"{count(closing.resumed, 'manifest')} of an earlier call, or of another one"))
+    if closing.rebuilt:
+        files = count(closing.plan.replaced, "replaced file")
+        rows = count(sum(each.rows for each in closing.rebuilt), "row")
+        fields.append(("rebuilt", f"{count(len(closing.rebuilt), 'manifest')} with {rows}, for {files}"))
+    run = closing.run
+    if run.committed or run.dead_lettered:
+        fields.append(("rows", f"{run.records:,}"))
+        fields.append(("files", f"{count(run.output_files, 'file')}, {size(run.output_bytes)}"))
+        fields.append(("engine", str(closing.engine)))
+        fields.append(("took", f"{duration(closing.seconds)}, {rate(run.input_bytes, closing.seconds)}"))
+    if closing.schema_file is not None:
+        fields.append(("types", closing.schema_file))
+    if closing.verification is not None:
+        fields += _verified(closing.verification, closing)
+    print_fields(fields)
+    _next_moves(closing)
+
+
+def _new(closing: Closing) -> str:
+    plan = closing.plan
+    new = f"{count(closing.new_files, 'file')}, {size(closing.new_bytes)}" if closing.new_files else "nothing"
+    if closing.new_files and not plan.planned_before:
+        return new
+    moved = [f"{number:,} {name}" for name, number in (("touched", plan.touched), ("renamed", plan.renamed)) if number]
+    also = f" ({', '.join(moved)})" if moved else ""
+    return f"{new}; {count(plan.planned_before, 'file')} taken before{also}"
+
+
+def _skipped(closing: Closing) -> list[Field]:
+    plan = closing.plan
+    fields = [*skipped_fields(plan, closing.paths), *left_out_fields(plan.left_out)]
+    if plan.misdated:
+        files = f"{count(plan.misdated, 'file')} named after dates that cannot be right, such as {plan.first_misdated}"
+        fields.append(("wrong dates", [f"{files};", "the day of the last change counts"]))
+    return fields
+
+
+def _verified(verification: VerifyReport, closing: Closing) -> list[Field]:
+    accounted = verification.rows + verification.rejected_lines + verification.blank_lines
+    sign = "=" if accounted == verification.lines else "!="
+    sums = fates(verification.rows, verification.rejected_lines, verification.blank_lines)
+    means = "counted in the footers of all output files"
+    if closing.is_deep:
+        gone = f"; {verification.inputs_gone:,} no longer exist" if verification.inputs_gone else ""
+        means = f"every value of {count(verification.inputs_compared, 'input file')} compared{gone}"
+    sums = f"{count(verification.lines, 'line')} {sign} {sums}"
+    fields: list[Field] = [("verified", [sums, f"{means}, of this call and all earlier ones"])]
+    if verification.rejected_lines:
+        fields.append(("rejects", [by_name(verification.rejects_by_reason), closing.layout.rejects_folder]))
+    fields += misfit_fields(verification.misfits, verification.rescued_values)
+    return fields + quarantined_fields(verification)
+
+
+def quarantined_fields(verification: VerifyReport) -> list[Field]:
+    """What an operator has to act on: the first of each kind."""
+    fields: list[Field] = []
+    if files := [each for each in verification.quarantined_files if not each.is_settled]:
+        fields.append(("quarantined", quarantined_lines(files)))
+    if letters := [each for each in verification.dead_letter_manifests if not each.is_settled]:
+        fields.append(("dead letters", f"{letters[0].manifest_id} ({letters[0].reason}){_and_more(letters)}"))
+    if verification.discrepancies:
+        found = verification.discrepancies[0]
+        where = f"{found.where}{_and_more(verification.discrepancies)}"
+        fields.append(("does not add up", [where, f"expected {found.expected}", f"found {found.found}"]))
+    return fields
+
+
+def _and_more(found: Sequence[object]) -> str:
+    """What follows the first one of several."""
+    return f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+
+
+def _next_moves(closing: Closing) -> None:
+    plan = closing.plan
+    for line in unfinished_lines(closing):
+        say(line)
+    others = sum(each.reason == "replaced" for each in plan.left_out) + len(plan.replacements)
+    if appended := max(0, plan.replaced - others):
+        files = count(appended, "file")
+        all_lines = "all its lines" if appended == 1 else "all their lines"
+        say(f"{files} replaced since an earlier call: {all_lines} were taken again; the earlier rows stay")
+    if plan.held:
+        say(f"{count(plan.held, 'file')} held by another planner: run this command again later to take them")
+    if closing.left is not None and closing.left.left_to_others:
+        say(f"{count(closing.left.left_to_others, 'manifest')} of other sources left to the calls that planned them")
+    if closing.is_unfinished:
+        left = "" if closing.left is None else f"{count(closing.left.manifests, 'manifest')} left; "
+        say(f"not finished: {left}run this command again to continue")
+        return
+    if plan.left_out:
+        echo("", *(f"next        {move}" for move in left_out_moves(plan.left_out)))
+    if closing.is_doubtful:
+        _show_why(closing)
+    elif not plan.left_out and closing.verification is not None and closing.verification.rows:
+        _offer_to_read(closing)
+
+
+def _show_why(closing: Closing) -> None:
+    verified = closing.verification
+    if verified is not None and closing.has_few_rows:
+        say(FEW_ROWS)
+    handle = closing.paths.handle
+    if verified is not None and not closing.run.stuck and not verified.needs_operator:
+        echo("", f"see why     compactor rejects {quoted(handle)}")
+        return
+    echo("", f"see why     compactor verify {quoted(handle)}{_also_rejects(closing)}")
+    if verified is not None and verified.discrepancies:
+        echo(f"rebuild     compactor rebuild {quoted(handle)}   (makes the rows of lost or damaged files again)")
+    if closing.run.stuck or (verified is not None and verified.has_quarantined):
+        letters = closing.run.stuck or (verified is not None and verified.has_dead_letters)
+        files = verified is not None and verified.has_quarantined_files
+        again = f"then run this command again{' with --format json' if closing.is_read_by_json else ''}"
+        then = f"or: redrive manifests; {again}" if files and letters else again
+        kind = "manifests" if letters and not files else "files"
+        echo(f"redrive     compactor redrive {kind} {quoted(handle)}   ({then})")
+
+
+def _also_rejects(closing: Closing) -> str:
+    verified = closing.verification
+    return "   (or: rejects)" if verified is not None and verified.rejected_lines else ""
+
+
+def _offer_to_read(closing: Closing) -> None:
+    glob = (folder(closing.paths.output) + "**/*.parquet").replace("'", "''")
+    query = f"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10"
+    # A query has single quotes, so double ones read better where a shell expands nothing in them.
+    word = quoted(query) if _EXPANDED & set(query) or not query.isprintable() else f'"{query}"'
+    echo("", f"read it     duckdb -c {word}")
+    others = "verify, rejects" if closing.verification and closing.verification.rejected_lines else "verify"
+    echo(f"more        compactor status {quoted(closing.paths.handle)}   (or: {others}, schema, report)")

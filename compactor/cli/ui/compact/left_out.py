@@ -1,0 +1,80 @@
+"""What `compact` shows of objects that it did not take: those that are no data, and those that need a person."""
+
+from collections.abc import Sequence
+
+from compactor.cli.ui.output import Field
+from compactor.core.layout import canonical, folder
+from compactor.core.text.formatting import count
+from compactor.manifests.planning import LINKS, SKIP_REASONS, LeftOut, Plan
+from compactor.settings.compact_paths import CompactPaths
+
+_WORDS = {
+    "job_marker": "Spark marker",
+    "folder_marker": "folder marker",
+    "empty": "empty",
+    "hidden": "hidden; --hidden takes them",
+}
+_QUARANTINED = ("replaced", "forbidden", "changed")
+_NEXT = {
+    "replaced": "add --on-replaced rebuild to make the rows again from the new version, or append to have both",
+    "changed": "run the command again; it takes the version of now",
+    "undecided": "run the command again once that manifest is done",
+    "unsettled": "run the command again once they are complete",
+    "forbidden": "get the right to read it, then run the command again",
+    "linked_folder": "name the folder that the link leads to as one more SRC",
+    "outside_link": "name the folder that the link leads to as one more SRC",
+    "dangling_link": "bring back what the link leads to, or remove the link, then run the command again",
+}
+
+
+def skipped_fields(plan: Plan, paths: CompactPaths) -> list[Field]:
+    """The objects that are no data, by reason, each with an example."""
+    told = {each.reason for each in plan.left_out}
+    found = [
+        f"{_example(plan.examples.get(reason, ''), number, paths)} ({_WORDS.get(reason) or SKIP_REASONS[reason]})"
+        for reason, number in sorted(plan.skipped.items())
+        if reason not in told
+    ]
+    return [("skipped", found)] if found else []
+
+
+def left_out_fields(left_out: Sequence[LeftOut]) -> list[Field]:
+    """What was not taken and needs a person: the first one of each reason."""
+    fields: list[Field] = []
+    for reason, those in _by_reason(left_out).items():
+        name = "quarantined" if reason in _QUARANTINED else "not taken"
+        more = f" and {len(those) - 1:,} more" if len(those) > 1 else ""
+        fields.append((name, [f"{those[0].uri} ({_word(reason)}){more}", *_details(those[0])]))
+    return fields
+
+
+def left_out_lines(left_out: Sequence[LeftOut]) -> list[str]:
+    """The same as one line each."""
+    return [": ".join([value[0], *value[1:]]) for _, value in left_out_fields(left_out)]
+
+
+def left_out_moves(left_out: Sequence[LeftOut]) -> list[str]:
+    """What to do about it."""
+    return list(dict.fromkeys(_NEXT[reason] for reason in _by_reason(left_out)))
+
+
+def _by_reason(left_out: Sequence[LeftOut]) -> dict[str, list[LeftOut]]:
+    found: dict[str, list[LeftOut]] = {}
+    for each in sorted(left_out, key=lambda each: each.uri):
+        found.setdefault(each.reason, []).append(each)
+    return found
+
+
+def _details(first: LeftOut) -> list[str]:
+    return [] if first.reason in SKIP_REASONS and first.reason != "unsettled" else [first.detail]
+
+
+def _word(reason: str) -> str:
+    return SKIP_REASONS[reason] if reason in LINKS else reason
+
+
+def _example(uri: str, number: int, paths: CompactPaths) -> str:
+    name = canonical(uri)
+    for place in paths.sources:
+        name = name.removeprefix(canonical(folder(place.folder)))
+    return name if number == 1 and name else f"{count(number, 'object')}, such as {name}"

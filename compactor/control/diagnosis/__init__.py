@@ -1,0 +1,1 @@
+"""What is wrong with the job, and how bad it is. Decisions, no I/O."""

@@ -1,0 +1,95 @@
+"""Finds what people should be told of, whatever is done about it. Decisions, no I/O."""
+
+from collections.abc import Iterator
+
+from compactor.control.diagnosis.health import Condition, Finding, columns_nearly_full, finding, is_late
+from compactor.control.diagnosis.symptoms import STALL_RESTARTS, Case
+from compactor.control.runs import JobRun, JobState
+from compactor.control.snapshot import Source
+from compactor.core.text.formatting import count, shown_seconds
+from compactor.schema.schema import ColumnsUsed
+
+MANY_REFUSALS = 5
+"""Refused starts in a row that are no passing state: a run that has just begun is listed within a minute or two."""
+
+
+def alarms(case: Case) -> Iterator[Finding]:
+    """Every condition that people should know of."""
+    for source, why in case.snapshot.unknown.items():
+        yield unread(source, why)
+    yield from _of_runs(case)
+    yield from _of_backlog(case)
+    for latest in (case.snapshot.recent or ())[-1:]:
+        yield from columns_nearly_full(ColumnsUsed(latest.columns, latest.max_columns))
+
+
+def unread(source: Source, why: str) -> Finding:
+    """What is told of a source that could not be read."""
+    return finding(Condition.UNKNOWN, f"{source} could not be read: {why.rstrip('.')}", subject=source.name.lower())
+
+
+def _of_runs(case: Case) -> Iterator[Finding]:
+    living = case.snapshot.living_runs
+    if case.snapshot.runs is not None:
+        breaker = case.breaker()
+        if breaker.opened_at:
+            every = shown_seconds(case.policy.breaker_cooldown_seconds)
+            failed = f"{breaker.failures} runs failed in a row, so only one run is tried every {every}"
+            yield finding(Condition.CRASH_LOOP, failed)
+        if not living:
+            yield from _of_refusals(case)
+            yield from _of_foreign_runs(case)
+    if len(living) > 1:
+        names = ", ".join(run.run_id for run in living)
+        yield finding(Condition.SEVERAL_RUNS, f"runs {names} are alive at once")
+    elif living:
+        yield from _of_run(living[0], case)
+
+
+def _of_refusals(case: Case) -> Iterator[Finding]:
+    refusals = case.snapshot.refusals_now
+    if refusals and refusals.count >= MANY_REFUSALS:
+        many, since = count(refusals.count, "start"), case.age(refusals.since)
+        refused = f"{case.policy.service} has refused {many} in a row for {since}"
+        yield finding(Condition.STARTS_REFUSED, f"{refused}: it counts a run, and lists none that is alive")
+
+
+def _of_foreign_runs(case: Case) -> Iterator[Finding]:
+    snapshot, policy = case.snapshot, case.policy
+    latest = snapshot.runs[0] if snapshot.runs else None
+    since = case.seconds_since(latest.last_at) if latest else policy.hang_seconds
+    if snapshot.heartbeats and snapshot.heartbeats.living and since >= policy.hang_seconds:
+        run = snapshot.heartbeats.living[0]
+        works = f"run {run.run_id} works on this state, but {case.policy.service} has no run; none is started beside it"
+        yield finding(Condition.FOREIGN_RUN, works)
+
+
+def _of_run(run: JobRun, case: Case) -> Iterator[Finding]:
+    if run.state is JobState.UNKNOWN:
+        yield finding(Condition.UNKNOWN_STATE, f"run {run.run_id} is in a state that this release does not know")
+    elif run.state is not JobState.RUNNING:
+        limit = case.policy.drain_seconds if run.state is JobState.STOPPING else case.policy.start_grace_seconds
+        if case.seconds_since(run.changed_at) >= limit:
+            lasts = f"run {run.run_id} has been {run.state} for {case.age(run.changed_at)}"
+            yield finding(Condition.STATE_LASTS, lasts)
+    elif case.is_silent(run):
+        work = case.work or "no manifest is known to wait"
+        yield finding(Condition.NO_HEARTBEAT, f"run {run.run_id} is RUNNING and sends no heartbeat; {work}")
+    elif case.is_stuck(run):
+        vain = case.runs_without_commit
+        more = "" if vain <= STALL_RESTARTS else f"; {vain} runs in a row did no better, so it is not restarted again"
+        reason = f"run {run.run_id} has committed nothing while {case.work}{more}"
+        yield finding(Condition.NO_PROGRESS, reason)
+
+
+def _of_backlog(case: Case) -> Iterator[Finding]:
+    snapshot, policy = case.snapshot, case.policy
+    sla = shown_seconds(policy.sla_seconds)
+    if letters := snapshot.dead_letters:
+        are = f"{count(letters, 'S3 event')} {'is' if letters == 1 else 'are'} in the dead-letter queue"
+        yield finding(Condition.EVENTS_DEAD_LETTERED, are)
+    if snapshot.queue_oldest_seconds is not None and snapshot.queue_oldest_seconds > policy.sla_seconds:
+        age = shown_seconds(snapshot.queue_oldest_seconds)
+        yield finding(Condition.QUEUE_AGE, f"the oldest event has waited in the queue for {age}; the SLA is {sla}")
+    if snapshot.backlog is not None and is_late(snapshot.backlog, policy.sla_seconds):
+        yield finding(Condition.OLDEST_MANIFEST, f"{case.work}; the SLA is {sla}")

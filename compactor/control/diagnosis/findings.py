@@ -1,0 +1,46 @@
+"""Findings that several commands have, so that all of them say the same of one thing. Decisions, no I/O."""
+
+from collections.abc import Iterator, Mapping
+
+from compactor.control.diagnosis.health import Condition, Finding, finding
+from compactor.core.documents.totals import are_few_rows
+from compactor.core.text.formatting import by_name, count, percent
+from compactor.core.text.suggestions import Suggestions
+from compactor.table.standing import TableSeen
+
+
+def dead_letters(number: int, latest_id: str, suggest: Suggestions) -> Iterator[Finding]:
+    """Whether manifests are dead letters that were not redriven; the latest of them is named."""
+    if number:
+        what = "1 manifest is a dead letter" if number == 1 else f"{number:,} manifests are dead letters"
+        move = f"{suggest.call('trace', latest_id)}, then {suggest.call('redrive manifests')}{suggest.then_again}"
+        yield finding(Condition.MANIFESTS_DEAD_LETTERED, what, move)
+
+
+def quarantined_files(by_status: Mapping[str, int], suggest: Suggestions) -> Iterator[Finding]:
+    """Whether files were quarantined and not redriven, with their number by status."""
+    if number := sum(by_status.values()):
+        what = f"{count(number, 'input file')} {'is' if number == 1 else 'are'} quarantined: {by_name(by_status)}"
+        move = f"fix the cause, then {suggest.call('redrive files')}{suggest.then_again}"
+        yield finding(Condition.FILES_QUARANTINED, what, move)
+
+
+def table_behind(table: TableSeen | None) -> Iterator[Finding]:
+    """Whether what is placed waits for the table for too long, or commits to it keep failing."""
+    if table is not None and table.is_behind:
+        why = f": {table.error}" if table.error else ""
+        yield finding(Condition.TABLE_BEHIND, f"table {table.name}: {table.words}{why}")
+
+
+def manifests_held_back(table: TableSeen | None) -> Iterator[Finding]:
+    """Whether manifests are held back from the table."""
+    if table is not None and table.held:
+        yield finding(Condition.MANIFESTS_HELD_BACK, f"table {table.name}: {table.held_words}")
+
+
+def few_rows(rows: int, rejected_lines: int, suggest: Suggestions) -> Iterator[Finding]:
+    """Whether under half of the lines became rows: the input may not be what it seems."""
+    if are_few_rows(rows, rejected_lines):
+        share = percent(rejected_lines, rows + rejected_lines)
+        what = f"under half of the lines are rows: {share} were rejected" if rows else "no line became a row"
+        yield finding(Condition.FEW_ROWS, what, suggest.at(Condition.FEW_ROWS.next_move))

@@ -1,0 +1,199 @@
+"""The health model: every condition of the job, how bad it is, and what to do about it. Decisions, no I/O.
+
+The control plane raises conditions as alarms and advice, `status` shows the most urgent one, and `report` lists those
+of a period. A CloudWatch alarm about the same facts has the same name, with `-` for `_`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal, Self
+
+from compactor.core.errors import TableHeldBack
+from compactor.core.text.formatting import count, shown_seconds
+from compactor.ledger.backlog import Backlog
+from compactor.schema.schema import ColumnsUsed
+
+Word = Literal["stuck", "stopped", "stopping", "behind", "needs_you", "running", "idle", "empty"]
+"""The state of the job, as `status` gives it to people and scripts."""
+
+Severity = Literal["act", "look", "in_order", "nothing"]
+"""A person has to act; something is worth a check; all is well; nothing has happened at all."""
+
+_ADD_WORKERS = "add workers (compactor cost tells what they cost)"
+
+
+class Condition(StrEnum):
+    """Conditions of the job, the most urgent first. Several may hold at once."""
+
+    word: Word  # the state of the job while nothing more urgent holds
+    severity: Severity
+
+    next_move: str  # the next action, unless a finding names a better one; empty if there is none
+
+    def __new__(cls, value: str, word: Word, severity: Severity, next_move: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.word, member.severity, member.next_move = word, severity, next_move
+        return member
+
+    NO_PROGRESS = "no_progress", "stuck", "act", "read the job's log; compactor stop, then start it again"
+    NO_HEARTBEAT = "no_heartbeat", "stopped", "act", "read the end of the job's log"
+    CRASH_LOOP = "crash_loop", "stopped", "act", "fix the cause and deploy it, or run compactor control --close-breaker"
+    STARTS_REFUSED = (
+        "starts_refused",
+        "stopped",
+        "act",
+        "see the runs of the job in the AWS console, and stop what hangs",
+    )
+    STOPPING = "stopping", "stopping", "in_order"
+    TABLE_BEHIND = (
+        "table_behind",
+        "behind",
+        "act",
+        "see that the catalog of the table answers and accepts; table.not_committed in the job's log says what it said",
+    )
+    OLDEST_MANIFEST = "oldest_manifest", "behind", "look", _ADD_WORKERS
+    FALLING_BEHIND = "falling_behind", "behind", "look", _ADD_WORKERS
+    QUEUE_AGE = "queue_age", "behind", "look", "read the builder's log"
+    LATE_FILES = "late_files", "behind", "look"
+    # Such a manifest is stuck, too; this is what a person has to know of it.
+    MANIFESTS_HELD_BACK = (
+        "manifests_held_back",
+        "needs_you",
+        "act",
+        f"compactor table names them with the reason; {TableHeldBack.next_move}",
+    )
+    MANIFESTS_STUCK = "manifests_stuck", "needs_you", "act", "the line manifest.stuck in the job's log names the object"
+    SEALER_LATE = "sealer_late", "needs_you", "act", "read the sealer's log"
+    EVENTS_DEAD_LETTERED = (
+        "events_dead_lettered",
+        "needs_you",
+        "act",
+        "read one of them and the builder's log, fix the cause, then redrive the queue",
+    )
+    MANIFESTS_DEAD_LETTERED = (
+        "manifests_dead_lettered",
+        "needs_you",
+        "act",
+        "fix the cause, then compactor redrive manifests",
+    )
+    FILES_QUARANTINED = "files_quarantined", "needs_you", "act", "fix the cause, then compactor redrive files"
+    FEW_ROWS = (
+        "few_rows",
+        "needs_you",
+        "act",
+        "compactor rejects shows what is wrong; the input may not be NDJSON, which has one JSON object a line",
+    )
+    COLUMNS_NEARLY_FULL = (
+        "columns_nearly_full",
+        "needs_you",
+        "act",
+        "compactor schema shows which files brought them; compactor schema retire makes room",
+    )
+    RECORDS_UNREADABLE = "records_unreadable", "needs_you", "act", "compactor verify names what is damaged"
+    SEVERAL_RUNS = "several_runs", "needs_you", "act", "stop all but one, and set MaxConcurrentRuns of the job to 1"
+    FOREIGN_RUN = (
+        "foreign_run",
+        "needs_you",
+        "look",
+        "end it with compactor stop if the control plane should run the job",
+    )
+    SHARD_DOWN = "shard_down", "needs_you", "look", "compactor control --dry-run --shard says why it is not started"
+    SHARDS_WAIT = "shards_wait", "needs_you", "look", "end the run without a shard with compactor stop"
+    STATE_LASTS = "state_lasts", "needs_you", "act", "see the run in the AWS console"
+    UNKNOWN_STATE = "unknown_state", "needs_you", "look", "see the run in the AWS console, and deploy a newer release"
+    UNKNOWN = "unknown", "needs_you", "look", "if it lasts, run compactor doctor --elsewhere"
+    SLOW_MANIFESTS = "slow_manifests", "running", "look", "add workers, or lower builder.target_manifest_bytes"
+    TOO_FEW_WORKERS = "too_few_workers", "running", "look", _ADD_WORKERS
+    TOO_MANY_WORKERS = "too_many_workers", "running", "look", 'use fewer workers, or control.mode = "on_work"'
+    REJECTS_RATE = "rejects_rate", "running", "look", "tell the producer: compactor rejects shows what is wrong"
+    OFF_TARGET_SIZES = "off_target_sizes", "running", "look"
+    CLOCKS_OFF = "clocks_off", "running", "look"
+    RUNNING = "running", "running", "in_order"
+    IDLE = "idle", "idle", "in_order"
+    FOLDER_DONE = "folder_done", "idle", "in_order"
+    ALL_DONE = "all_done", "stopped", "in_order", "compactor plan PREFIX, if there is new input"
+    EMPTY = "empty", "empty", "nothing", "compactor plan PREFIX, then compactor run"
+
+
+_RANKS = {condition: rank for rank, condition in enumerate(Condition)}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One condition that holds."""
+
+    condition: Condition
+    reason: str  # why it is known to hold, as a sentence without its full stop
+    next_move: str  # what to do about it, often a command; empty if nothing has to be done
+    subject: str = ""  # what it is about where a condition may hold of several things, as one word
+
+    @property
+    def name(self) -> str:
+        """One word that stays the same as long as the cause does."""
+        return f"{self.condition}_{self.subject}" if self.subject else str(self.condition)
+
+    @property
+    def word(self) -> Word:
+        return self.condition.word
+
+    @property
+    def severity(self) -> Severity:
+        return self.condition.severity
+
+    @property
+    def text(self) -> str:
+        """All of it as sentences."""
+        move = f" Next: {self.next_move}." if self.next_move else ""
+        return f"{self.reason[:1].upper()}{self.reason[1:]}.{move}"
+
+    def __str__(self) -> str:
+        return f"{self.reason}; {self.next_move}" if self.next_move else self.reason
+
+
+def finding(condition: Condition, reason: str, next_move: str = "", *, subject: str = "") -> Finding:
+    """A finding with the condition's own next action, unless a better one is given."""
+    return Finding(condition, reason, next_move or condition.next_move, subject)
+
+
+def most_urgent(findings: Iterable[Finding]) -> Finding:
+    """The one that `status` shows."""
+    return min(findings, key=lambda each: _RANKS[each.condition])
+
+
+def waiting_work(backlog: Backlog | None) -> str:
+    """The work that waits for the job, in words; empty if there is none, or if it is not known."""
+    if backlog is None or not (backlog.manifests or backlog.begun_manifests):
+        return ""
+    if not backlog.manifests:
+        begun = backlog.begun_manifests
+        return f"{count(begun, 'manifest')} {'is' if begun == 1 else 'are'} begun and not done"
+    oldest = shown_seconds(backlog.oldest_seconds)
+    if backlog.manifests == 1:
+        return f"1 manifest waits or is in progress, for {oldest}"
+    return f"{backlog.manifests:,} manifests wait or are in progress, the oldest for {oldest}"
+
+
+def is_late(backlog: Backlog, sla_seconds: float) -> bool:
+    """Whether a manifest has waited for as long as it may."""
+    return bool(backlog.manifests) and backlog.oldest_seconds >= sla_seconds
+
+
+def columns_nearly_full(used: ColumnsUsed) -> Iterator[Finding]:
+    """Whether there is little room for new keys."""
+    if used.is_nearly_full:
+        reason = f"{used.columns:,} of {used.max_columns:,} columns are taken; keys beyond them go to _rescued_data"
+        yield finding(Condition.COLUMNS_NEARLY_FULL, reason)
+
+
+def lacks_progress(
+    backlog: Backlog, *, up_since: datetime, last_commit_at: datetime | None, stall_seconds: float, now: datetime
+) -> bool:
+    """Whether a run that is up has committed nothing for too long although work waits.
+
+    `stall_seconds` is too long for the run as for the oldest manifest. The latest commit may be of any run.
+    """
+    since = max(up_since, last_commit_at or up_since)
+    return is_late(backlog, stall_seconds) and (now - since).total_seconds() >= stall_seconds

@@ -1,0 +1,80 @@
+"""Tells from a snapshot whether a run is silent, stuck or idle. Decisions, no I/O; what is unknown is no symptom."""
+
+from compactor.control.diagnosis.health import lacks_progress, waiting_work
+from compactor.control.diagnosis.history import RunHistory
+from compactor.control.runs import JobRun
+from compactor.control.snapshot import Source
+
+STALL_RESTARTS = 2
+"""Restarts without one commit after which a stall is left to a person: another restart would not help."""
+
+
+class Case(RunHistory):
+    """A snapshot, judged by a policy at one time: the history of its runs, and the symptoms of the run that is up."""
+
+    @property
+    def work(self) -> str:
+        """The work that waits for the job, in words; empty if there is none, or if it is not known."""
+        return waiting_work(self.snapshot.backlog)
+
+    @property
+    def runs_without_commit(self) -> int:
+        """How many runs were started since the latest commit."""
+        last = self.snapshot.last_commit_at
+        return sum(last is None or run.started_at > last for run in self.runs)
+
+    @property
+    def is_worth_a_start(self) -> bool:
+        """Whether enough waits to start an idle job, or so long that it would be late otherwise."""
+        backlog, policy = self.snapshot.backlog, self.policy
+        if backlog is None:
+            return False
+        is_half_late = backlog.oldest_seconds >= policy.sla_seconds / 2
+        return backlog.manifests >= policy.backlog_start_manifests or bool(backlog.manifests and is_half_late)
+
+    def is_silent(self, run: JobRun) -> bool:
+        """Whether a run that should send heartbeats has sent none for too long."""
+        heartbeats = self.snapshot.heartbeats
+        if heartbeats is None or heartbeats.living:
+            return False
+        up = run.lived_seconds(self.now)
+        silence = up if heartbeats.last_at is None else min(up, self.seconds_since(heartbeats.last_at))
+        return up >= self.policy.start_grace_seconds and silence >= self.policy.hang_seconds
+
+    def is_stuck(self, run: JobRun) -> bool:
+        """Whether a run has committed nothing for too long although work waits. It may send heartbeats all the same."""
+        snapshot, stall_seconds = self.snapshot, self.policy.stall_seconds
+        if snapshot.backlog is None or snapshot.recent is None:
+            return False
+        last = snapshot.last_commit_at
+        return lacks_progress(
+            snapshot.backlog, up_since=run.started_at, last_commit_at=last, stall_seconds=stall_seconds, now=self.now
+        )
+
+    def is_stalled(self, run: JobRun) -> bool:
+        """Whether a run is stuck in a way that a restart may fix.
+
+        A manifest that waits for a person looks the same, and no restart helps there. So only a few restarts are tried.
+        """
+        return self.is_stuck(run) and self.runs_without_commit <= STALL_RESTARTS
+
+    def seconds_until_timeout(self, run: JobRun) -> float:
+        """The time until Glue ends a run, if it is so near that the run should end itself before; else 0.
+
+        The run then has `drain_seconds` to finish the manifests in flight, but no more than a tenth of its timeout.
+        """
+        if run.timeout_seconds is None:
+            return 0.0
+        left = run.timeout_seconds - run.lived_seconds(self.now)
+        lead = min(self.policy.drain_seconds, run.timeout_seconds / 10)
+        return max(left, 1.0) if left <= lead else 0.0
+
+    def is_idle(self, run: JobRun) -> bool:
+        """Whether there has been nothing to do for a while, and no event is on its way."""
+        backlog, queue, recent = self.snapshot.backlog, self.snapshot.queue, self.snapshot.recent
+        if backlog is None or recent is None or backlog.manifests or (queue and queue.messages):
+            return False
+        if Source.QUEUE in self.snapshot.unknown:
+            return False
+        since = max(run.started_at, self.snapshot.last_commit_at or run.started_at)
+        return self.seconds_since(since) >= self.policy.idle_stop_seconds

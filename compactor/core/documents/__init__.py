@@ -1,0 +1,1 @@
+"""The documents of ledger and manifests: their values, and how they are read."""

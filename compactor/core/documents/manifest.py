@@ -1,0 +1,106 @@
+"""Manifests: the files that are compacted together, and why a manifest can become a dead letter."""
+
+from datetime import UTC, datetime
+
+from pydantic import BaseModel, ConfigDict, Field, field_serializer
+
+from compactor.core.manifest_key import ManifestKey
+
+OUTSIDE = "outside_allowed_prefixes"
+
+REASONS = {
+    "empty": "the object holds no bytes",
+    "too_big": "the object is larger than any manifest can be",
+    "not_json": "the object is not one JSON document",
+    "not_an_object": "the document is not a JSON object",
+    "unknown_version": "this release does not read its version",
+    "unknown_form": "the document has neither version nor fileLocations",
+    "bad_id": "the manifest_id cannot be part of a file name",
+    "bad_date": "the date is not a calendar day",
+    "no_files": "it names no files",
+    "too_many_files": "it names more files than `input.max_manifest_files`, or has JSON for more files",
+    "bad_file": "an entry of files is malformed",
+    "bad_uri": "a URI is not s3://bucket/key, file:///path or an absolute path, or is too long for one",
+    OUTSIDE: "a URI is not below an allowed prefix",
+    "duplicate_uri": "it names a file twice",
+    "id_already_used": "another manifest was accepted under this id",
+    "hidden_name": "its name begins with _ or .",
+    "nested": "it is in a folder below the watched prefix",
+    "forbidden": "the store refused every file of it, attempt after attempt",
+    "retries_exhausted": "every attempt failed",
+}
+"""Why a manifest can become a dead letter: each reason with its meaning."""
+
+
+UNKNOWN_SIZE_BYTES = 4 * 1024 * 1024
+"""The assumed length of a file whose manifest gives none; about what producers write."""
+
+
+class ManifestFile(BaseModel):
+    """One input file, at the version that was listed or announced.
+
+    Attributes:
+        uri: Taken literally.
+        size_bytes: Its length, where the writer of the manifest knew it.
+        etag: Its version, where the writer of the manifest knew it.
+        event_time: When it was created.
+        source_uri: Of a file of redriven lines, the file that they are from. Each has its own line number here: blank
+            lines stand for all others.
+        rejected_as: The reason for which these lines were rejected.
+        dated_by: Which of `named_dates.RULES` gave the date of its manifest; None if its writer did.
+        path_columns: Values that the folders of its path give to its rows; None if they give none.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")  # a copy keeps what a newer release wrote
+
+    uri: str
+    size_bytes: int | None = None
+    etag: str | None = None
+    event_time: datetime | None = None
+    source_uri: str | None = None
+    rejected_as: str | None = None
+    dated_by: str | None = None
+    path_columns: dict[str, str] | None = None
+
+    @property
+    def origin_uri(self) -> str:
+        """The file that its lines are from: itself, unless it holds redriven lines."""
+        return self.source_uri or self.uri
+
+    @property
+    def weight_bytes(self) -> int:
+        """Its length, or an assumed one, for dividing work."""
+        return UNKNOWN_SIZE_BYTES if self.size_bytes is None else self.size_bytes
+
+
+class Manifest(BaseModel):
+    """Files that are compacted together into the Parquet of one date. Immutable once written.
+
+    Attributes:
+        rejects_of: If it redrives rejected lines, the manifest that rejected them.
+        listed_at: When a listing found its files, which counts as their arrival; None if something announced them.
+        ignored_date: The date that its writer gave, if that is outside the window of dates; not written.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")  # a copy keeps what a newer release wrote
+
+    version: int = 1
+    manifest_id: str
+    date: str
+    created_at: datetime
+    files: tuple[ManifestFile, ...]
+    rejects_of: str | None = None
+    listed_at: datetime | None = None
+    ignored_date: str = Field(default="", exclude=True)
+
+    @property
+    def key(self) -> ManifestKey:
+        return ManifestKey(self.date, self.manifest_id)
+
+    @field_serializer("created_at")
+    def _second_precision(self, value: datetime) -> str:
+        return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+
+    def to_json(self) -> bytes:
+        """The bytes of this manifest as version 1."""
+        return self.model_dump_json(exclude_none=True).encode()

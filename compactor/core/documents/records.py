@@ -1,0 +1,483 @@
+"""The documents of the ledger, which record a manifest from its acceptance until it is done.
+
+Each is written once and never changed.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, ClassVar, Literal, TypeVar
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from compactor.core.documents.formats import FORMAT_KEY, RELEASE_KEY, newer_format
+from compactor.core.documents.manifest import Manifest
+from compactor.core.errors import RecordTooNew, RecordUnreadable
+from compactor.core.manifest_key import ManifestKey
+
+T = TypeVar("T")
+
+
+def read_record(parse: Callable[[bytes], T], data: bytes, uri: str, *, kind: str, expected: str) -> T:
+    """Parse a record of the state.
+
+    Args:
+        parse: Raises `ValidationError` if the bytes are not such a document.
+        data: The bytes.
+        uri: Where they are stored.
+        kind: One of `compactor.core.documents.formats.FORMATS`.
+        expected: The expected kind of document, as the error message names it.
+
+    Raises:
+        RecordTooNew: A newer release wrote it in a format that this one does not read.
+        RecordUnreadable: The bytes are not such a document; the message names the first fault.
+    """
+    if newer := newer_format(data, kind):
+        raise RecordTooNew(f"{uri}: {newer}")
+    record = parse_document(parse, data, uri, expected=expected)
+    if unknown := getattr(record, "model_extra", None):
+        for key in (FORMAT_KEY, RELEASE_KEY):  # they are about the stored record, and no copy of it is in that format
+            unknown.pop(key, None)
+    return record
+
+
+def parse_document(parse: Callable[[bytes], T], data: bytes, uri: str, *, expected: str) -> T:
+    """Parse a stored document that is no record of the state; see `read_record`."""
+    try:
+        return parse(data)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"])) or "the document"
+        raise RecordUnreadable(f"{uri}: {field}: {first['msg']}; expected {expected}") from exc
+
+
+class Document(BaseModel):
+    """A record that is never changed. Readers ignore keys that they do not know, and copies keep them."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class FileStatus(StrEnum):
+    """The result for one input file."""
+
+    COMPACTED = "compacted"
+    MISSING = "missing"
+    FORBIDDEN = "forbidden"
+    CHANGED = "changed"
+    UNREADABLE = "unreadable"
+    TOO_LARGE = "too_large"
+    TOO_MANY_REJECTS = "too_many_rejects"
+    TOO_MUCH_SCRATCH = "too_much_scratch"
+    NOT_NDJSON = "not_ndjson"
+
+
+NEEDS_OPERATOR = frozenset(set(FileStatus) - {FileStatus.COMPACTED, FileStatus.CHANGED})
+"""Statuses of quarantined files. A changed file is not quarantined: its new version is announced by its own event."""
+
+
+FileFormat = Literal["ndjson", "json"]
+"""How a file is read: line by line, or as JSON arrays and documents, whose elements count as lines."""
+
+
+class FileReport(Document):
+    """The report on one input file: `records + rejected_lines + blank_lines == lines`.
+
+    A file with too many rejects has no lines here: none of its rows is kept, and `reject_rows` are samples.
+
+    Attributes:
+        uri: The URI, as the manifest spells it.
+        status: The result for the file.
+        detail: What was found and what was expected; empty if compacted.
+        size_bytes: The stored size.
+        etag: The version that was read.
+        digest: Of its stored bytes, if it was compacted from a local disk; else empty.
+        codec: Its compression, one of `CODECS`; `none` if it was not compressed.
+        format: How it was read. Of a JSON file, elements count as lines everywhere.
+        decoded_bytes: Its length after decoding.
+        lines: All lines, including a last one without a line feed.
+        blank_lines: Lines that hold only spaces, tabs and carriage returns.
+        records: Lines that became one row each.
+        rejected_lines: Lines that were rejected.
+        rejects: Rejected lines by reason.
+        unkept_rejects: Those of them, by reason, that are only counted because there were too many. Their bytes are in
+            the input file alone.
+        reject_rows: Rows in the rejects; more than the kept lines where an over-long line is kept in pieces.
+        source_uri: Of a file of redriven lines, the file that they are from; else empty. The counts are without the
+            blank lines that stand for other lines of that file.
+        rejected_as: The reason for which these lines were rejected before; else empty.
+        path_columns: Values that the folders of its path give to its rows.
+    """
+
+    uri: str
+    status: FileStatus
+    detail: str = ""
+    size_bytes: int = 0
+    etag: str = ""
+    digest: str = ""
+    codec: str = "none"
+    format: FileFormat = "ndjson"
+    decoded_bytes: int = 0
+    lines: int = 0
+    blank_lines: int = 0
+    records: int = 0
+    rejected_lines: int = 0
+    rejects: dict[str, int] = Field(default_factory=dict)
+    unkept_rejects: dict[str, int] = Field(default_factory=dict)
+    reject_rows: int = 0
+    source_uri: str = ""
+    rejected_as: str = ""
+    path_columns: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def origin_uri(self) -> str:
+        """The file that its lines are from: itself, unless it holds redriven lines."""
+        return self.source_uri or self.uri
+
+
+class Accepted(Document):
+    """Binds a manifest id to one manifest for good.
+
+    Attributes:
+        kind: `manifest` for a valid manifest; `refused` for an invalid one; `part` for files that are
+            sealed into a manifest of another id; `revoked` for an id whose claims were taken over, so that nothing
+            takes effect under it.
+        digest: Digest of the manifest's bytes: the same id with other bytes is another manifest.
+        source_uri: The object that the manifest was read from.
+        manifest: The manifest, if `kind` is `manifest`.
+    """
+
+    manifest_id: str
+    kind: Literal["manifest", "refused", "part", "revoked"]
+    date: str
+    digest: str = ""
+    source_uri: str = ""
+    accepted_at: datetime
+    manifest: Manifest | None = None
+
+    @property
+    def key(self) -> ManifestKey:
+        return ManifestKey(self.date, self.manifest_id)
+
+
+class Attempt(Document):
+    """Recorded before work starts, so that a manifest that kills every driver runs out of attempts.
+
+    Attributes:
+        alone: No other manifest was in flight: if the driver dies now, no other one is to blame.
+        after_progress: Another manifest was committed since the previous attempt at this one began.
+        after_self_test: The job converted a sample of its own right before it, and after the previous attempt.
+        generation: The generation of the commit that it is to make; from 2 for a rebuild.
+    """
+
+    manifest_id: str
+    number: int
+    run_id: str
+    alone: bool
+    after_progress: bool = False
+    after_self_test: bool = False
+    generation: int = 1
+    started_at: datetime
+
+
+class AttemptFailure(Document):
+    """An attempt that ended without an outcome.
+
+    Attributes:
+        passing: The trouble was passing, such as a store that throttles, and is not held against the manifest.
+        undecided: The environment may be to blame: it counts only if others, or a sample of the job if nothing else was
+            in flight, get through before the next attempt.
+        died: The driver or the engine died; a later run recorded it.
+        refused: The store refused all input of the manifest.
+        needs_isolation: The next attempt has to run with nothing else in flight.
+    """
+
+    manifest_id: str
+    number: int
+    passing: bool
+    undecided: bool = False
+    died: bool = False
+    refused: bool = False
+    needs_isolation: bool = False
+    error: str
+    failed_at: datetime
+
+
+class AttemptsFolded(Document):
+    """The sum of the first attempts at a manifest, whose own records were deleted.
+
+    Attributes:
+        upto: The number of the last attempt that is in the sum.
+        failures: How many failed, except deaths that are not held against the manifest.
+        held: How many are held against the manifest.
+        deaths: How many ended with their driver.
+        last_error: How the last one ended.
+    """
+
+    manifest_id: str
+    upto: int
+    failures: int
+    held: int
+    deaths: int
+    last_error: str
+    first_started_at: datetime
+    folded_at: datetime
+
+
+class StagedFile(Document):
+    """One verified Parquet file, with its staged and its final place.
+
+    Attributes:
+        rows: Number of rows in its footer.
+        schema_version: For a file of rows, the version whose columns it has; None if it has the version of the commit.
+    """
+
+    staged: str
+    final: str
+    rows: int
+    size_bytes: int
+    schema_version: int | None = None
+
+    def version_in(self, commit: "Commit") -> int:
+        """The schema version whose columns a file of rows of this commit has."""
+        return commit.schema_version if self.schema_version is None else self.schema_version
+
+
+class Rebuild(Document):
+    """Why a commit takes the place of an earlier one of the same manifest.
+
+    It has the same rows, except those of replaced input files.
+
+    Attributes:
+        supersedes: The name of the earlier commit's record.
+        reason: What was wrong with the files of that commit.
+        removes: Final names of earlier commits that are not used again. They are deleted before any file is published.
+        replaced: Input files of which it has another version than the earlier commit.
+    """
+
+    supersedes: str
+    reason: str
+    removes: list[str]
+    replaced: list[str] = Field(default_factory=list)
+
+
+class Commit(Document):
+    """The outcome of a manifest that was compacted. After this record, the manifest only rolls forward.
+
+    Attributes:
+        generation: 1, and one more with each rebuild. Of several commits, the one of the highest generation is valid.
+        rebuild: The rebuild that made it; None for the first generation.
+        attempt: The attempt that won.
+        outputs: Parquet files of rows.
+        rejects: Parquet files of rejects.
+        files: One report per file of the manifest, in its order.
+        engine: The engine that compacted it.
+        schema_version: The version that has a column for every key that may have one.
+        rescued_values: Values that do not fit the type of their column and went to the rescued data.
+        misfits: Those values by the name of their column; empty in records of earlier releases.
+        redone_bins: Parts of the input whose rows were written again because of new keys.
+        refused_keys: Keys that got no column, at least; their values went to the rescued data.
+        columns: Columns of keys in the schema version.
+        max_columns: The most that there may be.
+        max_line_bytes: The longest line that was accepted.
+        max_decompressed_bytes: The largest file that was accepted, decompressed.
+        rejects_of: If it redrives rejected lines, the manifest that rejected them; else empty.
+        started_at: When the winning attempt began; after a rebuild, that of the first generation, whose rows it has.
+    """
+
+    kind: Literal["commit"] = "commit"
+    generation: int = 1
+    rebuild: Rebuild | None = None
+    manifest_id: str
+    date: str
+    attempt: int
+    run_id: str
+    engine: str
+    schema_version: int
+    outputs: list[StagedFile]
+    rejects: list[StagedFile]
+    files: list[FileReport]
+    rescued_values: int = 0
+    misfits: dict[str, int] = Field(default_factory=dict)
+    redone_bins: int = 0
+    refused_keys: int = 0
+    columns: int = 0
+    max_columns: int = 0
+    max_line_bytes: int
+    max_decompressed_bytes: int
+    rejects_of: str = ""
+    started_at: datetime
+    decided_at: datetime
+
+    @property
+    def key(self) -> ManifestKey:
+        return ManifestKey(self.date, self.manifest_id)
+
+
+class DeadLetter(Document):
+    """The outcome of a manifest that cannot be compacted.
+
+    Attributes:
+        kind: Always `dead_letter`.
+        reason: Why, as one word.
+        message: What is wrong, where, and what was expected.
+        source_uri: The object that the manifest was read from.
+        generation: A dead letter is never rebuilt.
+    """
+
+    kind: Literal["dead_letter"] = "dead_letter"
+    generation: ClassVar[int] = 1
+    manifest_id: str
+    date: str
+    reason: str
+    message: str
+    source_uri: str
+    run_id: str
+    decided_at: datetime
+
+    @property
+    def key(self) -> ManifestKey:
+        return ManifestKey(self.date, self.manifest_id)
+
+
+Outcome = Annotated[Commit | DeadLetter, Field(discriminator="kind")]
+OUTCOME: TypeAdapter[Commit | DeadLetter] = TypeAdapter(Outcome)
+
+
+class Done(Document):
+    """Everything that the outcome names is in its final place.
+
+    Each generation has its own record. That of the first one tells when the rows were first visible; a rebuild writes
+    it if the first one was never published.
+    """
+
+    manifest_id: str
+    run_id: str
+    done_at: datetime
+
+
+class RedrivenInput(Document):
+    """One file of rejected lines that were redriven.
+
+    Attributes:
+        uri: The new file.
+        source_uri: The file that the lines are from.
+        lines: Number of lines.
+        reason: Why they were rejected.
+        numbers: Their line numbers, as first and last of each range. A range has no other line that was rejected for
+            this reason.
+    """
+
+    uri: str
+    source_uri: str
+    lines: int
+    reason: str = ""
+    numbers: list[tuple[int, int]] = Field(default_factory=list)
+
+
+class Redrive(Document):
+    """A redrive. Written before the new manifest, which it contains.
+
+    Attributes:
+        kind: `manifests` for a dead letter, `files` for quarantined files, `rejects` for rejected lines.
+        source: The id of the redriven manifest: the root that this record is kept beside, or a successor.
+        number: From 1; part of the new manifest's id.
+        counts: What was redriven, by reason: lines for `rejects`, else files.
+        inputs: For `rejects`, where the lines of each new file came from.
+        manifest: The new manifest.
+    """
+
+    kind: Literal["manifests", "files", "rejects"]
+    source: str
+    number: int
+    counts: dict[str, int]
+    inputs: list[RedrivenInput] = Field(default_factory=list)
+    manifest: Manifest
+    run_id: str
+    redriven_at: datetime
+
+
+class OpenMarker(Document):
+    """Marks a begun manifest until it is done, so that recovery need not read the whole ledger."""
+
+    manifest_id: str
+    date: str
+
+
+class ClaimsEntry(Document):
+    """One entry of the journal of claims, written by a planner that had read all entries before it.
+
+    Attributes:
+        keys: Keys that were free or could be taken over.
+        holder: The manifest that holds them from this entry on.
+    """
+
+    keys: list[str]
+    holder: str
+    lease_until: AwareDatetime
+
+
+class RunHeartbeat(Document):
+    """Shows that a run is alive. The run overwrites it at intervals and deletes it when it ends.
+
+    Attributes:
+        host: The machine and its boot.
+        process_id: The driver's process on that machine.
+        release: The release of the compactor that it runs; empty for one that does not tell.
+        is_stopping: It was asked to end: if it dies now, no manifest is to blame.
+        shard: The shard that it works for; empty if it works on all manifests.
+    """
+
+    run_id: str
+    host: str
+    process_id: int
+    release: str = ""
+    started_at: datetime
+    heartbeat_at: datetime
+    is_stopping: bool = False
+    shard: str = ""
+
+
+class LastCleaning(Document):
+    """When daily retention last finished. Overwritten each time."""
+
+    finished_at: AwareDatetime
+
+
+class RecentCommit(Document):
+    """Summary of a commit in a ring of fixed size. Sizing learns from it, and `status` shows it.
+
+    Attributes:
+        seconds: The time from the start of the winning attempt to the decision.
+        arrived_at: When the manifest was created, if known.
+        rejects: Rejected lines by reason.
+        quarantined: Quarantined files that need an operator, by status.
+        columns: Columns of keys in the schema version.
+        max_columns: The most that there may be.
+        rejects_of: If it redrives rejected lines, the manifest that rejected them; else empty.
+        redriven: These lines, by the reason for which they were rejected before.
+        misfits: Values that do not fit the type of their column, by the name of the column.
+    """
+
+    manifest_id: str
+    date: str
+    decoded_bytes: int
+    input_bytes: int
+    output_bytes: int
+    output_files: int
+    input_files: int
+    records: int
+    rejected_lines: int
+    seconds: float
+    decided_at: datetime
+    arrived_at: datetime | None = None
+    rejects: dict[str, int] = Field(default_factory=dict)
+    quarantined: dict[str, int] = Field(default_factory=dict)
+    columns: int = 0
+    max_columns: int = 0
+    rejects_of: str = ""
+    redriven: dict[str, int] = Field(default_factory=dict)
+    misfits: dict[str, int] = Field(default_factory=dict)
+
+    @property
+    def key(self) -> ManifestKey:
+        return ManifestKey(self.date, self.manifest_id)

@@ -1,0 +1,1 @@
+"""Rules by which several parts of the system decide. No I/O."""

@@ -1,0 +1,1 @@
+"""The native engine, which hands bins of files to the kernel."""

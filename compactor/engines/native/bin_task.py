@@ -1,0 +1,263 @@
+"""One task of the native engine: reads the files of a bin once and stages their rows and rejects."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import NoReturn
+from uuid import uuid4
+
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import FileReport, FileStatus
+from compactor.core.errors import FileError, ObjectChanged, ObjectNotFound, StagingError
+from compactor.core.ports import ObjectStore
+from compactor.engines.native.bin_outputs import BinOutputs
+from compactor.engines.native.kernel import Kernel, NewKernel, RefusedPlace, RowPlan
+from compactor.ndjson.files.file_walk import FileWalk, OnChangedFile, OpenedFile, WalkedFile
+from compactor.ndjson.files.path_values import PathValues, places_in
+from compactor.ndjson.files.rejects import RejectsWriter
+from compactor.ndjson.files.scratch import scratch_errors
+from compactor.ndjson.inspection import BLANK_LINE, inspect_lines, refusals
+from compactor.ndjson.kinds.formats import Formats
+from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject
+from compactor.schema.schema import NO_NEW_KEYS
+
+BLOCK_BYTES = 1024 * 1024
+"""Bytes that the kernel reads in one call. Larger blocks were measured to be no faster."""
+
+_INSPECTED = 64
+"""How many refused lines of a block Python inspects as well, to be sure that the kernel refuses no record. Inspection
+takes longer for a refused line than all else together."""
+
+MAX_PASSES = 4
+"""How often a bin may be read: once more without the unreadable files, and again for files that change meanwhile."""
+
+_Walked = WalkedFile[tuple[tuple[str, ...], bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class BinTask:
+    """One bin: the input files, and how their rows are written.
+
+    Attributes:
+        files: Index in the manifest and file, in the manifest's order.
+        stored_bytes: Their total length as stored, as far as it is known.
+        staging: The attempt's folder; ends with `/`.
+        number: Distinguishes the tasks of an attempt.
+        target_file_bytes: The output size at which the next output file begins.
+    """
+
+    files: tuple[tuple[int, ManifestFile], ...]
+    stored_bytes: int
+    staging: str
+    number: int
+    plan: RowPlan
+    limits: Limits
+    on_changed_file: OnChangedFile
+    target_file_bytes: int
+    formats: Formats = Formats()  # noqa: RUF009 - it is frozen
+
+
+@dataclass(frozen=True, slots=True)
+class BinFile:
+    """The outcome of one input file.
+
+    Attributes:
+        index: Its position in the manifest.
+        new_keys: Keys without a column that no earlier file of the bin has, in first-seen order.
+        has_further_keys: Some keys without a column were not collected.
+    """
+
+    index: int
+    report: FileReport
+    new_keys: tuple[str, ...] = ()
+    has_further_keys: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BinResult:
+    """The outcome of a bin.
+
+    Attributes:
+        files: In the order of the task.
+        outputs: URIs of the staged Parquet files of rows; not to be used if `lacks_columns`.
+        output_bytes: The total length of `outputs`.
+        rejects_uri: The staged Parquet file of all rejects; None if there are none.
+        rescued_values: Number of values that do not fit the type of their column.
+        lacks_columns: A key has no column and cannot be rescued, so the bin has to be written again with more columns.
+    """
+
+    files: tuple[BinFile, ...]
+    outputs: tuple[str, ...]
+    output_bytes: int
+    rejects_uri: str | None
+    rescued_values: int
+    lacks_columns: bool
+
+    @property
+    def records(self) -> int:
+        return sum(file.report.records for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rescan:
+    """The outcome of a pass that has to be repeated.
+
+    Attributes:
+        unreadable: By index, the files to leave out of the next pass.
+    """
+
+    unreadable: Mapping[int, _Walked]
+
+
+@scratch_errors()
+def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinResult:
+    """Do a task. A second run of it touches nothing that the first one reported.
+
+    A file that is quarantined is reported as such, and leaves nothing behind but samples of its rejects. If some of
+    its rows had already been written when this came out, the bin is read again without the unreadable files.
+
+    Args:
+        store: Holds the input files, and receives rows and rejects.
+        task: The bin.
+        new_kernel: Makes the kernel of a pass.
+
+    Raises:
+        StoreUnavailable: Passing trouble of the store, or of the local disk.
+        AccessError: The store refused access.
+        StagingError: Files change again and again, or the kernel has a fault.
+    """
+    unreadable: Mapping[int, _Walked] = {}
+    for number in range(MAX_PASSES):
+        outcome = _Pass(store, task, new_kernel, number).run(unreadable)
+        if isinstance(outcome, BinResult):
+            return outcome
+        unreadable = outcome.unreadable
+    raise StagingError(f"manifest {task.plan.manifest_id}: files of bin {task.number} change again and again")
+
+
+class _Pass:
+    """One pass over the files of a bin.
+
+    `_needs_rescan` is set when a file turns out to be unreadable after some of its rows were written.
+    """
+
+    def __init__(self, store: ObjectStore, task: BinTask, new_kernel: NewKernel, number: int) -> None:
+        self._store = store
+        self._task = task
+        self._kernel: Kernel = new_kernel(task.plan)
+        # A task that Spark believes lost may still run beside its repetition: neither may overwrite the other's files.
+        self._name = f"{task.number:06d}-{number}-{uuid4().hex[:8]}"
+        outputs = f"{task.staging}out/{self._name}-"
+        self._outputs = BinOutputs(store, self._kernel, outputs, task.target_file_bytes)
+        self._walk = FileWalk(
+            store,
+            task.plan.manifest_id,
+            task.on_changed_file,
+            task.limits,
+            task.formats,
+            counted_bytes=max(task.stored_bytes // 64, 256 * 1024),
+        )
+        self._needs_rescan = False
+        self._sampled: frozenset[int] = frozenset()
+        self._path_values: PathValues | None = None
+
+    def run(self, unreadable: Mapping[int, _Walked]) -> BinResult | _Rescan:
+        """Read the files and stage their rows and rejects.
+
+        Args:
+            unreadable: By index, the files that an earlier pass found unreadable. They are left out; but those with too
+                many rejects are sampled again.
+        """
+        walked = {index: file for index, file in unreadable.items() if not file.report.reject_rows}
+        self._sampled = frozenset(unreadable.keys() - walked.keys())
+        files = [file for file in self._task.files if file[0] not in walked]
+        with self._walk as walk:
+            path = walk.folder / "rejects.parquet"
+            with RejectsWriter(path) as rejects, self._outputs as outputs:
+                walked.update((file.index, file) for file in walk.files(files, rejects, self._read))
+                if not (self._needs_rescan or self._kernel.lacks_columns):
+                    outputs.commit()
+            if self._needs_rescan:
+                # All unreadable files are known by now, so one more pass is enough.
+                return _Rescan({index: file for index, file in walked.items() if file.found is None})
+            rejects_uri = f"{self._task.staging}rejects/{self._name}.parquet" if rejects.rows else None
+            if rejects_uri is not None:
+                self._store.upload(rejects_uri, path)
+            return self._result(walked, rejects_uri)
+
+    def _result(self, walked: Mapping[int, _Walked], rejects_uri: str | None) -> BinResult:
+        kernel = self._kernel
+        return BinResult(
+            files=tuple(
+                BinFile(index, walked[index].report, *(walked[index].found or ())) for index, _ in self._task.files
+            ),
+            outputs=tuple(self._outputs.uris),
+            output_bytes=self._outputs.finished_bytes,
+            rejects_uri=rejects_uri,
+            rescued_values=kernel.rescued_values,
+            lacks_columns=kernel.lacks_columns,
+        )
+
+    def _read(
+        self, file: OpenedFile, on_reject: Callable[[Reject], None]
+    ) -> tuple[LineCounts, tuple[tuple[str, ...], bool]]:
+        if file.index in self._sampled:
+            self._sample(file, on_reject)
+        kernel = self._kernel
+        self._path_values = file.path_values
+        kernel.begin_file(file.source_uri)
+        try:
+            with closing(self._walk.decoded(file)) as decoded:
+                split = self._walk.splitter(file)
+                counts = split(decoded, self._task.limits, self._judge, on_reject=on_reject, block_bytes=BLOCK_BYTES)
+        except (FileError, ObjectChanged, ObjectNotFound):
+            self._needs_rescan |= not kernel.withdraw_file()
+            raise
+        new_keys, has_further_keys = kernel.end_file()
+        self._flush()
+        return counts, (tuple(new_keys), has_further_keys)
+
+    def _sample(self, file: OpenedFile, on_reject: Callable[[Reject], None]) -> NoReturn:
+        """Read a file with too many rejects up to that point, for its rejects alone.
+
+        Raises:
+            FileError: `too_many_rejects`; or `changed` if it has fewer now.
+        """
+        with closing(self._walk.decoded(file)) as decoded:
+            split = self._walk.splitter(file)
+            inspect_lines(decoded, self._task.limits, on_reject=on_reject, split=split, key_limits=NO_NEW_KEYS)
+        raise FileError(FileStatus.CHANGED, "replaced while its manifest was read")
+
+    def _judge(self, block: bytes) -> Judged:
+        written = block if self._path_values is None else self._path_values.lines(block)
+        lines, blank_lines, refused = self._kernel.read(written)
+        self._flush()
+        if self._path_values is not None:
+            refused = list(places_in(block, refused))
+        return Judged(lines, blank_lines, _refused(block, refused))
+
+    def _flush(self) -> None:
+        if self._needs_rescan:
+            self._kernel.take()
+        else:
+            self._outputs.flush(min(1.0, self._walk.stored_bytes_read / max(self._task.stored_bytes, 1)))
+
+
+def _refused(block: bytes, places: Sequence[RefusedPlace]) -> Iterator[Refused]:
+    """The lines that the kernel refused, each with the reason that inspection gives for it."""
+    for at, (number, start, end, reason) in enumerate(places):
+        raw = block[start:end]
+        if at < _INSPECTED or not reason:
+            yield number, start, _reason(raw, start, block), raw
+        else:
+            yield number, start, reason, raw
+
+
+def _reason(raw: bytes, start: int, block: bytes) -> str:
+    reason = next((reason for _, reason in refusals([raw])), BLANK_LINE)
+    if reason == BLANK_LINE:
+        raise StagingError(
+            f"the native kernel refused a record of {len(raw)} bytes, from byte {start} of a block of {len(block)}; "
+            "expected it to accept the record"
+        )
+    return reason

@@ -1,0 +1,1 @@
+"""What the Spark engine needs beside Spark."""

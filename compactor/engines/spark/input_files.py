@@ -1,0 +1,208 @@
+"""Inspects files for the Spark engine: stages their rejects, and repaired copies of files that Spark would misread."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import FileReport
+from compactor.core.errors import ObjectChanged
+from compactor.core.ports import ObjectStore
+from compactor.engines.spark.spark_names import spark_reads_as_is, spark_reads_name
+from compactor.ndjson.files.file_walk import FileWalk, OnChangedFile, OpenedFile
+from compactor.ndjson.files.rejects import RejectsWriter
+from compactor.ndjson.files.scratch import scratch_errors
+from compactor.ndjson.folding import Fold
+from compactor.ndjson.inspection import Discovery, Inspected, inspect_lines
+from compactor.ndjson.kinds.formats import Formats
+from compactor.ndjson.lines import Limits, Reject
+from compactor.ndjson.new_keys import NewKeys
+from compactor.schema.schema import KeyLimits
+
+_WRITE_BUFFER_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class InspectTask:
+    """The files that one executor task inspects.
+
+    Attributes:
+        files: Index in the manifest and file, in the manifest's order.
+        staging: The attempt's folder; ends with `/`.
+        refused: By file index, the records, stripped of white space, to reject as `parsers_disagree`. A file in here
+            always gets a repaired copy.
+        task_number: Distinguishes the tasks of an attempt.
+        known_keys: The keys that have a column.
+        key_limits: Which other keys to collect.
+        folded_name: If not empty, a file with keys without a column gets a repaired copy that has them under this key.
+    """
+
+    manifest_id: str
+    files: tuple[tuple[int, ManifestFile], ...]
+    staging: str
+    limits: Limits
+    on_changed_file: OnChangedFile
+    refused: Mapping[int, frozenset[bytes]]
+    task_number: int
+    discovery: Discovery = "full"
+    known_keys: frozenset[str] = frozenset()
+    key_limits: KeyLimits = KeyLimits()  # noqa: RUF009 - it is frozen
+    folded_name: str = ""
+    formats: Formats = Formats()  # noqa: RUF009
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedFile:
+    """The outcome of one file.
+
+    Attributes:
+        index: Its position in the manifest.
+        keys: Keys without a column that no earlier file of the task has, in first-seen order.
+        has_further_keys: Some keys without a column were not collected.
+        readable_uri: The file for Spark to read: the original or its repaired copy; None if it has no records.
+    """
+
+    index: int
+    report: FileReport
+    keys: tuple[str, ...]
+    has_further_keys: bool
+    readable_uri: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class InspectTaskResult:
+    """The outcome of a task.
+
+    Attributes:
+        files: In the order of the task.
+        rejects_uri: The staged Parquet file of all rejects; None if there are none.
+    """
+
+    files: tuple[InspectedFile, ...]
+    rejects_uri: str | None
+
+
+@scratch_errors()
+def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
+    """Inspect files of a manifest. Repeating a task writes the same content under the same names.
+
+    A file that is quarantined is reported as such, and leaves nothing behind but samples of its rejects.
+
+    Args:
+        store: Holds the input files, and receives rejects and repaired copies.
+        task: The files to inspect.
+
+    Raises:
+        StoreUnavailable: Passing trouble of the store, or of the local disk.
+        AccessError: The store refused access.
+    """
+    with FileWalk(store, task.manifest_id, task.on_changed_file, task.limits, task.formats) as walk:
+        path = walk.folder / "rejects.parquet"
+        with RejectsWriter(path) as rejects:
+            inspector = _Inspector(store, task, walk)
+            files = tuple(
+                InspectedFile(file.index, file.report, *(file.found or ((), False, None)))
+                for file in walk.files(task.files, rejects, inspector.read)
+            )
+        if not rejects.rows:
+            return InspectTaskResult(files, None)
+        rejects_uri = f"{task.staging}rejects/{task.task_number:06d}.parquet"
+        store.upload(rejects_uri, path)
+        return InspectTaskResult(files, rejects_uri)
+
+
+@dataclass(frozen=True, slots=True)
+class _Inspector:
+    """Inspects the files of one run of a task."""
+
+    store: ObjectStore
+    task: InspectTask
+    walk: FileWalk
+    collected: dict[str, None] = field(default_factory=dict)
+    copied_bytes: Counter[int] = field(default_factory=Counter)
+
+    def read(
+        self, file: OpenedFile, on_reject: Callable[[Reject], None]
+    ) -> tuple[Inspected, tuple[tuple[str, ...], bool, str | None]]:
+        """Inspect every line; upload a copy if Spark needs one. Returns counts, keys and the `readable_uri`."""
+        copy = self.walk.folder / f"{file.index:06d}.ndjson"
+        try:
+            inspected, readable_uri = self._inspect(file, on_reject, copy)
+        finally:
+            copy.unlink(missing_ok=True)
+            self.walk.scratch.give_back(self.copied_bytes.pop(file.index, 0))
+        keys, has_further_keys = self._keys(file, inspected)
+        new_keys = [key for key in keys if key not in self.collected]
+        room = max(0, self.task.key_limits.max_keys - len(self.collected))
+        self.collected.update(dict.fromkeys(new_keys[:room]))
+        has_further_keys = has_further_keys or len(new_keys) > room
+        return inspected, (tuple(new_keys[:room]), has_further_keys, readable_uri)
+
+    def _keys(self, file: OpenedFile, inspected: Inspected) -> tuple[tuple[str, ...], bool]:
+        """The keys of a file without a column, those of its path first; and whether there are others."""
+        if file.path_values is None or not inspected.records:
+            return inspected.keys, inspected.has_further_keys
+        keys = NewKeys(self.task.known_keys, self.task.key_limits)
+        keys.collect((*file.path_values.keys, *inspected.keys))
+        return keys.collected, inspected.has_further_keys or keys.has_further
+
+    def _inspect(
+        self, file: OpenedFile, on_reject: Callable[[Reject], None], copy: Path
+    ) -> tuple[Inspected, str | None]:
+        uri, codec = file.opened.uri, file.codec
+        refused = self.task.refused.get(file.index)
+        inspect = partial(self._pass, file, refused)
+        copied = refused is not None or file.path_values is not None or not spark_reads_name(uri, codec)
+        inspected = inspect(on_reject, copy if copied else None)
+        if not inspected.records:
+            return inspected, None
+        if not copied:
+            is_foldable = bool(self.task.folded_name) and inspected.has_further_keys
+            if not is_foldable and spark_reads_as_is(uri, codec, inspected):
+                return inspected, uri
+            again = inspect(lambda _: None, copy)
+            if again != inspected:
+                raise ObjectChanged(f"{uri}: a second reading found {again.lines} lines, not {inspected.lines}")
+        copy_uri = f"{self.task.staging}repaired/{file.index:06d}.ndjson"
+        self.store.upload(copy_uri, copy)
+        return inspected, copy_uri
+
+    def _pass(
+        self,
+        file: OpenedFile,
+        refused: frozenset[bytes] | None,
+        on_reject: Callable[[Reject], None],
+        copy: Path | None,
+    ) -> Inspected:
+        """Read the file once, and write its records to `copy` unless that is None."""
+        with ExitStack() as stack:
+            target = stack.enter_context(copy.open("wb", _WRITE_BUFFER_BYTES)) if copy else None
+            return inspect_lines(
+                stack.enter_context(closing(self.walk.decoded(file))),
+                self.task.limits,
+                on_reject=on_reject,
+                on_good=partial(self._write, file, target) if target else None,
+                refused=_as_in_file(file, refused or frozenset()),
+                split=self.walk.splitter(file),
+                discovery=self.task.discovery,
+                known_keys=self.task.known_keys,
+                key_limits=self.task.key_limits,
+            )
+
+    def _write(self, file: OpenedFile, target: BinaryIO, block: bytes) -> None:
+        if file.path_values is not None:
+            block = file.path_values.lines(block)
+        if self.task.folded_name:
+            block = Fold(self.task.known_keys, self.task.folded_name).lines(block)
+        self.walk.scratch.take(len(block))
+        self.copied_bytes[file.index] += len(block)
+        target.write(block)
+
+
+def _as_in_file(file: OpenedFile, refused: frozenset[bytes]) -> frozenset[bytes]:
+    """Lines as the file has them, which Spark found in its copy."""
+    return refused if file.path_values is None else frozenset(map(file.path_values.original, refused))

@@ -1,0 +1,1 @@
+"""The steps of one manifest's life, from delivered to done."""

@@ -1,0 +1,230 @@
+"""One manifest's life, from delivered to done: open, attempt, decide, publish."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.documents.records import Accepted, Attempt, Commit, DeadLetter
+from compactor.core.errors import EngineLost, ManifestError
+from compactor.core.rules.attempts import Attempts
+from compactor.job.shards import Share, WholeShare
+from compactor.job.steps.attempt_failures import AttemptFailures
+from compactor.job.steps.attempt_review import AttemptReviewer, Review
+from compactor.job.steps.intake import Delivery
+from compactor.job.steps.placed import Table, Waiting
+from compactor.job.steps.publication import Publisher
+from compactor.job.steps.results import CompactionResult, Ending
+from compactor.job.steps.self_test import SelfTest
+from compactor.job.steps.staging import Stager
+from compactor.ledger.ledger import LedgerState
+from compactor.ledger.sizing_history import SizingHistory
+from compactor.ledger.state import State
+from compactor.ledger.work_time import arrival_seconds
+from compactor.table.named import needs_table
+from compactor.telemetry.logs import log_event
+
+LEFT_SECONDS = 900.0
+"""The age up to which the attempt of a living run is left to it.
+
+A run may have lost track of an older one, as when the record of an attempt was written and the answer was lost, and its
+manifest went to another shard before it was tried again. One more attempt is then at worst for nothing.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """An outcome of a manifest that is recorded, or will be."""
+
+    outcome: Commit | DeadLetter
+    attempts: int = 0
+    new_columns: int = 0
+    wasted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestCompactor:
+    """Takes one manifest as far as it goes. Safe to call again for any manifest at any time, from any driver.
+
+    Attributes:
+        stager: Makes an attempt.
+        publisher: Carries a decided manifest to done.
+        history: Learns from commits.
+        failures: Takes failed attempts.
+        reviewer: Decides whether a manifest is tried again.
+        self_test: Tells manifests that always fail from an environment in which all do.
+        share: Which manifests this run takes, and which other runs live.
+        on_crash_point: Called at each crash point.
+        table: Takes placed manifests; None without a table sink.
+    """
+
+    state: State
+    stager: Stager
+    publisher: Publisher
+    history: SizingHistory
+    failures: AttemptFailures
+    reviewer: AttemptReviewer
+    self_test: SelfTest
+    share: Share = field(default_factory=WholeShare)
+    on_crash_point: OnCrashPoint = ignore_crash_point
+    table: Table | None = None
+
+    def compact(self, delivery: Delivery, *, alone: bool) -> CompactionResult:
+        """Bring a delivered manifest to done.
+
+        Args:
+            delivery: The manifest as intake received it.
+            alone: Whether no other manifest is in flight meanwhile.
+
+        Raises:
+            TryAgainError: Passing trouble, or a staged result that did not add up; the attempt is on record.
+            OperatorError: A person must act.
+        """
+        accepted = delivery.accepted
+        if self.table is not None and accepted.manifest_id in self.table:
+            return CompactionResult(accepted.manifest_id, Ending.PLACED)
+        self.failures.record()
+        found = self.state.ledger.state(accepted.key)
+        if self._is_elsewhere(found):
+            return CompactionResult(accepted.manifest_id, Ending.ELSEWHERE)
+        if found.outcome is not None and found.is_done:
+            self.publisher.clean_up(accepted, found.outcome)
+            result = CompactionResult(accepted.manifest_id, Ending.ALREADY_DONE, found.outcome)
+        else:
+            result = self._publish(delivery, self._decided(delivery, found, alone=alone))
+        if delivery.uri != accepted.source_uri:
+            self.publisher.remove_delivery(delivery.uri, delivery.digest)
+        return result
+
+    def _is_elsewhere(self, found: LedgerState) -> bool:
+        """Whether a living run of another shard is about to decide it. One more attempt would be for nothing."""
+        last = found.attempts.unfolded[-1] if found.outcome is None and found.attempts.unfolded else None
+        if self.share.is_whole or last is None or last.failure is not None:
+            return False
+        run_id, age = last.attempt.run_id, self.state.clock.now() - last.attempt.started_at
+        is_left = run_id != self.state.ledger.run_id and age.total_seconds() < LEFT_SECONDS
+        return is_left and self.share.is_living(run_id)
+
+    def _decided(self, delivery: Delivery, found: LedgerState, *, alone: bool) -> _Decision:
+        """Return the recorded outcome; without one, the result of a refusal or of one more attempt."""
+        accepted = delivery.accepted
+        if found.outcome is not None:
+            return _Decision(found.outcome)
+        if delivery.refusal is not None:
+            return self._decide(accepted, _Decision(self._dead_letter(accepted, delivery.refusal)))
+        self._open(accepted)
+        attempts = found.attempts
+        verified = self.stager.verified(accepted, _numbers(attempts)) if attempts.unfolded else None
+        if verified is not None:
+            return self._decide(accepted, _Decision(verified, attempts.last_number))
+        review = self._reviewed(accepted, attempts, alone=alone)
+        if review.verdict is not None:
+            letter = self._dead_letter(accepted, review.verdict)
+            return self._decide(accepted, _Decision(letter, attempts.last_number))
+        self.state.ledger.fold(accepted.key, attempts)
+        attempt = self.state.ledger.begin(
+            accepted.key,
+            after=attempts.last_number,
+            alone=alone,
+            after_progress=review.after_progress,
+            after_self_test=review.after_self_test,
+        )
+        self.on_crash_point(CrashPoint.ATTEMPTED, accepted.manifest_id)
+        return self._attempt(accepted, attempt)
+
+    def _reviewed(self, accepted: Accepted, attempts: Attempts, *, alone: bool) -> Review:
+        """Review the attempts, with a self-test if that can tell of the last one, or the next one may tell with it."""
+        review = self.reviewer.review(accepted.manifest_id, attempts)
+        since = review.undecided_since
+        may_tell = alone or (not review.after_progress and any(each.is_experiment for each in attempts.unfolded[-1:]))
+        if since is None or not may_tell or not self.self_test.has_passed_since(since):
+            return review
+        return self.reviewer.review(accepted.manifest_id, attempts, self_test_passed=True)
+
+    def _open(self, accepted: Accepted) -> None:
+        self.state.ledger.open(accepted.key)
+        self.on_crash_point(CrashPoint.OPENED, accepted.manifest_id)
+
+    def _attempt(self, accepted: Accepted, attempt: Attempt) -> _Decision:
+        try:
+            commit, new_columns = self.stager.stage(accepted, attempt)
+        except ManifestError as exc:
+            return self._decide(accepted, _Decision(self._dead_letter(accepted, exc), attempt.number))
+        except EngineLost as lost:
+            # Without a record of its end: if it was alone, the manifest may have killed the engine.
+            if self.failures.is_stopping:  # but what asked this process to end may have ended the engine
+                self.failures.add(accepted.key, attempt, lost, passing=True)
+                self.failures.record()
+            raise
+        except Exception as exc:
+            self.failures.add(accepted.key, attempt, exc)
+            # Another driver may have decided meanwhile, and deleted the staging of this attempt.
+            decided = self.state.ledger.state(accepted.key).outcome
+            if decided is not None:
+                self.failures.drop(accepted.key, attempt)
+                return _Decision(decided, attempt.number, wasted=True)
+            self.stager.discard(accepted, attempt)
+            self.failures.record()
+            raise
+        try:
+            self.stager.keep(commit)
+            return self._decide(accepted, _Decision(commit, attempt.number, new_columns))
+        except Exception as exc:
+            # The verified commit stays in staging, where the next attempt finds it. It may be there although the answer
+            # to its write was lost, and another driver may be deciding it now: nothing of it may be deleted.
+            self.failures.add(accepted.key, attempt, exc, passing=True)
+            self.failures.record()
+            raise
+
+    def _dead_letter(self, accepted: Accepted, error: ManifestError) -> DeadLetter:
+        return DeadLetter(
+            manifest_id=accepted.manifest_id,
+            date=accepted.date,
+            reason=error.reason,
+            message=error.message,
+            source_uri=accepted.source_uri,
+            run_id=self.state.ledger.run_id,
+            decided_at=self.state.clock.now(),
+        )
+
+    def _decide(self, accepted: Accepted, decision: _Decision) -> _Decision:
+        """Record the outcome. Return the valid one, which another driver may have recorded first."""
+        outcome = decision.outcome
+        winner = self.state.ledger.decide(outcome)
+        self.on_crash_point(CrashPoint.DECIDED, accepted.manifest_id)
+        if winner == outcome and isinstance(outcome, Commit):
+            self.failures.note_commit()
+            self.history.add(outcome, arrived_at=accepted.manifest.created_at if accepted.manifest else None)
+        is_late = winner != outcome and isinstance(outcome, Commit)
+        return replace(decision, outcome=winner, wasted=is_late)
+
+    def _publish(self, delivery: Delivery, decision: _Decision) -> CompactionResult:
+        accepted = delivery.accepted
+        if self.table is None or not needs_table(decision.outcome):
+            return self._ended(accepted, decision, self.publisher.roll_forward(accepted, decision.outcome))
+        placed = self.publisher.place(accepted, decision.outcome)
+        if not isinstance(placed, Commit):
+            raise TypeError(f"manifest {accepted.manifest_id}: a commit was superseded by a dead letter")
+        ended = partial(self._ended, accepted, replace(decision, outcome=placed))
+        self.table.take(Waiting(delivery.uri, accepted, placed, ended, self.state.clock.now()))
+        return CompactionResult(accepted.manifest_id, Ending.PLACED, placed)
+
+    def _ended(self, accepted: Accepted, decision: _Decision, done_at: datetime) -> CompactionResult:
+        outcome = decision.outcome
+        is_commit = isinstance(outcome, Commit)
+        if decision.wasted:
+            log_event("attempt.wasted", manifest_id=accepted.manifest_id, attempts=decision.attempts)
+        if outcome.generation > 1 or decision.wasted:  # its rows are counted by the run that first committed it
+            return CompactionResult(accepted.manifest_id, Ending.ALREADY_DONE, outcome, wasted=decision.wasted)
+        return CompactionResult(
+            accepted.manifest_id,
+            Ending.COMMITTED if is_commit else Ending.DEAD_LETTERED,
+            outcome,
+            decision.attempts,
+            decision.new_columns,
+            arrival_seconds(accepted, outcome, done_at) if isinstance(outcome, Commit) else (),
+        )
+
+
+def _numbers(attempts: Attempts) -> list[int]:
+    return [state.attempt.number for state in reversed(attempts.unfolded)]

@@ -1,0 +1,219 @@
+"""Takes manifests in: reads each object of the watched prefix and binds its id to it, or refuses it with a reason."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TypeVar
+
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.documents.manifest import OUTSIDE, Manifest
+from compactor.core.documents.manifest_parsing import parse_manifest
+from compactor.core.documents.records import Accepted
+from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError, TryAgainError
+from compactor.core.layout import base_name, canonical, digest, duplicate_id, id_from_name, is_text
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.ports import ObjectInfo
+from compactor.ledger.state import State
+from compactor.telemetry.logs import log_event
+
+HEAVY_BYTES = 1024 * 1024
+"""A larger object, of thousands of files, might take the driver's memory: its intake is recorded before it is read."""
+
+MAX_INTAKES = 3
+"""Runs that may die while they read one object, before it is refused unread."""
+
+END_TRIES = 5
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One manifest as it was delivered.
+
+    Attributes:
+        uri: The object; a repeated delivery may be another object.
+        digest: Of its bytes.
+        accepted: The record that binds its id.
+        refusal: The reason why it is refused; None if it is accepted.
+    """
+
+    uri: str
+    digest: str
+    accepted: Accepted
+    refusal: ManifestError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """Decides what each object of the watched prefix is.
+
+    Attributes:
+        allowed_prefixes: Folders that input may be in.
+        leave_others: Leave manifests of files outside these folders to their own planner, instead of refusing them.
+        on_crash_point: Called at each acceptance.
+    """
+
+    state: State
+    allowed_prefixes: Sequence[str]
+    leave_others: bool = False
+    on_crash_point: OnCrashPoint = ignore_crash_point
+    _one_heavy: Lock = field(default_factory=Lock)
+
+    def receive(self, uri: str) -> Delivery | None:
+        """Take in one object; None if another driver removed it, or if it is left to its own planner.
+
+        A manifest that cannot be accepted is returned with a refusal. Its id is then made from the object's name,
+        because its content is untrusted.
+
+        Raises:
+            StuckError: The object's name is no Unicode text, so no record can name it; or it may not be read.
+        """
+        if not is_text(uri):
+            raise StuckError(f"{uri!r}: the name is not UTF-8; expected one that is: rename the file")
+        info = self._readable(lambda: self.state.store.stat(uri))
+        if info is None or info.size_bytes < HEAVY_BYTES:
+            return None if info is None else self._take_in(info, earlier=0)
+        place = digest(f"{uri}#{info.etag}".encode())
+        with self._one_heavy:
+            earlier = self.state.ledger.begin_intake(place)
+            try:
+                return self._take_in(info, earlier=earlier)
+            finally:  # a driver that dies meanwhile leaves its record
+                if earlier < MAX_INTAKES:  # else the object may be delivered again, and has to be refused again
+                    self._end_intake(place)
+
+    def _end_intake(self, place: str) -> None:
+        """Delete the record of this intake. What stays would count as a death, so it is tried a few times."""
+        for tried in range(1, END_TRIES + 1):
+            try:
+                self.state.ledger.end_intake(place)
+            except TryAgainError:
+                time.sleep(0.1 * tried)
+            else:
+                return
+
+    def _take_in(self, info: ObjectInfo, *, earlier: int) -> Delivery | None:
+        """Read and bind one object.
+
+        Args:
+            info: The object.
+            earlier: How many drivers died while they read it.
+        """
+        uri = info.uri
+        is_read = info.size_bytes <= self.state.rules.max_bytes and earlier < MAX_INTAKES
+        data = self._readable(lambda: self.state.store.read(uri, etag=info.etag)) if is_read else b""
+        if data is None:
+            return None
+        # The etag stands for the content of an object that is not read.
+        fingerprint = digest(data if is_read else info.etag.encode())
+        try:
+            manifest = self._parse(info, data, earlier)
+        except ManifestError as exc:
+            if self.leave_others and exc.reason == OUTSIDE:
+                return None
+            date = self.state.rules.dates.of_file(base_name(uri), info.modified_at).date
+            key = ManifestKey(date, self._id_of_refused(uri))
+            return self._refuse(uri, key, fingerprint, exc)
+        if manifest.ignored_date:
+            log_event(
+                "manifest.misdated",
+                manifest_id=manifest.manifest_id,
+                ignored_date=manifest.ignored_date,
+                date=manifest.date,
+            )
+        record = self._accept(uri, manifest.key, fingerprint, manifest)
+        if record.kind == "manifest" and record.digest == fingerprint:
+            return Delivery(uri, fingerprint, record)
+        if (
+            record.kind == "revoked"
+            and data == manifest.to_json()
+            and uri == self.state.layout.manifest(record.manifest_id)
+        ):
+            self._remove_revoked(uri, record)
+            return None
+        return self._refuse_taken_id(uri, manifest, fingerprint, record)
+
+    def _remove_revoked(self, uri: str, record: Accepted) -> None:
+        """Remove what a builder, sealer or planner wrote too late and could not remove, because it was held up or died.
+
+        Its id was revoked for one that took over its files, so this one never takes effect. The bytes are those that
+        such a writer writes: a manifest of another origin under this id becomes a dead letter.
+        """
+        self.state.store.delete([uri])
+        log_event("manifest.revoked", manifest_id=record.manifest_id, revoked_at=record.accepted_at)
+
+    def _readable(self, read: Callable[[], T]) -> T | None:
+        """What a call on a delivered object returns; None if the object is gone."""
+        try:
+            return read()
+        except ObjectNotFound:
+            return None
+        except AccessError as exc:
+            raise StuckError(f"{exc}; expected to be allowed to read the manifest") from exc
+
+    def _parse(self, info: ObjectInfo, data: bytes, earlier: int) -> Manifest:
+        if earlier >= MAX_INTAKES:
+            raise ManifestError("retries_exhausted", f"{info.uri}: {earlier} runs died while they read it")
+        name = self._name_below(info.uri)
+        if "/" in name:
+            raise ManifestError("nested", f"{info.uri}: expected directly below {self.state.layout.manifests_folder}")
+        self.state.rules.check_length(info.uri, info.size_bytes)
+        if name.startswith(("_", ".")):
+            raise ManifestError("hidden_name", f"{info.uri}: expected a name that does not begin with _ or .")
+        return parse_manifest(
+            data,
+            uri=info.uri,
+            modified_at=info.modified_at,
+            allowed_prefixes=self.allowed_prefixes,
+            redriven_folder=self.state.layout.redriven_folder,
+            rules=self.state.rules,
+        )
+
+    def _name_below(self, uri: str) -> str:
+        return canonical(uri).removeprefix(canonical(self.state.layout.manifests_folder))
+
+    def _id_of_refused(self, uri: str) -> str:
+        manifest_id = id_from_name(uri)
+        if "/" in self._name_below(uri):
+            # A manifest of that name may still be delivered to the right place, and needs its id.
+            return f"{manifest_id}-nested-{digest(canonical(uri).encode())[:8]}"
+        return manifest_id
+
+    def _accept(self, uri: str, key: ManifestKey, fingerprint: str, manifest: Manifest | None) -> Accepted:
+        record = self.state.ledger.accept(
+            Accepted(
+                manifest_id=key.id,
+                kind="manifest" if manifest else "refused",
+                date=key.date,
+                digest=fingerprint,
+                source_uri=uri,
+                accepted_at=self.state.clock.now(),
+                manifest=manifest,
+            )
+        )
+        self.on_crash_point(CrashPoint.ACCEPTED, key.id)
+        return record
+
+    def _refuse(self, uri: str, key: ManifestKey, fingerprint: str, error: ManifestError) -> Delivery:
+        record = self._accept(uri, key, fingerprint, None)
+        if record.kind != "refused" or record.digest != fingerprint:
+            # Another manifest has this name. Every driver tells the two apart by their content.
+            record = self._accept(uri, _duplicate(key, fingerprint), fingerprint, None)
+        return Delivery(uri, fingerprint, record, error)
+
+    def _refuse_taken_id(self, uri: str, manifest: Manifest, fingerprint: str, holder: Accepted) -> Delivery:
+        use = (
+            "revoked, because it was not written in time"
+            if holder.kind == "revoked"
+            else f"used by {holder.source_uri}"
+        )
+        error = ManifestError(
+            "id_already_used", f"{uri}: the id {manifest.manifest_id} is {use}, expected an id of its own"
+        )
+        return self._refuse(uri, _duplicate(manifest.key, fingerprint), fingerprint, error)
+
+
+def _duplicate(key: ManifestKey, fingerprint: str) -> ManifestKey:
+    return ManifestKey(key.date, duplicate_id(key.id, fingerprint))

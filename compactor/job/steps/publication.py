@@ -1,0 +1,198 @@
+"""Finishes a decided manifest: publishes it, records done, and cleans up. Any driver may repeat every step."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.documents.records import Accepted, Commit, DeadLetter, Rebuild, StagedFile
+from compactor.core.errors import AccessError, ObjectNotFound, StagingLost, StuckError
+from compactor.core.layout import digest
+from compactor.core.text.safe_text import quoted
+from compactor.ledger.state import State
+
+
+class TableNow(Protocol):
+    """A table sink."""
+
+    def take_now(self, commit: Commit) -> None:
+        """Have the table take the files of a commit that are in their final places; return once it has.
+
+        Raises:
+            TryAgainError: It does not have them now.
+            StuckError: A person must fix the manifest.
+            OperatorError: A person must act.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """Carries decided manifests to done.
+
+    Attributes:
+        table: Has to take the files of a commit before it is done; None without a table sink.
+    """
+
+    state: State
+    on_crash_point: OnCrashPoint = ignore_crash_point
+    table: TableNow | None = None
+
+    def roll_forward(self, accepted: Accepted, outcome: Commit | DeadLetter) -> datetime:
+        """Publish what the outcome names, record done, and clean up.
+
+        Returns:
+            The time when it was done. From then on, readers see all its files.
+        """
+        placed = self.place(accepted, outcome)
+        if self.table is not None and isinstance(placed, Commit):
+            self.table.take_now(placed)
+        return self.finish(accepted, placed)
+
+    def place(self, accepted: Accepted, outcome: Commit | DeadLetter) -> Commit | DeadLetter:
+        """Publish what the outcome names; return it, or that of a later generation that superseded it meanwhile."""
+        if isinstance(outcome, Commit):
+            if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:
+                return self.place(accepted, newer)
+        else:
+            self._bury(accepted, outcome)
+        self.on_crash_point(CrashPoint.PUBLISHED, accepted.manifest_id)
+        return outcome
+
+    def finish(self, accepted: Accepted, outcome: Commit | DeadLetter) -> datetime:
+        """Record done, and clean up; see `roll_forward`."""
+        if self.table is not None and isinstance(outcome, Commit) and outcome.rebuild is not None:
+            self._delete_replaced(outcome, outcome.rebuild)
+        done_at = self.state.ledger.finish(outcome.key)
+        if outcome.generation > 1:
+            self.state.ledger.finish(outcome.key, outcome.generation)
+        self.on_crash_point(CrashPoint.DONE, accepted.manifest_id)
+        self.clean_up(accepted, outcome)
+        return done_at
+
+    def _publish(self, commit: Commit) -> bool:
+        """Copy every file to its final place; return False if another driver is further."""
+        if commit.rebuild is not None:
+            self._make_way(commit, commit.rebuild)
+        for file in (*commit.outputs, *commit.rejects):
+            if not self._publish_file(commit, file):
+                return False
+            self.on_crash_point(CrashPoint.PUBLISHED_ONE, commit.manifest_id)
+        return True
+
+    def _make_way(self, commit: Commit, rebuild: Rebuild) -> None:
+        """Delete what a driver could still publish of earlier generations, and then what they published.
+
+        No name that is deleted here is ever used again, so that a driver may do this late.
+
+        Raises:
+            StuckError: It may not delete output.
+        """
+        self.delete_staging(commit.manifest_id, upto=commit.generation - 1)
+        if self.table is None:  # else its readers need the files until the table has others
+            self._delete_replaced(commit, rebuild)
+
+    def _delete_replaced(self, commit: Commit, rebuild: Rebuild) -> None:
+        # A job need not be allowed to delete output: it finishes a rebuild of which nothing is left to delete.
+        left = [uri for uri in rebuild.removes if self.state.store.stat(uri) is not None]
+        try:
+            self.state.store.delete(left)
+        except AccessError as exc:
+            raise StuckError(
+                f"manifest {commit.manifest_id}: {exc}; expected to be allowed to delete the files that its rebuild "
+                f"replaces; `compactor rebuild {quoted(commit.manifest_id)}`, by who may, finishes it"
+            ) from exc
+
+    def _publish_file(self, commit: Commit, file: StagedFile) -> bool:
+        if self._is_placed(commit, file):
+            return True
+        try:
+            self.state.store.copy(file.staged, file.final)
+        except ObjectNotFound as exc:
+            # Staging is only removed after done: another driver was faster, and there is nothing left to publish.
+            if self.state.ledger.is_done(commit.key, commit.generation):
+                return False
+            if self._superseding(commit) is not None:
+                return False
+            published = self.state.store.stat(file.final)
+            # A file of an earlier generation may have the same name and length.
+            if published is None or published.size_bytes != file.size_bytes or commit.rebuild is not None:
+                found = "nothing" if published is None else f"{published.size_bytes} bytes"
+                raise StagingLost(
+                    f"manifest {commit.manifest_id} is committed, but {file.staged} is gone before it was published: "
+                    f"found {found} at {file.final}, expected {file.size_bytes} bytes; "
+                    f"`compactor rebuild {quoted(commit.manifest_id)}` makes its rows again from the input"
+                ) from exc
+        return True
+
+    def _is_placed(self, commit: Commit, file: StagedFile) -> bool:
+        """Whether a driver published a file that the table may have by now: what it has is not written again.
+
+        No other commit than the first one of a manifest has written under its names.
+        """
+        if self.table is None or commit.generation > 1:
+            return False
+        published = self.state.store.stat(file.final)
+        return published is not None and published.size_bytes == file.size_bytes
+
+    def _superseding(self, commit: Commit) -> Commit | None:
+        """The commit of a later generation, if the manifest was rebuilt meanwhile."""
+        newest = self.state.ledger.outcome(commit.key)
+        return newest if isinstance(newest, Commit) and newest.generation > commit.generation else None
+
+    def _bury(self, accepted: Accepted, dead_letter: DeadLetter) -> None:
+        manifest_id = dead_letter.manifest_id
+        self.state.store.put(
+            self.state.layout.failure_reason(manifest_id), dead_letter.model_dump_json(indent=2).encode()
+        )
+        self._keep_original(accepted, dead_letter.source_uri, self.state.layout.failed_manifest(manifest_id))
+
+    def _keep_original(self, accepted: Accepted, source: str, target: str) -> None:
+        if self.state.store.stat(target) is not None:
+            return
+        if self._is_unchanged(source, accepted.digest):
+            try:
+                self.state.store.copy(source, target)
+            except ObjectNotFound:
+                # Another driver deleted it after copying it to the same place.
+                if self.state.store.stat(target) is None:
+                    raise
+        elif accepted.manifest is not None:
+            # The object was removed or replaced after it was accepted; the ledger still knows its content.
+            self.state.store.put(target, accepted.manifest.to_json())
+
+    def clean_up(self, accepted: Accepted, outcome: Commit | DeadLetter) -> None:
+        """Mark it as unsummarised, delete staging, move it out of the watched prefix, and delete its open marker.
+
+        The mark comes first: a manifest that is neither open nor in the watched prefix is found by it alone.
+        """
+        manifest_id = outcome.manifest_id
+        self.state.ledger.mark_unsummarised(outcome)
+        self.delete_staging(manifest_id, upto=outcome.generation)
+        self.on_crash_point(CrashPoint.UNSTAGED, manifest_id)
+        if isinstance(outcome, Commit):
+            target = self.state.layout.archived_manifest(outcome.key)
+            self._keep_original(accepted, accepted.source_uri, target)
+        self.remove_delivery(accepted.source_uri, accepted.digest)
+        self.on_crash_point(CrashPoint.ARCHIVED, manifest_id)
+        self.state.ledger.close(manifest_id, outcome.generation)
+        self.on_crash_point(CrashPoint.CLOSED, manifest_id)
+
+    def delete_staging(self, manifest_id: str, *, upto: int) -> None:
+        """Delete what attempts staged, up to a generation: a rebuild may be staging the next one."""
+        layout = self.state.layout
+        staged = (info.uri for info in self.state.store.list(layout.staging_of(manifest_id)))
+        self.state.store.delete([uri for uri in staged if layout.staged_generation(uri) <= upto])
+
+    def remove_delivery(self, uri: str, fingerprint: str) -> None:
+        """Delete one delivered object from the watched prefix, unless its content has changed."""
+        if self._is_unchanged(uri, fingerprint):
+            self.state.store.delete([uri])
+
+    def _is_unchanged(self, uri: str, fingerprint: str) -> bool:
+        info = self.state.store.stat(uri)
+        if info is None:
+            return False
+        try:
+            return fingerprint == digest(info.etag.encode()) or fingerprint == digest(self.state.store.read(uri))
+        except ObjectNotFound:
+            return False

@@ -1,0 +1,194 @@
+"""One attempt at a manifest: has the engine stage its files, verifies them, and drafts the commit."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.documents.records import Accepted, Attempt, Commit, FileReport, FileStatus, StagedFile
+from compactor.core.errors import CompactorError, InputRefused
+from compactor.core.rules.attempts import RetryRules
+from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest
+from compactor.engines.misfits import misfits_by_column
+from compactor.engines.staged_files import VerifiedFile, verify_staged
+from compactor.ledger.sizing_history import SizingHistory
+from compactor.ledger.state import State
+from compactor.ndjson.lines import Limits
+from compactor.schema.manifest_columns import ManifestColumns
+from compactor.schema.registry import SchemaRegistry
+from compactor.schema.schema import ColumnsUsed
+from compactor.telemetry.logs import log_event
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRules:
+    """The settings that compaction depends on.
+
+    Attributes:
+        retries: When and how often a manifest is tried again.
+        metadata_columns: Metadata columns of the output.
+        manifests_in_flight: How many manifests are worked on at once.
+        limits: The limits of inspection; every commit records them.
+    """
+
+    retries: RetryRules
+    metadata_columns: tuple[str, ...]
+    manifests_in_flight: int
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stager:
+    """Stages the output of manifests. Nothing that it writes is visible before the commit is decided."""
+
+    state: State
+    engine: Engine
+    registry: SchemaRegistry
+    history: SizingHistory
+    rules: CompactionRules
+    on_crash_point: OnCrashPoint = ignore_crash_point
+
+    def stage(self, accepted: Accepted, attempt: Attempt) -> tuple[Commit, int]:
+        """Stage and verify.
+
+        Returns:
+            The outcome to record, and the number of columns that the manifest adds to the schema.
+
+        Raises:
+            ManifestError: The manifest cannot be compacted.
+            InputRefused: The store refused all of its files.
+            CompactorError: The attempt failed.
+        """
+        manifest = accepted.manifest
+        if manifest is None:
+            raise CompactorError(f"manifest {accepted.manifest_id}: the record of its acceptance holds no manifest")
+        manifest_id = accepted.manifest_id
+        self.registry.check_declared()  # an engine need not ask for columns if it finds no new keys
+        columns = ManifestColumns(self.registry, manifest_id)
+        staged = self.engine.stage(
+            StageRequest(
+                manifest=manifest,
+                staging=self.state.layout.staging(manifest_id, attempt.number, attempt.generation),
+                schema=self.registry.latest(),
+                declared_keys=self.registry.declared_keys,
+                columns_for=columns,
+                key_limits=columns.key_limits,
+                ratio=self.history.ratio(),
+                stored_ratio=self.history.stored_ratio(),
+                manifests_in_flight=1 if attempt.alone else self.rules.manifests_in_flight,
+                processed_at=attempt.started_at,
+                on_inspected=lambda: self.on_crash_point(CrashPoint.INSPECTED, manifest_id),
+            )
+        )
+        self.on_crash_point(CrashPoint.CONVERTED, manifest_id)
+        _check_access(staged.reports)
+        outputs, rejects = verify_staged(self.state.store, manifest, staged, self.rules.metadata_columns)
+        commit = self._commit(accepted, attempt, staged, outputs, rejects)
+        self._tell(commit, new_columns=len(columns.added))
+        return commit, len(columns.added)
+
+    def keep(self, commit: Commit) -> None:
+        """Keep a verified commit. From now on any driver may decide it: its staged files have to stay."""
+        self.state.ledger.keep_verified(commit)
+        self.on_crash_point(CrashPoint.VERIFIED, commit.manifest_id)
+
+    def verified(self, accepted: Accepted, numbers: Iterable[int]) -> Commit | None:
+        """Find an earlier attempt that was verified and not decided, so that its work need not be done again.
+
+        Args:
+            accepted: The manifest.
+            numbers: The attempts to consider.
+
+        Returns:
+            What to decide; None if no such attempt has all of its staged files.
+        """
+        key, layout = accepted.key, self.state.layout
+        staged = {info.uri: info.size_bytes for info in self.state.store.list(layout.staging_of(key.id))}
+        for number in numbers:
+            commit = None
+            if layout.verified_commit(key.id, number) in staged:
+                commit = self.state.ledger.verified_commit(key, number)
+            files = (*commit.outputs, *commit.rejects) if commit else ()
+            if commit is not None and all(staged.get(file.staged) == file.size_bytes for file in files):
+                return commit
+        return None
+
+    def discard(self, accepted: Accepted, attempt: Attempt) -> None:
+        """Delete what a failed attempt staged. What stays is deleted with the manifest's staging."""
+        with suppress(CompactorError):
+            folder = self.state.layout.staging(accepted.manifest_id, attempt.number, attempt.generation)
+            self.state.store.delete([info.uri for info in self.state.store.list(folder)])
+
+    def _tell(self, commit: Commit, *, new_columns: int) -> None:
+        """Log what a person may have to know of the columns."""
+        used = ColumnsUsed(commit.columns, commit.max_columns)
+        if commit.refused_keys:
+            log_event(
+                "columns.refused", manifest_id=commit.manifest_id, keys=commit.refused_keys, new_columns=new_columns
+            )
+        if new_columns and used.is_nearly_full:
+            log_event("columns.nearly_full", columns=used.columns, max_columns=used.max_columns)
+
+    def _commit(
+        self,
+        accepted: Accepted,
+        attempt: Attempt,
+        staged: Staged,
+        outputs: list[VerifiedFile],
+        rejects: list[VerifiedFile],
+    ) -> Commit:
+        key, layout = accepted.key, self.state.layout
+        used = self.registry.used(staged.schema)
+        return Commit(
+            manifest_id=key.id,
+            date=key.date,
+            generation=attempt.generation,
+            attempt=attempt.number,
+            run_id=self.state.ledger.run_id,
+            engine=self.engine.name,
+            schema_version=staged.schema.version,
+            outputs=[
+                _staged_file(file, layout.output_file(key, part), _own_version(output, staged))
+                for part, (file, output) in enumerate(zip(outputs, staged.outputs, strict=True))
+            ],
+            rejects=[_staged_file(file, layout.rejects_file(key, part)) for part, file in enumerate(rejects)],
+            files=list(staged.reports),
+            rescued_values=staged.rescued_values,
+            misfits=misfits_by_column(self.state.store, staged),
+            redone_bins=staged.redone_bins,
+            refused_keys=staged.refused_keys,
+            columns=used.columns,
+            max_columns=used.max_columns,
+            max_line_bytes=self.rules.limits.max_line_bytes,
+            max_decompressed_bytes=self.rules.limits.max_decompressed_bytes,
+            rejects_of=(accepted.manifest.rejects_of if accepted.manifest else None) or "",
+            started_at=attempt.started_at,
+            decided_at=self.state.clock.now(),
+        )
+
+
+def _check_access(reports: Sequence[FileReport]) -> None:
+    """Raise if all input is refused; single refused files are quarantined instead.
+
+    Raises:
+        InputRefused: Access was denied, and not one file of the manifest could be read.
+    """
+    denied = [report for report in reports if report.status is FileStatus.FORBIDDEN]
+    # Without the right to list, S3 denies objects that do not exist: a missing file does not prove access.
+    silent = {FileStatus.FORBIDDEN, FileStatus.MISSING}
+    if denied and all(report.status in silent for report in reports):
+        raise InputRefused(f"{denied[0].uri}: {denied[0].detail}; expected to be allowed to read the input")
+
+
+def _staged_file(file: VerifiedFile, final: str, schema_version: int | None = None) -> StagedFile:
+    return StagedFile(
+        staged=file.uri,
+        final=final,
+        rows=file.facts.rows,
+        size_bytes=file.facts.size_bytes,
+        schema_version=schema_version,
+    )
+
+
+def _own_version(output: StagedOutput, staged: Staged) -> int | None:
+    return None if output.schema.version == staged.schema.version else output.schema.version

@@ -1,0 +1,1 @@
+"""What is on record about closed dates and expired files, and the indexes over it."""

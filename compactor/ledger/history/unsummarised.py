@@ -1,0 +1,165 @@
+"""Finds what is in no summary of a closed date: the manifests whose records have to be read.
+
+A manifest is open, then marked, then in a summary, and each of these begins before the one before it ends. So they are
+read in this order, and none is missed while it moves on.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import groupby
+
+from compactor.core.documents.closed_dates import ClosedTotals
+from compactor.core.documents.records import OpenMarker
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.layout import base_name, id_from_name, is_delivery
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import ObjectInfo
+from compactor.ledger.history.closed_dates import ClosedDates
+from compactor.ledger.ledger import newest_generation
+from compactor.ledger.state import State
+
+Found = tuple[ManifestKey, int]
+"""A manifest, and the generation of it that is open, marked or on record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsummarised:
+    """What is on record: the sums of the summaries, and the manifests to read.
+
+    Attributes:
+        totals: What the summaries add up to.
+        keys: Manifests that are in no summary, or that were rebuilt since; in the order of the ledger.
+        superseded: Of these, what is in the summaries, with the generation that was summarised: take it back.
+        marked_dates: Dates that have a mark of their own or of a manifest.
+        commits: Those of the manifests of which the listing tells that they are no dead letters.
+    """
+
+    totals: ClosedTotals
+    keys: list[ManifestKey]
+    superseded: list[Found]
+    marked_dates: frozenset[str]
+    commits: frozenset[ManifestKey] = frozenset()
+
+    @property
+    def open_dates(self) -> list[str]:
+        """The dates of these manifests that are not closed."""
+        return [date for date in dict.fromkeys(key.date for key in self.keys) if date not in self.totals.dates]
+
+
+def read_unsummarised(state: State, *, begun_only: bool = False) -> Unsummarised | None:
+    """What is in no summary; None if dates are not closed here, so that all records have to be read.
+
+    Args:
+        state: Has the records.
+        begun_only: Leave out manifests that are accepted and were not begun: they wait in the watched prefix.
+
+    Raises:
+        RecordUnreadable: A summary or the record of an open manifest is damaged, or of a newer format.
+    """
+    dates = ClosedDates(state.store, state.layout)
+    if not dates.has_begun():
+        return None
+    found = _opened(state) + ([] if begun_only else _waiting(state))
+    marks = list(dates.marks())
+    found += [(mark.key, mark.generation) for mark in marks if mark.key.id]
+    for date in dict.fromkeys(mark.key.date for mark in marks if not mark.key.id):
+        found += recorded(state, date)
+    whole = _unsummarised(dates, dates.totals(), found, frozenset(mark.key.date for mark in marks))
+    return replace(whole, commits=frozenset(mark.key for mark in marks if mark.is_of_commit))
+
+
+def dates_of_records(state: State, since: datetime, until: datetime) -> Iterable[str]:
+    """The dates that may have records that were written from a time to another, the earliest first."""
+    found = unsummarised_if_readable(state)
+    if found is None:
+        return state.ledger.dates()
+    spans = found.totals.dates.items()
+    near = {date for date, span in spans if span.begins_at <= until and since <= span.until}
+    return sorted(near | found.marked_dates | {key.date for key in found.keys})
+
+
+def unsummarised_if_readable(state: State, *, begun_only: bool = False) -> Unsummarised | None:
+    """What is in no summary; None if all records have to be read, because a summary cannot be, or there are none."""
+    try:
+        return read_unsummarised(state, begun_only=begun_only)
+    except RecordUnreadable:  # `verify` names it
+        return None
+
+
+def _unsummarised(
+    dates: ClosedDates, totals: ClosedTotals, found: Iterable[Found], marked_dates: frozenset[str]
+) -> Unsummarised:
+    generations: dict[ManifestKey, int] = {}
+    for key, generation in found:
+        generations[key] = max(generation, generations.get(key, 0))
+    keys: list[ManifestKey] = []
+    superseded: list[Found] = []
+    in_order = sorted(generations, key=lambda key: f"{key.date}/{key.id}/")
+    for date, group in groupby(in_order, key=lambda key: key.date):
+        known = summarised_generations(dates, totals, date)
+        for key in group:
+            summarised = known.get(key.id, 0)
+            if summarised < generations[key]:
+                keys.append(key)
+                superseded += [(key, summarised)] if summarised else []
+    return Unsummarised(totals, keys, superseded, marked_dates)
+
+
+def summarised_generations(dates: ClosedDates, totals: ClosedTotals, date: str) -> dict[str, int]:
+    """The generation of each manifest of a date that is in a summary; empty if the date is not closed."""
+    places = totals.dates[date].places if date in totals.dates else []
+    return {member.id: member.generation for place in places for member in dates.members(place)}
+
+
+def recorded(state: State, date: str) -> Iterator[Found]:
+    """Every manifest of a date that has records, with the generation of its outcome, or else 1."""
+    infos = (info for info in state.store.list(state.layout.ledger_folder_of(date)) if info.uri.endswith(".json"))
+    for manifest_id, group in groupby(infos, key=lambda info: info.uri.rsplit("/", 2)[1]):
+        yield ManifestKey(date, manifest_id), newest_generation(base_name(info.uri) for info in group) or 1
+
+
+def summarised_since(state: State, totals: ClosedTotals, moment: datetime) -> Iterator[ManifestKey]:
+    """The members of the closed dates that have records of a time or later."""
+    dates = ClosedDates(state.store, state.layout)
+    for date, span in totals.dates.items():
+        if span.until >= moment:
+            yield from (ManifestKey(date, each) for each in summarised_generations(dates, totals, date))
+
+
+def members_with_rejects(state: State, totals: ClosedTotals, *, counted: bool = False) -> Iterator[ManifestKey]:
+    """The members of summaries with rejected lines, redriven or not: kept ones, or also those only counted. By date."""
+    dates = ClosedDates(state.store, state.layout)
+    spans = sorted(totals.dates.items())
+    places = [(date, each) for date, span in spans for each in span.places if each not in span.without_rejects]
+    for date, members in map_ordered(lambda each: (each[0], dates.members(each[1])), places):
+        for member in members:
+            if member.kept_rejects or (counted and member.counted_rejects):
+                yield ManifestKey(date, member.id)
+
+
+def _opened(state: State) -> list[Found]:
+    """Manifests that are open. One that was closed since the listing is marked by now."""
+    infos = (info for info in state.store.list(state.layout.open_folder) if info.uri.endswith(".json"))
+
+    def read(info: ObjectInfo) -> Found | None:
+        try:
+            marker = state.ledger.record(info.uri, OpenMarker)
+        except ObjectNotFound:
+            return None
+        return ManifestKey(marker.date, marker.manifest_id), state.layout.opened_generation(info.uri)
+
+    return [each for each in map_ordered(read, infos) if each is not None]
+
+
+def _waiting(state: State) -> list[Found]:
+    """Manifests in the watched prefix that are accepted, by the names that planners give to them."""
+    infos = (info for info in state.store.list(state.layout.manifests_folder) if is_delivery(info.uri))
+
+    def read(info: ObjectInfo) -> Found | None:
+        accepted = state.ledger.accepted(id_from_name(info.uri))
+        is_one = accepted is not None and accepted.source_uri == info.uri
+        return (accepted.key, 1) if accepted is not None and is_one else None
+
+    return [each for each in map_ordered(read, infos) if each is not None]

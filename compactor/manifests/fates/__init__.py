@@ -1,0 +1,1 @@
+"""Decides what became of listed files, by what manifests have of them."""

@@ -1,0 +1,135 @@
+"""Reads what manifests have of the files of sources, and of files that are gone, and decides what became of each."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import FileReport
+from compactor.core.errors import AccessError, TryAgainError
+from compactor.core.inputs.source_places import SourcePlace
+from compactor.core.layout import canonical, is_s3
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import ObjectInfo
+from compactor.core.versions import is_same_version, version_of
+from compactor.ledger.state import State
+from compactor.manifests.fates.file_fates import Fates, fates
+from compactor.manifests.fates.grown_files import gone_versions, is_of
+from compactor.manifests.fates.history_search import HistorySearch
+from compactor.manifests.fates.summarised_files import NothingSummarised, Shorter, SummarisedFiles
+from compactor.manifests.file_search import FileSearch, Naming
+from compactor.manifests.sources.listed_files import Listed, ListedFiles
+from compactor.manifests.sources.seen_files import SeenFiles
+
+_NAMINGS_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFates:
+    """Decides what became of the files of one listing.
+
+    Attributes:
+        state: Has the records.
+        allowed_prefixes: Folders that input may be in.
+        sources: What was listed.
+        seen: Remembers files of a local disk.
+        listed: All files that may be planned.
+        summarised: Remembers the files of closed dates.
+        may_learn: Whether it may be told more.
+        unread: Files whose beginnings were asked for and could not be read.
+    """
+
+    state: State
+    allowed_prefixes: Sequence[str]
+    sources: Sequence[SourcePlace]
+    seen: SeenFiles
+    listed: ListedFiles
+    summarised: SummarisedFiles = field(default_factory=NothingSummarised)
+    may_learn: bool = True
+    unread: list[str] = field(default_factory=list, init=False)
+
+    def of(self, files: Mapping[str, Listed], suspects: frozenset[str]) -> Fates:
+        """What became of files that are in no manifest, or whose bytes may be others (suspects), by canonical URI."""
+        if not files:
+            return Fates()
+        earlier = self.seen.earlier([each.info for each in files.values()])
+        versions = {version_of(each.info.etag) for each in files.values() if each.info.stamp}
+        versions |= {version_of(etag) for etag in earlier.values()}
+        by_uri = {uri: each.file for uri, each in files.items()}
+        # What files on S3 begin with is not read.
+        longest = max((file.size_bytes or 0 for uri, file in by_uri.items() if not is_s3(uri)), default=0)
+        may_be_gone = partial(self._may_be_gone, longest)
+        search = FileSearch(
+            state=self.state, allowed_prefixes=self.allowed_prefixes, versions=versions, also=may_be_gone
+        )
+        history = HistorySearch(search=search, files=self.summarised, may_learn=self.may_learn)
+        found = history.everywhere(files, size_bytes=longest, is_wanted=self._may_have_left)
+        namings = [
+            each
+            for each, is_passed in self._with_passed(found)
+            if not is_passed or each.uri in files or version_of(each.etag or "") in versions
+        ]
+        gone = [each for each, is_passed in self._with_passed(filter(may_be_gone, namings)) if not is_passed]
+        return fates(
+            by_uri,
+            namings,
+            digest_of=self._digest_of,
+            version_at=self._version_at,
+            suspects=suspects,
+            earlier=earlier,
+            gone=gone_versions(gone, self.sources, self._version_at),
+            beginnings_of=self._beginnings_of,
+        )
+
+    def _may_be_gone(self, longest: int, version: FileReport | Naming) -> bool:
+        """Whether a file may begin with a version, which is not there by the listing."""
+        if not version.digest or not 0 < version.size_bytes < longest:
+            return False
+        return self._is_not_there(canonical(version.uri), version.etag or "")
+
+    def _is_not_there(self, uri: str, etag: str) -> bool:
+        there = self.listed.get(uri)
+        return there is None or not is_same_version(there.etag, etag)
+
+    def _may_have_left(self, version: Shorter) -> bool:
+        """Whether a version was in one of the sources, and is not there by the listing."""
+        return self._is_not_there(version.uri, version.etag) and is_of(self.sources, version.uri)
+
+    def _with_passed(self, namings: Iterable[Naming]) -> Iterator[tuple[Naming, bool]]:
+        """Each naming, with whether its version was passed over."""
+        left = iter(namings)
+        while some := list(islice(left, _NAMINGS_AT_ONCE)):
+            passed = self.seen.passed((each.uri, each.etag or "") for each in some)
+            yield from ((each, (each.uri, each.etag or "") in passed) for each in some)
+
+    def _digest_of(self, file: ManifestFile) -> str:
+        try:
+            return self.seen.digest(self._info(file))
+        except (TryAgainError, AccessError):
+            return ""
+
+    def _info(self, file: ManifestFile) -> ObjectInfo:
+        """What was listed of a file that may be planned."""
+        info = self.listed.get(canonical(file.uri))
+        if info is None:
+            raise LookupError(file.uri)
+        return info
+
+    def _beginnings_of(self, files: Sequence[ManifestFile], lengths: Collection[int]) -> Iterator[Mapping[int, str]]:
+        def of(file: ManifestFile) -> Mapping[int, str]:
+            shorter = [length for length in lengths if length < (file.size_bytes or 0)]
+            try:
+                return self.seen.beginnings(self._info(file), shorter)
+            except (TryAgainError, AccessError):
+                self.unread.append(file.uri)
+                return {}
+
+        return map_ordered(of, files)
+
+    def _version_at(self, uri: str) -> str | None:
+        try:
+            info = self.listed.get(uri) or self.state.store.stat(uri)
+        except AccessError:
+            return None
+        return info.etag if info else None

@@ -1,0 +1,153 @@
+"""Plans the files of sources: each version once, whatever happened to the files between two calls."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from compactor.core.inputs.source_places import SourcePlace
+from compactor.core.layout import canonical, is_s3
+from compactor.core.ports import ObjectInfo
+from compactor.manifests.claiming import ClaimState, claim_key
+from compactor.manifests.fates.file_fates import Fates, Replacement
+from compactor.manifests.fates.summarised_files import NothingSummarised, SummarisedFiles
+from compactor.manifests.others import count_others
+from compactor.manifests.planning import LeftOut, Plan, Planner, is_settled, listed_file
+from compactor.manifests.sources.listed_files import Listed, ListedFiles, ListedInfo
+from compactor.manifests.sources.seen_files import SeenFiles
+from compactor.manifests.sources.source_fates import SourceFates
+from compactor.manifests.sources.source_files import Listing, source_files
+
+if TYPE_CHECKING:
+    from compactor.core.documents.manifest import ManifestFile
+
+OnReplaced = Literal["quarantine", "rebuild", "append"]
+"""What to do with a file whose earlier version has rows: leave it out, make the rows again, or take all its lines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePlanner:
+    """Plans everything in some sources.
+
+    Attributes:
+        listing: Lists one of them.
+        new_listed: Makes what keeps the listing of one plan.
+        summarised: Remembers the files of closed dates.
+        with_hidden: Whether to take hidden files.
+    """
+
+    planner: Planner
+    listing: Listing
+    sources: Sequence[SourcePlace]
+    seen: SeenFiles
+    new_listed: Callable[[], ListedFiles]
+    summarised: SummarisedFiles = field(default_factory=NothingSummarised)
+    on_replaced: OnReplaced = "quarantine"
+    with_hidden: bool = False
+
+    def plan(self, *, settle_seconds: float = 0, dry_run: bool = False) -> Plan:
+        """Write manifests for all files that are in none. Memory grows with the number of these only.
+
+        Args:
+            settle_seconds: Take only files that were last written at least this long ago.
+            dry_run: Claim and write nothing.
+        """
+        with closing(self.new_listed()) as listed:
+            return self._planned(listed, settle_seconds, dry_run=dry_run)
+
+    def _planned(self, listed: ListedFiles, settle_seconds: float, *, dry_run: bool) -> Plan:
+        plan = Plan()
+        listed.add(self._listed(plan, settle_seconds))
+        open_ones, suspects = self._open_ones(listed, plan)
+        fates = self._fates_in(listed, may_learn=not dry_run)
+        found = fates.of(open_ones, frozenset(suspects))
+        plan.planned_before += len(found.known - suspects) + len(found.touched) + len(found.renamed)
+        plan.planned_before -= len(suspects & found.replaced.keys())
+        plan.touched, plan.renamed = len(found.touched), len(found.renamed)
+        taken = self._sorted(plan, found, suspects)
+        by_date: dict[str, list[ManifestFile]] = {}
+        for uri, each in open_ones.items():
+            if uri in taken or not (found.has(uri) or uri in suspects):
+                by_date.setdefault(each.date, []).append(each.file)
+        self.planner.take(dict(sorted(by_date.items())), plan, dry_run=dry_run)
+        if not dry_run:
+            left = found.replaced.keys() - taken  # these stay remembered as they were: replaced for the next plan, too
+            for page in listed.pages():
+                self.seen.remember([each.info for each in page if canonical(each.info.uri) not in left])
+            if not (fates.unread or "unsettled" in plan.skipped):  # else one of these may be found to have grown
+                self.seen.pass_over([(each.uri, each.etag or "") for each in found.passed])
+        return plan
+
+    def _open_ones(self, listed: ListedFiles, plan: Plan) -> tuple[dict[str, Listed], set[str]]:
+        """The files without claims, or whose bytes may be others (suspects), by canonical URI; counts the others."""
+        open_ones: dict[str, Listed] = {}
+        suspects: set[str] = set()
+        for page in listed.pages():
+            files = list(map(self._named, page))
+            keys = [claim_key(each.file) for each in files]
+            claimed = self.planner.claimer.states(keys)
+            count_others(plan, claimed)
+            taken = [each.info for key, each in zip(keys, files, strict=True) if _state(claimed, key) == "taken"]
+            suspects |= self.seen.rewritten(taken)
+            for key, each in zip(keys, files, strict=True):
+                uri = canonical(each.info.uri)
+                if _state(claimed, key) == "free" or uri in suspects:
+                    open_ones[uri] = each
+        return open_ones, suspects
+
+    def _named(self, listed: ListedInfo) -> Listed:
+        file = listed_file(listed.info, listed.rule)
+        return Listed(listed.info, self.planner.state.rules.with_path_columns(file), listed.date)
+
+    def _fates_in(self, listed: ListedFiles, *, may_learn: bool) -> SourceFates:
+        return SourceFates(
+            state=self.planner.state,
+            allowed_prefixes=self.planner.allowed_prefixes,
+            sources=self.sources,
+            seen=self.seen,
+            listed=listed,
+            summarised=self.summarised,
+            may_learn=may_learn,
+        )
+
+    def _listed(self, plan: Plan, settle_seconds: float) -> Iterator[ListedInfo]:
+        """The files that may be planned."""
+        rules, now = self.planner.state.rules, self.planner.state.clock.now()
+        for info in self.data(plan):
+            if not is_s3(info.uri) and not is_settled(info, now, settle_seconds):
+                plan.skip(info.uri, "unsettled")
+                detail = f"written less than {settle_seconds:g} s ago; expected it to be complete"
+                plan.left_out.append(LeftOut(info.uri, "unsettled", detail))
+                continue
+            dated = rules.dates.of_file(info.uri, info.modified_at)
+            yield ListedInfo(info, dated.date, dated.rule)
+
+    def data(self, plan: Plan) -> Iterator[ObjectInfo]:
+        """The files that are input, planned or not; counts all others in a plan."""
+        return source_files(self.listing, self.sources, plan, with_hidden=self.with_hidden)
+
+    def _sorted(self, plan: Plan, found: Fates, suspects: set[str]) -> set[str]:
+        """Sort the replaced files by what is done with them; returns those to take with all their lines."""
+        plan.replaced = len(found.replaced)
+        for uri, naming in found.undecided.items():
+            detail = f"manifest {naming.manifest_id} names it as {naming.uri}, and is not done"
+            plan.left_out.append(LeftOut(uri, "undecided", detail))
+        taken: set[str] = set()
+        for uri, each in found.replaced.items():
+            if self.on_replaced == "append" and uri not in suspects:
+                taken.add(uri)
+            elif self.on_replaced == "rebuild":
+                plan.replacements.append(each)
+            else:
+                plan.left_out.append(left_out(each))
+        return taken
+
+
+def left_out(replacement: Replacement, why: str = "") -> LeftOut:
+    """A replaced file that was not taken; `why` says what is in the way of making its rows again."""
+    return LeftOut(replacement.file.uri, "replaced", f"{replacement.detail}{f'; {why}' if why else ''}")
+
+
+def _state(claimed: Mapping[str, tuple[ClaimState, datetime]], key: str) -> ClaimState:
+    return claimed[key][0] if key in claimed else "free"

@@ -1,0 +1,265 @@
+"""Walks the files of a manifest: opens the versions it names, and reports the files that cannot be read whole."""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Generic, Literal, Self, TypeVar
+
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import FileReport, FileStatus
+from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
+from compactor.core.layout import is_s3
+from compactor.core.map_ordered import calls_ahead
+from compactor.core.ports import ObjectStore
+from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
+from compactor.ndjson.files.content_digest import ContentDigest
+from compactor.ndjson.files.object_reading import FILES_AHEAD, RANGE_BYTES, Opened, open_file, read_ranges
+from compactor.ndjson.files.path_values import PathValues
+from compactor.ndjson.files.patient_reads import PatientReads
+from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
+from compactor.ndjson.files.scratch import Scratch
+from compactor.ndjson.kinds.formats import Formats
+from compactor.ndjson.lines import Limits, LineCounts, Reject, Splitter
+
+OnChangedFile = Literal["skip", "read"]
+"""What to do with a file that is no longer the version its manifest names: skip and report it, or read it as it is."""
+
+MAX_STARTS = 3
+"""How often a file is read from its start if it keeps being replaced meanwhile."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedFile:
+    """A file that is about to be read.
+
+    Attributes:
+        index: Its position in the manifest.
+        source_uri: The file that its lines are from, as spelled in the manifest.
+        codec: One of `compactor.ndjson.codecs.CODECS`.
+        digest: Of what was last read of it; None on S3, whose ETags tell contents apart.
+        path_values: The fields that its path gives to each line; None if there are none.
+    """
+
+    index: int
+    source_uri: str
+    opened: Opened
+    codec: str
+    digest: ContentDigest | None = None
+    path_values: PathValues | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WalkedFile(Generic[T]):
+    """The outcome of one file.
+
+    Attributes:
+        index: Its position in the manifest.
+        found: The reader's result; None if the file is quarantined.
+    """
+
+    index: int
+    report: FileReport
+    found: T | None
+
+
+ReadFile = Callable[[OpenedFile, Callable[[Reject], None]], tuple[LineCounts, T]]
+"""Reads one file to its end and passes its rejects to the given function. May raise `FileError` and store errors."""
+
+
+class FileWalk:
+    """Reads the files of one task. A context manager.
+
+    Args:
+        limits: How many rejects and scratch bytes there may be.
+        formats: Which kinds of files are read.
+        counted_bytes: The step in which `stored_bytes_read` grows.
+
+    Attributes:
+        folder: A local folder for scratch files, which exists while the context is open.
+        scratch: Counts the bytes of the scratch files.
+        stored_bytes_read: Stored bytes of the files that have been read so far.
+    """
+
+    folder: Path
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        manifest_id: str,
+        on_changed_file: OnChangedFile,
+        limits: Limits,
+        formats: Formats,
+        *,
+        counted_bytes: int = RANGE_BYTES,
+    ) -> None:
+        self._input = PatientReads(store)
+        self._manifest_id = manifest_id
+        self._any_version = on_changed_file == "read"
+        self._reject_limits = limits.rejects
+        self._formats = formats
+        self.scratch = Scratch(limits.max_scratch_bytes)
+        self._stack = ExitStack()
+        self._counted_bytes = counted_bytes
+        self.stored_bytes_read = 0
+
+    def __enter__(self) -> Self:
+        self.folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="compactor-")))
+        self._pool = self._stack.enter_context(ThreadPoolExecutor(FILES_AHEAD, thread_name_prefix="read-ahead"))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def files(
+        self, files: Sequence[tuple[int, ManifestFile]], rejects: RejectsWriter, read: ReadFile[T]
+    ) -> Iterator[WalkedFile[T]]:
+        """Read files one after the other, while the next ones are being opened.
+
+        Args:
+            files: Index in the manifest, and file.
+            rejects: Receives the rejects of files that were read to their end, and samples of too many.
+            read: Reads one file.
+
+        Raises:
+            StoreUnavailable: Passing trouble of the store.
+        """
+        with closing(calls_ahead(self._pool, self._open, [file for _, file in files], depth=FILES_AHEAD)) as openings:
+            for (index, file), opening in zip(files, openings, strict=True):
+                yield self._walk(index, file, opening, rejects, read)
+
+    def decoded(self, file: OpenedFile) -> Generator[bytes, None, None]:
+        """Decode a file. May be called again for a second pass."""
+        with closing(read_ranges(self._input, file.opened, self._pool)) as stored:
+            pieces = self._permitted(stored)
+            yield from decode(file.codec, self._counted(file.digest.passing(pieces) if file.digest else pieces))
+
+    def splitter(self, file: OpenedFile) -> Splitter:
+        """What splits the decoded bytes of a file. It raises a `FileError` if the file is of another kind."""
+        return self._formats.splitter(file.source_uri)
+
+    def _permitted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield what is read; a refused read is the trouble of its file, and of no place of the job."""
+        try:
+            yield from stored
+        except AccessError as exc:
+            raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
+
+    def _counted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in stored:
+            for at in range(0, len(piece), self._counted_bytes):
+                part = piece[at : at + self._counted_bytes]
+                # Counted as half read while its lines are, so that the count is as often too low as too high.
+                half = len(part) // 2
+                self.stored_bytes_read += half
+                yield part
+                self.stored_bytes_read += len(part) - half
+
+    def _open(self, file: ManifestFile) -> Opened:
+        try:
+            return open_file(self._input, file, any_version=self._any_version)
+        except AccessError as exc:
+            # A single object may have another owner or key; the caller decides whether all access is refused.
+            raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
+
+    def _walk(
+        self, index: int, file: ManifestFile, opening: Future[Opened], rejects: RejectsWriter, read: ReadFile[T]
+    ) -> WalkedFile[T]:
+        change = ""
+        for start in range(MAX_STARTS if self._any_version else 1):
+            try:
+                opened = self._open(file) if start else opening.result()
+                return self._read(index, file, opened, rejects, read)
+            except ObjectChanged as exc:
+                change = f"replaced while it was read: {exc}"
+            except ObjectNotFound as exc:
+                return _quarantined(index, file, FileError(FileStatus.MISSING, f"deleted while it was read: {exc}"))
+            except LinkRefused as exc:
+                return _quarantined(index, file, FileError(FileStatus.FORBIDDEN, str(exc)))
+            except FileError as exc:
+                return _quarantined(index, file, exc)
+        return _quarantined(index, file, FileError(FileStatus.CHANGED, change))
+
+    def _read(
+        self, index: int, file: ManifestFile, opened: Opened, rejects: RejectsWriter, read: ReadFile[T]
+    ) -> WalkedFile[T]:
+        codec = sniff(opened.first[:SNIFF_BYTES])
+        digest = None if is_s3(file.uri) else ContentDigest()
+        spool = RejectSpool(self._manifest_id, file.origin_uri, self._reject_limits, self.scratch)
+        try:
+            opened_file = OpenedFile(index, file.origin_uri, opened, codec, digest, _path_values(file))
+            counts, found = read(opened_file, spool.add)
+            spool.move_to(rejects)
+        except FileError as exc:
+            samples = spool.move_samples_to(rejects) if exc.status == FileStatus.TOO_MANY_REJECTS else 0
+            walked: WalkedFile[T] = _quarantined(
+                index, file, exc, size_bytes=opened.size_bytes, etag=opened.etag, codec=codec, samples=samples
+            )
+        else:
+            of_whole = digest.of_whole(opened.size_bytes) if digest else ""
+            walked = WalkedFile(index, _report(file, opened, codec, counts, spool, of_whole), found)
+        finally:
+            spool.close()
+        self.scratch.kept_bytes = rejects.size_bytes
+        return walked
+
+
+def _path_values(file: ManifestFile) -> PathValues | None:
+    return PathValues(file.path_columns) if file.path_columns else None
+
+
+def _report(
+    file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, spool: RejectSpool, digest: str
+) -> FileReport:
+    # A blank line is never rejected, so those of redriven lines stand for other lines of the file that they are from.
+    padding = counts.blank_lines if file.source_uri else 0
+    return FileReport(
+        uri=file.uri,
+        status=FileStatus.COMPACTED,
+        size_bytes=opened.size_bytes,
+        etag=opened.etag,
+        digest=digest,
+        codec=codec,
+        format=counts.format,
+        decoded_bytes=counts.decoded_bytes - padding,
+        lines=counts.lines - padding,
+        blank_lines=counts.blank_lines - padding,
+        records=counts.records,
+        rejected_lines=counts.rejected_lines,
+        rejects=counts.rejects,
+        unkept_rejects=dict(spool.unkept),
+        reject_rows=spool.kept_rows,
+        source_uri=file.source_uri or "",
+        rejected_as=file.rejected_as or "",
+        path_columns=file.path_columns or {},
+    )
+
+
+def _quarantined(
+    index: int,
+    file: ManifestFile,
+    error: FileError,
+    *,
+    size_bytes: int = 0,
+    etag: str = "",
+    codec: str = "none",
+    samples: int = 0,
+) -> WalkedFile[T]:
+    """The outcome of a file that cannot be read to its end."""
+    report = FileReport(
+        uri=file.uri,
+        status=FileStatus(error.status),
+        detail=error.message,
+        size_bytes=size_bytes,
+        etag=etag,
+        codec=codec,
+        reject_rows=samples,
+        source_uri=file.source_uri or "",
+        rejected_as=file.rejected_as or "",
+        path_columns=file.path_columns or {},
+    )
+    return WalkedFile(index, report, None)

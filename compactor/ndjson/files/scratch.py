@@ -1,0 +1,60 @@
+"""The scratch files of a task: how much they may take, and what becomes of a full disk."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import gettempdir
+
+from compactor.core.documents.records import FileStatus
+from compactor.core.errors import FileError, ScratchFull, StoreUnavailable
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+class Scratch:
+    """Counts the bytes of a task's scratch files.
+
+    Args:
+        max_bytes: The most that they may take.
+
+    Attributes:
+        kept_bytes: The bytes of files that stay until the end of the task.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.kept_bytes = 0
+        self._max_bytes = max_bytes
+        self._held_bytes = 0
+
+    def take(self, length_bytes: int) -> None:
+        """Count bytes that are about to be written for the current input file.
+
+        Raises:
+            FileError: `too_much_scratch`: with them, the task would have more than it may.
+        """
+        if self.kept_bytes + self._held_bytes + length_bytes > self._max_bytes:
+            raise FileError(
+                FileStatus.TOO_MUCH_SCRATCH,
+                f"its copy or its rejects would need over {self._held_bytes + length_bytes:,} bytes of scratch, beside "
+                f"{self.kept_bytes:,} of files before it; expected at most max_scratch_bytes = {self._max_bytes:,}",
+            )
+        self._held_bytes += length_bytes
+
+    def give_back(self, length_bytes: int) -> None:
+        """Count bytes that were deleted."""
+        self._held_bytes -= length_bytes
+
+
+@contextmanager
+def scratch_errors() -> Iterator[None]:
+    """Report an `OSError`, which stores never raise, as trouble of the scratch folder.
+
+    Raises:
+        ScratchFull: The disk or the quota is full.
+        StoreUnavailable: Any other trouble.
+    """
+    try:
+        yield
+    except OSError as exc:
+        error = ScratchFull if exc.errno in _FULL else StoreUnavailable
+        raise error(f"scratch files in {gettempdir()}: {exc}") from exc

@@ -1,0 +1,1 @@
+"""Recognises what a file is, and how its records are found."""

@@ -1,0 +1,93 @@
+"""Recognises archives, UTF-16, and other bytes that are no text of UTF-8."""
+
+import re
+
+from compactor.ndjson.codecs import sniff
+from compactor.ndjson.kinds.kind import Kind
+
+_UNPACK = "unpack it"
+_EXPECTED = "expected NDJSON"
+
+ZIP = Kind("a zip archive", _UNPACK)
+XLSX = Kind("an Excel workbook", "export its sheets as NDJSON")
+TAR = Kind("a tar archive", _UNPACK)
+UTF_16 = Kind("UTF-16 text", "convert it to UTF-8")
+UTF_32 = Kind("UTF-32 text", "convert it to UTF-8")
+BINARY = Kind("binary data", _EXPECTED)
+ARROW_STREAM = Kind("an Arrow stream", _EXPECTED)
+
+_ARROW_MESSAGE = b"\xff\xff\xff\xff"
+_MAGIC = {
+    b"PAR1": Kind("Parquet", _EXPECTED),
+    b"PARE": Kind("encrypted Parquet", _EXPECTED),
+    b"ORC": Kind("ORC", _EXPECTED),
+    b"Obj\x01": Kind("Avro", _EXPECTED),
+    b"ARROW1": Kind("Arrow", _EXPECTED),
+    b"SQLite format 3\0": Kind("an SQLite database", _EXPECTED),
+    b"%PDF-": Kind("a PDF document", _EXPECTED),
+    b"7z\xbc\xaf\x27\x1c": Kind("a 7-Zip archive", _UNPACK),
+    b"Rar!\x1a\x07": Kind("a RAR archive", _UNPACK),
+    b"\x04\x22\x4d\x18": Kind("LZ4 data", "decompress it"),
+}
+_ZIP = re.compile(rb"PK(?:\x03\x04[\x0a-\x3f]|\x05\x06\x00\x00\x00\x00)")
+_CONTROL = bytes({*range(0x20), 0x7F} - set(b"\t\n\r\x0c\x1b"))
+_MIN_BINARY_BYTES = 64
+_MIN_CONTROL_SHARE = 0.05  # of evenly distributed bytes, 11 % are control characters
+_WIDE_SAMPLE = 512
+_MIN_WIDE_BYTES = 16
+_MIN_ZERO_SHARE = 0.9
+_WIDE: dict[tuple[bool, ...], Kind] = {
+    (False, True, False, True): UTF_16,
+    (True, False, True, False): UTF_16,
+    (False, True, True, True): UTF_32,
+    (True, True, True, False): UTF_32,
+}
+_TAR_BLOCK = 512
+_TAR_SUM = slice(148, 156)
+
+
+def archive(head: bytes) -> Kind | None:
+    """The kind of an archive. The lines of stored files may stand in one as they are."""
+    if _ZIP.match(head):
+        return XLSX if b"xl/" in head and b"[Content_Types].xml" in head else ZIP
+    return TAR if _is_tar(head) else None
+
+
+def _is_tar(head: bytes) -> bool:
+    """Whether the first block has the checksum of a header; old archives have no magic bytes."""
+    block = head[:_TAR_BLOCK]
+    written = block[_TAR_SUM].strip(b" \0")
+    if len(block) < _TAR_BLOCK or not block[0] or not re.fullmatch(rb"[0-7]+", written):
+        return False
+    return int(written, 8) == sum(block) - sum(block[_TAR_SUM]) + 8 * ord(" ")
+
+
+def binary_kind(head: bytes) -> Kind | None:
+    """The kind of bytes without a single record that are no text of UTF-8."""
+    if head.startswith(_ARROW_MESSAGE):  # its zero bytes look like UTF-16
+        return ARROW_STREAM
+    if found := _wide_text(head):
+        return found
+    control = len(head) - len(head.translate(None, _CONTROL))
+    if control:
+        for magic, kind in _MAGIC.items():
+            if head.startswith(magic):
+                return kind
+    if (codec := sniff(head)) != "none":
+        return Kind(f"{codec} data that was compressed again", "decompress it once")
+    is_binary = len(head) >= _MIN_BINARY_BYTES and control >= len(head) * _MIN_CONTROL_SHARE
+    return BINARY if is_binary else None
+
+
+def _wide_text(head: bytes) -> Kind | None:
+    """UTF-16 or UTF-32 with a byte order mark, or with mostly ASCII characters."""
+    if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return UTF_32
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return UTF_16
+    sample = head[:_WIDE_SAMPLE]
+    if len(sample) < _MIN_WIDE_BYTES:
+        return None
+    # Which of four bytes are zero in nearly all characters.
+    quarters = (sample[at::4] for at in range(4))
+    return _WIDE.get(tuple(each.count(0) >= len(each) * _MIN_ZERO_SHARE for each in quarters))

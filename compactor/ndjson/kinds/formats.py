@@ -1,0 +1,133 @@
+"""Decides how a file is read: as lines, as elements, or not at all because it is of another kind."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from compactor.core.documents.records import FileFormat, FileStatus
+from compactor.core.errors import FileError
+from compactor.core.layout import is_within
+from compactor.ndjson.kinds.element_splitting import split_elements
+from compactor.ndjson.kinds.kind import Kind
+from compactor.ndjson.kinds.recognition import MIN_LINES, begins_with_record, recognise
+from compactor.ndjson.line_splitting import BLOCK_BYTES, split_lines
+from compactor.ndjson.lines import Judge, Limits, LineCounts, Reject, Splitter
+
+LOOK_BYTES = 64 * 1024
+"""How much of a file is looked at."""
+
+LONG_LOOK_BYTES = 1024 * 1024
+"""The same if its first lines are longer."""
+
+MAX_FIRST_LINE_BYTES = 16 * 1024 * 1024
+"""How far the end of a first line is searched that may be all of the file."""
+
+SPLITTERS: dict[FileFormat, Splitter] = {"ndjson": split_lines, "json": split_elements}
+
+
+@dataclass(frozen=True, slots=True)
+class Formats:
+    """Which files are read, and how.
+
+    Attributes:
+        accepted: `ndjson`: every other kind is quarantined. `json`: JSON arrays and documents are read, too.
+            `recorded`: nothing is recognised; files are read as they were before.
+        recorded_json: For `recorded`, the URIs of the files that were read as JSON.
+        lines_folder: Files in this folder hold lines, whatever they look like. Empty for none.
+    """
+
+    accepted: Literal["ndjson", "json", "recorded"] = "ndjson"
+    recorded_json: frozenset[str] = frozenset()
+    lines_folder: str = ""
+
+    def splitter(self, uri: str) -> Splitter:
+        """What splits a file. It raises a `FileError` if the file is of a kind that is not accepted."""
+        if self.accepted == "recorded":
+            return SPLITTERS["json" if uri in self.recorded_json else "ndjson"]
+        if self.lines_folder and is_within(uri, self.lines_folder):
+            return split_lines
+        return partial(_split_recognised, accepts_json=self.accepted == "json")
+
+
+def _split_recognised(
+    pieces: Iterable[bytes],
+    limits: Limits,
+    judge: Judge,
+    *,
+    on_reject: Callable[[Reject], None],
+    block_bytes: int = BLOCK_BYTES,
+    accepts_json: bool,
+) -> LineCounts:
+    kind, pieces = recognised(pieces)
+    if kind is None:
+        return split_lines(pieces, limits, judge, on_reject=on_reject, block_bytes=block_bytes)
+    if not (accepts_json and kind.is_json):
+        raise FileError(FileStatus.NOT_NDJSON, kind.words)
+    return split_elements(pieces, limits, judge, on_reject=on_reject, block_bytes=block_bytes)
+
+
+def recognised(pieces: Iterable[bytes]) -> tuple[Kind | None, Iterator[bytes]]:
+    """Look at the first bytes of a file.
+
+    Returns:
+        What the file is if it is not NDJSON; and all of its pieces.
+    """
+    look = _Look(iter(pieces))
+    head = look.first(LOOK_BYTES)
+    if begins_with_record(head):
+        return None, look.pieces()
+    if not look.is_all(head) and head.count(b"\n") < MIN_LINES:
+        head = look.first(LONG_LOOK_BYTES)
+        if b"\n" not in head:
+            head = head[:LOOK_BYTES]
+    kind = recognise(head, is_whole=look.is_all(head))
+    if kind is not None and kind.is_json and b"\n" not in head and begins_with_record(look.after_first_line()):
+        kind = None  # only the first line is no record
+    return kind, look.pieces()
+
+
+class _Look:
+    """The first pieces of a file, which are read ahead."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._held: list[bytes] = []
+        self._held_bytes = 0
+        self._is_all = False
+
+    def first(self, size: int) -> bytes:
+        """The first bytes of the file; fewer if it is shorter."""
+        while self._held_bytes <= size and self._read():
+            pass
+        if self._held and len(self._held[0]) >= size:
+            return self._held[0][:size]
+        return b"".join(self._held)[:size]
+
+    def is_all(self, head: bytes) -> bool:
+        """Whether the first bytes are all of the file."""
+        return self._is_all and len(head) == self._held_bytes
+
+    def after_first_line(self) -> bytes:
+        """The first bytes behind the first line feed; none if the first line is all of the file, or too long."""
+        while self._held_bytes < MAX_FIRST_LINE_BYTES and b"\n" not in self._held[-1] and self._read():
+            pass
+        self._read()
+        after = b"".join(self._held).partition(b"\n")[2]
+        return after[:LOOK_BYTES]
+
+    def pieces(self) -> Iterator[bytes]:
+        """All pieces of the file, which are held no longer than needed."""
+        while self._held:
+            yield self._held.pop(0)
+        yield from self._pieces
+
+    def _read(self) -> bool:
+        """Read one more piece; return whether there was one."""
+        piece = next(self._pieces, None)
+        if piece is None:
+            self._is_all = True
+            return False
+        self._held.append(piece)
+        self._held_bytes += len(piece)
+        return True

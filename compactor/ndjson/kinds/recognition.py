@@ -1,0 +1,149 @@
+"""Recognises files that are not NDJSON by how they begin. In doubt a file is NDJSON, whose bad lines are rejected."""
+
+import csv
+import re
+from dataclasses import dataclass
+
+import orjson
+
+from compactor.ndjson.decoded_pieces import BOM
+from compactor.ndjson.inspection import BLANK, refusals
+from compactor.ndjson.kinds.binary_kinds import archive, binary_kind
+from compactor.ndjson.kinds.json_values import JsonValues, json_values
+from compactor.ndjson.kinds.kind import READ_AS_JSON, Kind
+
+MIN_LINES = 3
+"""Lines of one unfinished document that prove it: a bad line and the good one after it can look like two of them."""
+
+JSON_ARRAY = Kind("one JSON array", READ_AS_JSON, is_json=True)
+PRETTY_JSON = Kind("pretty-printed JSON", READ_AS_JSON, is_json=True)
+JSON_ARRAYS = Kind("several JSON arrays", READ_AS_JSON, is_json=True)
+JSON_IN_A_ROW = Kind("JSON documents without line feeds between them", READ_AS_JSON, is_json=True)
+HTML = Kind("an HTML page", "check where it was downloaded from")
+XML = Kind("XML", "convert it to NDJSON")
+CSV = Kind("CSV", "convert it to NDJSON")
+TSV = Kind("TSV", "convert it to NDJSON")
+
+_FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+([^\n]*+)")
+_ARRAY_OF_OBJECTS = re.compile(rb"\[[ \t\r\n]*+[{\]]")
+_HTML = re.compile(
+    rb"\s*+(?:<\?xml[^>]*+>\s*+|<!--.*?-->\s*+)*+<(?:!doctype\s++html|html|head|body)[\s>]", re.IGNORECASE | re.DOTALL
+)
+_XML = re.compile(rb"\s*+(?:<\?xml\s|<!DOCTYPE\s|<[A-Za-z_][\w:.-]*+(?:\s++[\w:.-]++\s*+=|\s*+/?+>))")
+_DELIMITERS = {",": CSV, ";": CSV, "|": CSV, "\t": TSV}
+_MAX_ROWS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """The lines of a head that are not blank, and how many of them are records."""
+
+    all: list[bytes]
+    good: int
+
+
+def recognise(head: bytes, *, is_whole: bool) -> Kind | None:
+    """Tell what a file is if it is not NDJSON.
+
+    A file with lines that are records is something else only if it is an archive, if it is one JSON array, or if most
+    of its lines belong to documents of several lines.
+
+    Args:
+        head: The first bytes of the decoded file.
+        is_whole: Whether this is all of it.
+    """
+    text = head.removeprefix(BOM)
+    first = _first_line(text)
+    if not first or begins_with_record(text):
+        return None
+    if found := archive(head):
+        return found
+    lines = _lines(text, is_whole=is_whole)
+    if first[:1] in b"[{" and (found := _json_kind(text, lines)):
+        return found
+    if lines.good:
+        return None
+    return binary_kind(head) or _text_kind(text, lines, is_whole=is_whole)
+
+
+def begins_with_record(head: bytes) -> bool:
+    """Whether the first line that is not blank is a record."""
+    line = _first_line(head)
+    if not line.startswith(b"{"):
+        return False
+    try:
+        return isinstance(orjson.loads(line), dict)
+    except orjson.JSONDecodeError:
+        return False
+
+
+def _first_line(head: bytes) -> bytes:
+    match = _FIRST_LINE.match(head)
+    return match[1] if match else b""
+
+
+def _lines(text: bytes, *, is_whole: bool) -> _Lines:
+    lines = text.split(b"\n")
+    if not is_whole and len(lines) > 1:
+        lines.pop()
+    lines = [line for line in lines if line.strip()]
+    begun = [line for line in lines if line.lstrip(BLANK).startswith(b"{")]
+    return _Lines(lines, len(begun) - sum(1 for _ in refusals(begun)))
+
+
+def _json_kind(text: bytes, lines: _Lines) -> Kind | None:
+    values = json_values(text)
+    if values is None:
+        return None
+    read = text[: values.end]
+    if b"\n" not in read and begins_with_record(text.partition(b"\n")[2]):
+        return None  # only the first line is no record
+    if len(values.closed) + (values.open_at is not None) == 1:
+        return _kind_of_one(read, values)
+    return _kind_of_several(text, values, lines)
+
+
+def _kind_of_several(text: bytes, values: JsonValues, lines: _Lines) -> Kind | None:
+    """The kind of a file that begins with several arrays and objects."""
+    if any(b"\n" in text[start:end] for start, end in values.closed):
+        return PRETTY_JSON if lines.good * 2 < len(lines.all) else None
+    if lines.good:
+        return None
+    first = values.closed[0][0]
+    if text[first] == ord("{"):
+        return JSON_IN_A_ROW
+    return JSON_ARRAYS if _ARRAY_OF_OBJECTS.match(text, first) else None
+
+
+def _kind_of_one(text: bytes, values: JsonValues) -> Kind | None:
+    """The kind of a file that is, or begins with, a single array or object."""
+    start, end = values.closed[0] if values.closed else (values.open_at or 0, len(text))
+    is_array = text[start] == ord("[")
+    if b"\n" not in text[start:end]:
+        return JSON_ARRAY if is_array and _ARRAY_OF_OBJECTS.match(text, start) else None
+    whole_lines = text.split(b"\n")[:-1]
+    if not values.closed and sum(bool(line.strip()) for line in whole_lines) < MIN_LINES:
+        return None
+    return JSON_ARRAY if is_array else PRETTY_JSON
+
+
+def _text_kind(text: bytes, lines: _Lines, *, is_whole: bool) -> Kind | None:
+    if _HTML.match(text):
+        return HTML
+    if _XML.match(text):
+        return XML
+    if any(line.lstrip()[:1] in {b"{", b"["} for line in lines.all):
+        return None
+    return next((kind for each, kind in _DELIMITERS.items() if _is_table(lines.all, each, is_whole=is_whole)), None)
+
+
+def _is_table(lines: list[bytes], delimiter: str, *, is_whole: bool) -> bool:
+    """Whether the lines are at least two rows of the same number of fields, at least two."""
+    shown = lines[:_MAX_ROWS]
+    try:
+        rows = list(csv.reader((line.decode("latin-1") + "\n" for line in shown), delimiter=delimiter))
+    except csv.Error:
+        return False
+    if not (is_whole and len(shown) == len(lines)):
+        rows = rows[:-1]  # a quoted field may go on
+    return len(rows) > 1 and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1

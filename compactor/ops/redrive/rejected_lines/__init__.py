@@ -1,0 +1,1 @@
+"""Rejected lines that would be rows now."""

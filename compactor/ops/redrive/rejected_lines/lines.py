@@ -1,0 +1,236 @@
+"""Writes rejected lines that would be rows now to new input files: byte for byte, each under its own line number."""
+
+import gzip
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import RedrivenInput
+from compactor.core.errors import StagingError, StoreUnavailable
+from compactor.core.ports import ObjectStore
+from compactor.engines.parquet_files import open_parquet
+from compactor.ndjson.files.rejects import REJECTS_SCHEMA
+from compactor.ndjson.files.scratch import scratch_errors
+from compactor.ops.redrive.rejected_lines.line_numbers import LineNumbers, RangeBuilder
+from compactor.ops.redrive.rejected_lines.recheck import Recheck
+
+_COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw"]
+_SOURCE = REJECTS_SCHEMA.get_field_index("source_uri")
+_BATCH_ROWS = 1_000  # a row group, which is in memory anyway, holds 16 MiB of lines or one line
+_PADDING = b"\n" * (1 << 20)
+
+RejectRow = tuple[str, int, int, str, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which rejected lines of a manifest to redrive.
+
+    Attributes:
+        rejects: The URIs of the Parquet files with its rejects.
+        sources: The files whose lines to take: rejects of others are samples, whose lines come with the whole file.
+        reasons: Why they were rejected.
+        taken: Those that were redriven before, by file and reason.
+        recheck: Tells which of them would be rejected again.
+        is_redrive: Whether the manifest has redriven lines itself. Then the rejects of a file may be in several places.
+        path_columns: The values that the folders of each file give to its rows.
+    """
+
+    rejects: Sequence[str]
+    sources: Collection[str]
+    reasons: Collection[str]
+    taken: Mapping[tuple[str, str], LineNumbers]
+    recheck: Recheck
+    is_redrive: bool = False
+    path_columns: Mapping[str, dict[str, str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class WrittenLines:
+    """The new input files.
+
+    Attributes:
+        inputs: Where the lines of each file are from.
+        counts: The lines in them, by the reason for which they were rejected.
+        unchanged: Lines that are as wrong as before, by the reason for which they were rejected. They are in no file.
+    """
+
+    files: list[ManifestFile] = field(default_factory=list)
+    inputs: list[RedrivenInput] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    unchanged: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def sources(self) -> int:
+        """The number of files that the lines are from."""
+        return len({each.source_uri for each in self.inputs})
+
+
+def write_lines(store: ObjectStore, wanted: Wanted, folder: str | None) -> WrittenLines:
+    """Write lines to new files in a folder, one for each source and reason; without a folder, only count them.
+
+    Args:
+        store: Has the rejects, and receives the files.
+        wanted: The lines.
+        folder: Ends with `/`.
+
+    Raises:
+        StagingError: The rejects cannot be read, or are not ordered by file and line.
+        StoreUnavailable: The store or the local disk fails for now.
+    """
+    written = WrittenLines()
+    seen: set[str] = set()
+    rows = (row for uri in wanted.rejects for row in reject_rows(store, uri))
+    asked = (row for row in rows if row[0] in wanted.sources and row[3] in wanted.reasons)
+    with scratch_errors(), TemporaryDirectory(prefix="compactor-") as scratch:
+        for source_uri, lines in groupby(asked, key=lambda row: row[0]):
+            if source_uri in seen and not wanted.is_redrive:
+                raise StagingError(f"rejects of {source_uri} are in two places; expected them in one")
+            seen.add(source_uri)
+            with _Targets(Path(scratch), source_uri, wanted, written) as targets:
+                targets.take(lines)
+            for target in targets.by_reason.values():
+                named = ManifestFile(
+                    uri=f"{folder}{len(written.files):06d}.ndjson.gz",
+                    source_uri=source_uri,
+                    rejected_as=target.reason,
+                    path_columns=wanted.path_columns.get(source_uri) or None,
+                )
+                _add(store, written, named, target, folder)
+    return written
+
+
+def _add(store: ObjectStore, written: WrittenLines, named: ManifestFile, target: "_Target", folder: str | None) -> None:
+    if not target.lines:
+        return
+    written.counts[target.reason] += target.lines
+    uri = named.uri
+    if folder is not None:
+        store.upload(uri, target.path)
+        info = store.stat(uri)
+        if info is None:
+            raise StoreUnavailable(f"{uri}: it was gone right after it was written")
+        found = {"size_bytes": info.size_bytes, "etag": info.etag, "event_time": info.modified_at}
+        named = named.model_copy(update=found)
+    written.files.append(named)
+    numbers, lines = target.numbers.ranges, target.lines
+    written.inputs.append(
+        RedrivenInput(uri=uri, source_uri=named.origin_uri, lines=lines, reason=target.reason, numbers=numbers)
+    )
+
+
+class _Target:
+    """The lines of one source that were rejected for one reason, in a local file."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        self.numbers = RangeBuilder()
+        self.lines = 0
+        self.next_number = 1
+
+    def write(self, target: BinaryIO, number: int, line: bytes) -> None:
+        """Write a line under its number. Blank lines stand for all others; compressed, they take next to no room."""
+        missing = number - self.next_number
+        while missing:
+            target.write(_PADDING[:missing])
+            missing -= min(missing, len(_PADDING))
+        target.write(line + b"\n")
+        self.next_number = number + 1
+        self.lines += 1
+        self.numbers.take(number)
+
+
+class _Targets(ExitStack):
+    """The local files of one source, by reason. A context manager that closes them."""
+
+    def __init__(self, scratch: Path, source_uri: str, wanted: Wanted, written: WrittenLines) -> None:
+        super().__init__()
+        self.by_reason: dict[str, _Target] = {}
+        self._open: dict[str, BinaryIO] = {}
+        self._scratch = scratch
+        self._source_uri = source_uri
+        self._wanted = wanted
+        self._written = written
+
+    def take(self, rows: Iterator[RejectRow]) -> None:
+        """Write the lines that would be rows now, and count the others."""
+        wanted = self._wanted
+        for (number, reason), pieces in groupby(_in_order(rows), key=lambda row: (row[1], row[3])):
+            taken = wanted.taken.get((self._source_uri, reason))
+            line = _joined(pieces, wanted.recheck.max_line_bytes)
+            if taken is not None and number in taken:
+                continue
+            target = self._target(reason)
+            if wanted.recheck.fault_of(line, reason) is None:
+                target.write(self._open[reason], number, line)
+            else:
+                self._written.unchanged[reason] += 1
+                target.numbers.leave_out()
+            if wanted.is_redrive:  # lines between may come in another place
+                target.numbers.leave_out()
+
+    def _target(self, reason: str) -> _Target:
+        if reason not in self.by_reason:
+            path = self._scratch / reason
+            self.by_reason[reason] = _Target(path, reason)
+            file = self.enter_context(path.open("wb"))
+            packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
+            self._open[reason] = cast("BinaryIO", self.enter_context(packed))
+        return self.by_reason[reason]
+
+
+def _in_order(rows: Iterator[RejectRow]) -> Iterator[RejectRow]:
+    """Yield the rows of a source; raises a `StagingError` if they are not in the order of the file."""
+    previous = (0, -1)
+    for row in rows:
+        source_uri, line_number, byte_offset, _, _ = row
+        if (line_number, byte_offset) <= previous:
+            raise StagingError(
+                f"rejects of {source_uri}: line {line_number}, byte {byte_offset} comes after line {previous[0]}, "
+                f"byte {previous[1]}; expected the order of the file"
+            )
+        previous = line_number, byte_offset
+        yield row
+
+
+def _joined(pieces: Iterator[RejectRow], most_bytes: int) -> bytes:
+    """The line of these pieces, or a beginning of it that is longer than `most_bytes`."""
+    parts: list[bytes] = []
+    length = 0
+    for *_, raw in pieces:
+        if length <= most_bytes:
+            parts.append(raw)
+            length += len(raw)
+    return b"".join(parts)
+
+
+def has_rejects_of(store: ObjectStore, uri: str, source_uri: str) -> bool:
+    """Whether a Parquet file with rejects has some of a source, by the statistics in its footer as far as they tell."""
+    file, _ = open_parquet(store, uri)
+    for number in range(file.metadata.num_row_groups):
+        found = file.metadata.row_group(number).column(_SOURCE).statistics
+        if found is None or not found.has_min_max or found.min <= source_uri <= found.max:
+            names = file.read_row_group(number, columns=["source_uri"]).column("source_uri")
+            if source_uri in names.to_pylist():
+                return True
+    return False
+
+
+def reject_rows(store: ObjectStore, uri: str) -> Iterator[RejectRow]:
+    """Yield the rows of one Parquet file with rejects: source, line number, byte offset, reason and raw bytes."""
+    file, _ = open_parquet(store, uri)
+    try:
+        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=_COLUMNS):
+            columns: list[list[Any]] = [batch.column(name).to_pylist() for name in _COLUMNS]
+            yield from zip(*columns, strict=True)
+    except (pa.ArrowInvalid, OSError, KeyError) as exc:
+        raise StagingError(f"{uri}: {exc}; expected a whole Parquet file of rejects") from exc

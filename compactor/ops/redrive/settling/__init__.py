@@ -1,0 +1,1 @@
+"""Whether dead letters, quarantined files and rejected lines are settled."""

@@ -1,0 +1,149 @@
+"""Finds, for versions of files that have no rows, the manifests that have them or rows of a later version."""
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import NamedTuple
+
+from compactor.core.documents.records import Commit, FileStatus
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.layout import base_name, canonical, outcome_generation
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
+from compactor.core.versions import is_same_version
+from compactor.ledger.state import State
+
+CLOCKS_APART = timedelta(hours=1)
+"""How far the store's clock and that of a driver may differ."""
+
+
+class Version(NamedTuple):
+    """A version of a file that was quarantined, or that a dead letter names.
+
+    Attributes:
+        started_at: When the attempt began that read it; of a dead letter, when it was decided.
+        etag: The version that a dead letter names; empty if it names none, and for a quarantined file.
+    """
+
+    manifest_id: str
+    uri: str
+    started_at: datetime
+    etag: str = ""
+
+
+class Taken(NamedTuple):
+    """What a commit has of a file.
+
+    Attributes:
+        moment: When the attempt began that read it.
+        etag: The version; empty if it is not known.
+        has_rows: Whether it was compacted. Otherwise it had changed: the version is gone, and no person has to act.
+    """
+
+    moment: datetime
+    etag: str
+    has_rows: bool
+
+    def settles(self, version: Version) -> bool:
+        """Whether it has rows of a later version, or the very version, which it took over."""
+        if self.has_rows and self.moment > version.started_at:
+            return True
+        is_same = bool(version.etag) and is_same_version(self.etag, version.etag)
+        return is_same and self.moment > version.started_at - CLOCKS_APART
+
+
+@dataclass(slots=True)
+class KnownRows:
+    """What was found before, by manifest: which files were asked for, and what it has of each.
+
+    Commits change by rebuilds alone, which take no rows away.
+    """
+
+    found: dict[str, tuple[frozenset[str], dict[str, Taken]]] = field(default_factory=dict)
+
+    def keep_only(self, manifest_ids: Container[str]) -> None:
+        """Forget all other manifests."""
+        self.found = {key: rows for key, rows in self.found.items() if key in manifest_ids}
+
+
+def later_rows(
+    state: State, versions: Sequence[Version], keys: Iterable[ManifestKey] | None = None, known: KnownRows | None = None
+) -> dict[Version, str]:
+    """The first manifest that settles each version; versions without one are left out. See `Taken.settles`.
+
+    A version is later if the attempt that read it began later: each attempt reads the version that was there when its
+    manifest was made, or none. Dates of files are not asked, because a restored file may have an earlier one.
+
+    Args:
+        state: Has the records.
+        versions: The versions without rows.
+        keys: The manifests to read; None for all whose commits were written since.
+        known: What was found before; gets what is found now.
+    """
+    known = known or KnownRows()
+    wanted = frozenset(canonical(each.uri) for each in versions)
+    if keys is None:
+        keys = written_since(state, searched_from(each.started_at for each in versions))
+    made: dict[str, list[tuple[Taken, str]]] = {}
+    for manifest_id, rows in map_ordered(partial(_rows_of, state, wanted, known), keys):
+        for uri, taken in rows.items():
+            made.setdefault(uri, []).append((taken, manifest_id))
+    found: dict[Version, str] = {}
+    for each in versions:
+        later = [made_by for made_by in made.get(canonical(each.uri), ()) if made_by[0].settles(each)]
+        if later:
+            found[each] = min(later)[1]
+    return found
+
+
+def searched_from(moments: Iterable[datetime]) -> datetime:
+    """The time of the store from which on a commit may settle versions whose attempts began at these moments."""
+    return min(moments) - 2 * CLOCKS_APART
+
+
+def _rows_of(state: State, wanted: frozenset[str], known: KnownRows, key: ManifestKey) -> tuple[str, dict[str, Taken]]:
+    """Those of some files that a manifest has rows of, or that it found changed."""
+    asked, rows = known.found.get(key.id, (frozenset(), {}))
+    if not wanted <= asked:
+        try:
+            outcome = state.ledger.outcome(key)
+        except (ObjectNotFound, RecordUnreadable):  # `verify` says what is wrong with it
+            return key.id, {}
+        rows = _read(state, outcome, wanted) if isinstance(outcome, Commit) else {}
+        known.found[key.id] = (wanted, rows)
+    return key.id, rows
+
+
+def _read(state: State, commit: Commit, wanted: frozenset[str]) -> dict[str, Taken]:
+    named = [(uri, file) for file in commit.files if (uri := canonical(file.uri)) in wanted]
+    replaced = set(commit.rebuild.replaced if commit.rebuild is not None else ())
+    found = {
+        uri: Taken(commit.decided_at if file.uri in replaced else commit.started_at, file.etag, has_rows=True)
+        for uri, file in named
+        if file.status is FileStatus.COMPACTED
+    }
+    if changed := {uri for uri, file in named if file.status is FileStatus.CHANGED}:
+        found |= _changed(state, commit, changed)
+    return found
+
+
+def _changed(state: State, commit: Commit, uris: Container[str]) -> dict[str, Taken]:
+    """Files that had changed, with the versions that the manifest named: the commit does not have them."""
+    accepted = state.ledger.accepted(commit.manifest_id)
+    files = accepted.manifest.files if accepted is not None and accepted.manifest is not None else ()
+    named = ((canonical(file.uri), file.etag or "") for file in files)
+    return {uri: Taken(commit.started_at, etag, has_rows=False) for uri, etag in named if uri in uris}
+
+
+def written_since(state: State, since: datetime) -> Iterator[ManifestKey]:
+    """The manifests whose outcomes were written since, by one listing of the ledger, several dates at a time."""
+
+    def written(date: str) -> list[ManifestKey]:
+        listed = state.store.list(state.layout.ledger_folder_of(date))
+        outcomes = (info for info in listed if outcome_generation(base_name(info.uri)) is not None)
+        found = (info.uri.rsplit("/", 2)[1] for info in outcomes if info.modified_at >= since)
+        return [ManifestKey(date, manifest_id) for manifest_id in dict.fromkeys(found)]
+
+    for keys in map_ordered(written, state.ledger.dates()):
+        yield from keys

@@ -1,0 +1,109 @@
+"""The log of redrives: create-only records of all redrives of a lineage, beside the records of its first manifest.
+
+A lineage is a manifest with its redrives, their redrives, and so on. It is named by its root, the first manifest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from compactor.core.documents.records import Redrive
+from compactor.core.layout import redrive_number, redriven_id, root_id
+from compactor.core.manifest_key import ManifestKey
+from compactor.ledger.history.closed_dates import ClosedDates
+from compactor.ledger.state import State
+
+Fate = Literal["accepted", "waiting", "unwritten", "revoked"]
+"""What became of the manifest of a redrive: the next redrive writes an `unwritten` one; `revoked` has no effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedriveLogEntry:
+    """One redrive, and what became of its manifest."""
+
+    redrive: Redrive
+    fate: Fate
+
+    @property
+    def in_effect(self) -> bool:
+        """Whether it counts: its id was not revoked before its manifest was written."""
+        return self.fate != "revoked"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedriveLog:
+    """Reads and writes the records of redrives."""
+
+    state: State
+
+    def root_of(self, manifest_id: str) -> ManifestKey | None:
+        """The root of a manifest's lineage; None if the manifest has no record.
+
+        An id that only looks like that of a redrive is the root of its own lineage.
+        """
+        root = root_id(manifest_id)
+        record = self.state.ledger.accepted(root)
+        redrives = self._redrives(record.key) if record is not None and root != manifest_id else []
+        if root != manifest_id and all(each.manifest.manifest_id != manifest_id for each in redrives):
+            record = self.state.ledger.accepted(manifest_id)
+        return None if record is None else record.key
+
+    def entries(self, root: ManifestKey) -> list[RedriveLogEntry]:
+        """All redrives of a lineage, in their order."""
+        return [RedriveLogEntry(each, self._fate(each.manifest.manifest_id)) for each in self._redrives(root)]
+
+    def entries_about(self, manifest_id: str) -> list[RedriveLogEntry]:
+        """All redrives in the lineage of a manifest; none if the manifest has no record."""
+        root = self.root_of(manifest_id)
+        return [] if root is None else self.entries(root)
+
+    def next_number(self, root: ManifestKey, entries: Sequence[RedriveLogEntry]) -> int | None:
+        """The number of the next redrive; None if there are more entries by now, so that they must be read again.
+
+        A number is skipped if its id is revoked, or used by a manifest of another origin.
+        """
+        newest = max((entry.redrive.number for entry in entries), default=0)
+        number = newest + 1
+        while self.state.ledger.accepted(redriven_id(root.id, number)) is not None:
+            number += 1
+        # The id of a redrive is accepted after its record is created, so a faster redrive shows here.
+        if number > newest + 1 and len(self._numbers(root)) != len(entries):
+            return None
+        return number
+
+    def record(self, root: ManifestKey, redrive: Redrive) -> bool:
+        """Put a redrive on record, and so into effect; False if another one has its number."""
+        uri = self.state.layout.redrive(root, redrive.number)
+        dates = ClosedDates(self.state.store, self.state.layout)
+        dates.mark_date(root.date, self.state.ledger.run_id)  # a closed date has a record more now
+        is_new = self.state.store.create(uri, redrive.model_dump_json().encode())
+        dates.mark_date(root.date, self.state.ledger.run_id)  # a closing may have taken the mark in between
+        return is_new
+
+    def deliver(self, redrive: Redrive) -> None:
+        """Write the manifest of a redrive on record, with the same bytes each time."""
+        self.state.store.create(self.state.layout.manifest(redrive.manifest.manifest_id), redrive.manifest.to_json())
+
+    def _redrives(self, root: ManifestKey) -> list[Redrive]:
+        places = (self.state.layout.redrive(root, number) for number in self._numbers(root))
+        return [self.state.ledger.record(uri, Redrive) for uri in places]
+
+    def _numbers(self, root: ManifestKey) -> list[int]:
+        names = self.state.ledger.record_names(root)
+        return sorted(number for name in names if (number := redrive_number(name)) is not None)
+
+    def _fate(self, manifest_id: str) -> Fate:
+        record = self.state.ledger.accepted(manifest_id)
+        if record is not None:
+            return "revoked" if record.kind == "revoked" else "accepted"
+        return "unwritten" if self.state.store.stat(self.state.layout.manifest(manifest_id)) is None else "waiting"
+
+
+def taken_from(manifest_id: str, entries: Sequence[RedriveLogEntry]) -> list[Redrive]:
+    """The redrives of a manifest that are in effect."""
+    return [each.redrive for each in entries if each.in_effect and each.redrive.source == manifest_id]
+
+
+def was_redriven(manifest_id: str, entries: Sequence[RedriveLogEntry]) -> bool:
+    """Whether a dead letter was redriven."""
+    return any(each.kind == "manifests" for each in taken_from(manifest_id, entries))

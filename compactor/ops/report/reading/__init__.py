@@ -1,0 +1,1 @@
+"""Reads the figures of a report from the ledger."""

@@ -1,0 +1,146 @@
+"""Adds up manifests, one after the other, into the figures of a period. No I/O, and memory that does not grow."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from typing import Any
+
+from compactor.ledger.sizing import sizing_hits
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
+from compactor.ops.report import figures
+from compactor.ops.report.period import Buckets, Period
+from compactor.ops.report.reading.facts import CommitFacts, DeadLetterFacts
+from compactor.ops.report.reading.tally import CoveredTime, Newest, Tally
+
+BINS_PER_TARGET = 8  # the ends of the tolerance are ends of bins
+BINS = 2 * BINS_PER_TARGET  # up to twice the target; one more takes all larger files
+NEWEST_DEAD_LETTERS = 200
+NEWEST_QUARANTINED = 50
+SAMPLED_MANIFESTS = 3
+MAX_REASONS = 500  # counted one by one; the product itself has far fewer
+OTHER_REASONS = "(other reasons)"
+SHOWN_UNREADABLE = 10
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What is added up of a bucket, or of the period."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    durations: Tally = field(default_factory=Tally)
+    arrivals: Tally = field(default_factory=Tally)
+
+    def add(self, facts: CommitFacts) -> None:
+        self.counts.update(facts.sums)
+        self.durations.add(facts.duration_seconds)
+        self.arrivals.add(*facts.arrivals)
+
+    def work(self, kind: type[figures.Work]) -> dict[str, Any]:
+        """The counts and spreads of a kind of work, by the names of its fields."""
+        return {each.name: self.counts[each.name] for each in fields(kind) if each.type is int} | {
+            "durations": figures.spread_of(figures.Durations, self.durations.distribution),
+            "latency": figures.spread_of(figures.Latency, self.arrivals.distribution),
+        }
+
+
+@dataclass(slots=True)
+class ReasonTally:
+    """The rejected lines of one reason; `newest` has the places of the newest manifests with some."""
+
+    lines: int = 0
+    manifests: int = 0
+    newest: Newest[tuple[str, ...]] = field(default_factory=lambda: Newest(SAMPLED_MANIFESTS))
+
+
+class Tallies:
+    """The sums so far.
+
+    Attributes:
+        counts: Sums of the whole period by the names of the fields of `Totals`; for others to add to.
+        reasons: Rejected lines by reason.
+        quarantined: Quarantined files by status.
+        for_operator: The quarantined files that need an operator, of the newest manifests with some.
+        dead_letters: The newest dead letters.
+    """
+
+    def __init__(self, period: Period, target_file_bytes: int) -> None:
+        self._period = period
+        self._target_bytes = target_file_bytes
+        self._grid = Buckets.of(period)
+        self._sums = [_Sums() for _ in self._grid.starts]
+        self._whole = _Sums()
+        self._at_work = CoveredTime()
+        self._bins = [[0, 0] for _ in range(BINS + 1)]
+        self._hits = self._counted = 0
+        self._unreadable: list[str] = []
+        self._unreadable_records = 0
+        self.counts = self._whole.counts
+        self.step_seconds = self._grid.step_seconds
+        self.reasons: dict[str, ReasonTally] = {}
+        self.quarantined = Counter[str]()
+        self.for_operator = Newest[list[QuarantinedFile]](NEWEST_QUARANTINED)
+        self.dead_letters = Newest[figures.DeadLetterLine](NEWEST_DEAD_LETTERS)
+        self.dead_letters_by_reason = Counter[str]()
+
+    def add_unreadable(self, message: str) -> None:
+        """Add a record that is damaged."""
+        self._unreadable += [message][: SHOWN_UNREADABLE - len(self._unreadable)]
+        self._unreadable_records += 1
+
+    def add_dead_letter(self, facts: DeadLetterFacts) -> None:
+        letter = facts.letter
+        self.dead_letters.add(letter.done_at, letter)
+        self.dead_letters_by_reason[_bounded(letter.reason, self.dead_letters_by_reason)] += 1
+        self.counts.update(dead_letters=1, clocks_off=facts.is_clock_off)
+
+    def add(self, facts: CommitFacts) -> None:
+        """Add a committed manifest."""
+        moment = facts.moment
+        self._sums[self._grid.index(moment)].add(facts)
+        self._whole.add(facts)
+        self.quarantined.update(facts.quarantined)
+        # Not from `started_at`: where the driver's clock was off, both ends have to be of the same clock.
+        self._at_work.add(max(moment - timedelta(seconds=facts.duration_seconds), self._period.since), moment)
+        hits, counted = sizing_hits(facts.output_sizes, self._target_bytes)
+        self._hits += hits
+        self._counted += counted
+        for size_bytes in facts.output_sizes:
+            self._bins[_bin(size_bytes, self._target_bytes)][0 if counted else 1] += 1
+        for reason, lines in facts.rejects.items():
+            tally = self.reasons.setdefault(_bounded(reason, self.reasons), ReasonTally())
+            tally.lines += lines
+            if lines > 0:  # else they were redriven
+                tally.manifests += 1
+                tally.newest.add(moment, facts.reject_files)
+        if facts.for_operator:
+            self.for_operator.add(moment, facts.for_operator)
+
+    def buckets(self) -> tuple[figures.Bucket, ...]:
+        pieces = zip(self._grid.pieces(), self._sums, strict=True)
+        for sums in self._sums:  # lines that were redriven in a later part of the period than they were rejected in
+            sums.counts["rejected_lines"] = max(0, sums.counts["rejected_lines"])
+        return tuple(figures.Bucket(**vars(piece), **sums.work(figures.Bucket)) for piece, sums in pieces)
+
+    def sizes(self) -> figures.Sizes:
+        step = self._target_bytes / BINS_PER_TARGET
+        bins = tuple(
+            figures.SizeBin(number * step, None if number == BINS else (number + 1) * step, *counts)
+            for number, counts in enumerate(self._bins)
+        )
+        return figures.Sizes(self._target_bytes, bins, self._counted, self._hits)
+
+    def totals(self) -> figures.Totals:
+        return figures.Totals(**self._whole.work(figures.Totals), at_work_seconds=self._at_work.seconds)
+
+    def unreadable(self) -> figures.Unreadable:
+        return figures.Unreadable(self._unreadable_records, tuple(self._unreadable))
+
+
+def _bin(size_bytes: int, target_bytes: int) -> int:
+    """The bin of a file. A size at the upper end of a bin is in it, so the tolerance includes its own end."""
+    return min(BINS, max(0, -(-size_bytes * BINS_PER_TARGET // target_bytes) - 1))
+
+
+def _bounded(reason: str, known: Mapping[str, object]) -> str:
+    return reason if reason in known or len(known) < MAX_REASONS else OTHER_REASONS

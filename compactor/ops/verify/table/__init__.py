@@ -1,0 +1,1 @@
+"""Verifies the table of the output."""

@@ -1,0 +1,1 @@
+"""Writes settings: a first file, its comments, and TOML."""

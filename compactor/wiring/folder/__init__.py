@@ -1,0 +1,1 @@
+"""Puts together what a call on a folder needs."""

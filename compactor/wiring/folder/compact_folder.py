@@ -1,0 +1,147 @@
+"""The folders of `compactor compact`: the settings kept beside their state, and checks before the work begins."""
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from compactor.adapters.stores import StoreSpec
+from compactor.core.errors import CompactorError, ObjectNotFound, SettingsError
+from compactor.core.inputs.source_places import SourcePlace
+from compactor.core.layout import Layout, base_name, folder, is_data, is_s3
+from compactor.core.ports import ObjectStore
+from compactor.ledger.heartbeat import Runs
+from compactor.settings import compact_paths
+from compactor.settings.compact_paths import CompactPaths, Document, Options
+from compactor.settings.settings import Settings, parse_settings, parse_toml
+from compactor.settings.writing.toml import toml_of
+
+_COMMENT = (
+    "Written by `compactor compact`, which reads it again for the same DST. You may edit it; missing keys have their",
+    "defaults. All other commands find it by DST, as in `compactor status DST`.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSettings:
+    """The settings of one call with these places and options.
+
+    Attributes:
+        settings: All settings, with variables applied.
+        document: The settings to keep, without variables.
+        kept: The settings that an earlier call kept; None on the first call.
+    """
+
+    paths: CompactPaths
+    options: Options
+    settings: Settings
+    document: Document
+    kept: Document | None
+
+    def keep(self, store: ObjectStore, runs: Runs) -> None:
+        """Write the settings beside the state if they are new.
+
+        Raises:
+            CompactorError: Another run is at work there that does not know of this source.
+        """
+        kept, document = self.kept, self.document
+        if kept is None:
+            if store.create(self.paths.settings_file, _toml(document)):
+                return
+            # Another first call was faster. Its source, which may be another one, must stay in the settings.
+            kept = _read(self.paths, store)
+            document = compact_paths.settings_document(self.paths, self.options, kept)
+        if document == kept:
+            return
+        # A running job refuses manifests with files outside the sources that it knows of.
+        if compact_paths.has_new_source(self.paths, kept) and (living := runs.living()):
+            raise CompactorError(
+                f"{self.paths.output}: run {living[0].run_id} is compacting other sources; wait until it has ended"
+            )
+        store.put(self.paths.settings_file, _toml(document))
+
+    def with_threads(self, threads: int) -> Settings:
+        """The settings with one manifest in flight per thread of this machine. They are not kept."""
+        stream = self.settings.stream.model_copy(update={"manifests_in_flight": threads})
+        return dataclasses.replace(self.settings, stream=stream)
+
+
+def folder_settings(paths: CompactPaths, options: Options, env: Mapping[str, str]) -> FolderSettings:
+    """Make the settings of a call.
+
+    The options of the call override variables, which override what earlier calls kept, which overrides the defaults.
+
+    Raises:
+        SettingsError: With every fault.
+        AccessError: The kept settings may not be read.
+    """
+    beside = compact_paths.variables_beside(env, options)
+    aws = parse_settings(compact_paths.settings_document(paths, options, None), beside).aws
+    kept = _read(paths, StoreSpec.of(aws).open())
+    if kept is not None and (faults := compact_paths.contradictions(paths, options, kept)):
+        raise SettingsError(faults)
+    document = compact_paths.settings_document(paths, options, kept)
+    settings = dataclasses.replace(parse_settings(document, beside), folder=paths.handle)
+    return FolderSettings(paths, options, settings, document, kept)
+
+
+def _read(paths: CompactPaths, store: ObjectStore) -> Document | None:
+    try:
+        document = parse_toml(store.read(paths.settings_file), paths.settings_file)
+    except ObjectNotFound:
+        return None
+    if not all(isinstance(table, dict) for table in document.values()):
+        raise SettingsError(
+            [f"{paths.settings_file}: has keys outside sections -> expected the sections of a settings file"]
+        )
+    return document
+
+
+def _toml(document: Document) -> bytes:
+    return toml_of(document, _COMMENT).encode()
+
+
+def check_folders(paths: CompactPaths) -> None:
+    """Check that the sources are there and that the others can be written; a `SettingsError` has the first fault.
+
+    S3 is checked by using it.
+    """
+    check_sources(paths.sources)
+    _check_writable("DST", paths.output)
+    _check_writable("--state", paths.home)
+
+
+def check_sources(sources: Sequence[SourcePlace]) -> None:
+    """Check that local sources are there; a `SettingsError` has the first fault."""
+    for place in sources:
+        if not is_s3(place.folder) and not Path(place.folder).is_dir():
+            raise SettingsError(
+                [f"SRC: {place.folder} does not exist -> expected a file, or a folder with NDJSON files"]
+            )
+
+
+def _check_writable(name: str, place: str) -> None:
+    if is_s3(place):
+        return
+    path = Path(place)
+    above = next(each for each in (path, *path.parents) if each.exists())
+    if not above.is_dir():
+        where = f"{above} is a file" if above == path else f"{place}: {above} is a file"
+        raise SettingsError([f"{name}: {where} -> expected a folder"])
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise SettingsError([f"{name}: cannot write to {above}: permission denied"])
+
+
+def check_rows_are_known(paths: CompactPaths, layout: Layout, store: ObjectStore) -> None:
+    """Check, on a first call, that the output holds no rows yet. This call would write them a second time.
+
+    Raises:
+        SettingsError: There are rows, and the ledger is empty.
+    """
+    listed = store.list(folder(paths.output))
+    rows = next((info.uri for info in listed if is_data(info.uri) and layout.output_owner(info.uri)), None)
+    # The ledger is listed last: another first call writes its records before its rows.
+    if rows is not None and next(iter(store.list(layout.ledger_folder)), None) is None:
+        found = f"DST: {paths.output} holds rows ({base_name(rows)}) that are not on record in {paths.home}"
+        raise SettingsError([f"{found} -> expected an empty folder, or --state with the place that has their record"])

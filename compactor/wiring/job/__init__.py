@@ -1,0 +1,1 @@
+"""Puts the job together."""

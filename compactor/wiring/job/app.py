@@ -1,0 +1,364 @@
+"""Puts the job together. Nothing is connected to before it is used."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Unpack
+
+from compactor import __version__
+from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.local.processes import MachineProcesses
+from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
+from compactor.core.documents.records import Commit
+from compactor.core.errors import SettingsError
+from compactor.core.ports import ObjectInfo
+from compactor.engines.engine import Engine, EngineRules
+from compactor.engines.native.native_engine import BinWorkers
+from compactor.job.batches import BatchRunner
+from compactor.job.delivery.run_checkpoints import RunCheckpoints
+from compactor.job.delivery.shared_slots import StreamSlots
+from compactor.job.delivery.work_queue import WorkQueue
+from compactor.job.left_out_columns import tell_left_out
+from compactor.job.recovery import Recovery
+from compactor.job.retention.daily import DailyRetention
+from compactor.job.retention.daily_closing import DailyClosing
+from compactor.job.retries import Retries
+from compactor.job.rotating_source import RotatingSource
+from compactor.job.service import ManifestSource, Service
+from compactor.job.shards import ShardShare, Share, WholeShare
+from compactor.job.steps.attempt_failures import AttemptFailures
+from compactor.job.steps.attempt_review import AttemptReviewer
+from compactor.job.steps.compaction import ManifestCompactor
+from compactor.job.steps.intake import Intake
+from compactor.job.steps.publication import Publisher
+from compactor.job.steps.results import CompactionResult
+from compactor.job.steps.self_test import SelfTest
+from compactor.job.steps.staging import CompactionRules, Stager
+from compactor.job.streams_job import Job
+from compactor.job.table_columns import TableUpdater
+from compactor.job.table_commits import TableCommits
+from compactor.ledger.heartbeat import Heartbeat
+from compactor.ledger.sizing_history import SizingHistory, summarised
+from compactor.manifests.listing_planning import ListingPlanner
+from compactor.ndjson.kinds.formats import Formats
+from compactor.settings.sections import retry_rules
+from compactor.settings.settings import Settings
+from compactor.wiring.components import Replacements
+from compactor.wiring.job.table_components import TableComponents
+
+if TYPE_CHECKING:
+    from compactor.adapters.local.workers.fair_threads import FairThreads
+    from compactor.ops.rebuild.rebuilder import Rebuilder
+    from compactor.ops.rebuild.replacing import Replacer
+
+
+class App(TableComponents):
+    """All components of one process.
+
+    `on_result` is called when a manifest has ended. `leave_others` leaves manifests of other sources to their planners.
+    `shared` are the slots that a stream shares with others in one job.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        on_crash_point: OnCrashPoint = ignore_crash_point,
+        on_result: Callable[[CompactionResult], None] = lambda _: None,
+        leave_others: bool = False,
+        shared: StreamSlots | None = None,
+        **replacements: Unpack[Replacements],
+    ) -> None:
+        super().__init__(settings, **replacements)
+        self.on_crash_point = on_crash_point
+        self.on_result = on_result
+        self.leave_others = leave_others
+        self.shared = shared
+
+    @cached_property
+    def heartbeat(self) -> Heartbeat:
+        process = MachineProcesses().this()
+        learn = self.clock.learn
+        return Heartbeat(
+            self.store,
+            self.layout,
+            self.clock,
+            self.run_id,
+            process,
+            release=__version__,
+            shard=self.settings.stream.shard,
+            learn_time=learn,
+        )
+
+    @cached_property
+    def planner(self) -> ListingPlanner:
+        from compactor.adapters.local.sqlite.spilled_files import SqliteSpill  # noqa: PLC0415 - only planning needs it
+
+        return ListingPlanner(
+            new_spill=SqliteSpill,
+            state=self.state,
+            claimer=self.claimer,
+            allowed_prefixes=self.settings.input.allowed_prefixes,
+            target_bytes=self.manifest_bytes,
+            is_of_other_stream=self._is_of_other_stream,
+            on_crash_point=self.on_crash_point,
+        )
+
+    def _is_of_other_stream(self, uri: str) -> bool:
+        member = self.settings.member
+        return member is not None and member.routes.stream_of(uri) != self.settings.name
+
+    def job(self) -> Job:
+        """Make the job of these settings, on Spark; see `service`."""
+        return self.service()
+
+    def threaded_job(self, threads: int) -> Job:
+        """Make the job of these settings without Spark; see `threaded_service`."""
+        return self.threaded_service(threads)
+
+    def service(self) -> Service:
+        """Make the streaming job, on Spark.
+
+        Raises:
+            SettingsError: The schema file has faults or contradicts the recorded schema. Spark was not started.
+        """
+        self._check_columns()
+        engine = self.engine()
+        from compactor.adapters.spark.stream import SparkManifestSource  # noqa: PLC0415
+        from compactor.adapters.spark.stream_or_listing import StreamOrListing  # noqa: PLC0415
+
+        stream, manifests, shard = self.settings.stream, self.layout.manifests_folder, self.settings.shard
+        # Spark shows each job all manifests: only one in so many is of its own shard.
+        at_once = stream.max_manifests_per_trigger * (shard.of if shard else 1)
+
+        def new_source(checkpoint: str) -> SparkManifestSource:
+            return SparkManifestSource(
+                session=self.spark,
+                manifests=manifests,
+                checkpoint=checkpoint,
+                max_manifests_per_trigger=at_once,
+                trigger_interval_seconds=stream.trigger_interval_seconds,
+            )
+
+        source = self.rotating_source(new_source)
+        listing = ListedManifests(self.store, manifests, at_once, stream.trigger_interval_seconds)
+        return self.service_on(engine, StreamOrListing(stream=source, listing=listing, manifests=manifests))
+
+    def rotating_source(self, new_source: Callable[[str], ManifestSource]) -> RotatingSource:
+        """Make the stream of a run from streams that have a checkpoint each."""
+        return RotatingSource(
+            state=self.state,
+            new_source=new_source,
+            checkpoints=RunCheckpoints(self.state),
+            metrics=self.metrics,
+            max_manifests=self.settings.stream.max_manifests_per_checkpoint,
+        )
+
+    def threaded_service(self, threads: "int | FairThreads") -> Service:
+        """Make the job without Spark: the native engine in threads of this process, each of which writes one file.
+
+        Args:
+            threads: How many, or those that several streams share.
+
+        Raises:
+            SettingsError: The schema file has faults or contradicts the recorded schema.
+        """
+        from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
+
+        self._check_columns()
+        stream = self.settings.stream
+        source = ListedManifests(
+            self.store,
+            self.layout.manifests_folder,
+            batch_size=stream.manifests_in_flight,
+            poll_seconds=stream.trigger_interval_seconds,
+        )
+        workers = ThreadBinWorkers(self.store, threads=threads, stream=self.settings.name)
+        return self.service_on(self.native_engine(workers), source)
+
+    def _check_columns(self) -> None:
+        self.job_registry.check_declared()
+        tell_left_out(self.job_registry.latest(), self.settings.metadata_columns)
+
+    @cached_property
+    def needs_spark(self) -> bool:
+        """Whether the job runs on Spark: for its stream, or for its engine.
+
+        Raises:
+            SettingsError: The settings ask for a job without Spark, and its engine needs Spark.
+        """
+        if self.settings.stream.source == "spark":
+            return True
+        if self.engine_name != "native":
+            why = f"the engine is {self.engine_choice.name} ({self.engine_choice.reason})"
+            raise SettingsError([f'stream.source: "listing" -> expected "spark", because {why}'])
+        return False
+
+    def rebuilder(self, new_engine: Callable[[EngineRules], Engine] | None = None) -> "Rebuilder":
+        """Make what rebuilds manifests, each by the limits of its commit. Connects to no engine before it is used.
+
+        Args:
+            new_engine: Makes engines; by default native ones in threads of this process if possible, else on Spark.
+        """
+        from compactor.ops.rebuild.rebuilder import Rebuilder  # noqa: PLC0415 - most commands rebuild nothing
+
+        engine, one_at_a_time = new_engine or self._engine_here, Lock()
+
+        def stager_for(commit: Commit) -> Stager:
+            limits = replace(
+                self.limits,
+                max_line_bytes=commit.max_line_bytes,
+                max_decompressed_bytes=commit.max_decompressed_bytes,
+            )
+            formats = Formats("recorded", frozenset(file.uri for file in commit.files if file.format == "json"))
+            rules = replace(self.engine_rules, limits=limits, formats=formats, on_changed_file="skip")
+            # With the sizes of the commit itself, the rows are spread over as many files as before.
+            history = SizingHistory(self.ledger, [summarised(commit)])
+            with one_at_a_time:  # the first one starts threads or Spark
+                made = engine(rules)
+            return self._stager(made, replace(self._compaction_rules(), limits=limits), history)
+
+        return Rebuilder(
+            state=self.state,
+            stager_for=stager_for,
+            publisher=Publisher(self.state, self.on_crash_point, self.takes_now()),
+            verifier=self.verifier(),
+            threads=self.settings.stream.manifests_in_flight,
+            on_crash_point=self.on_crash_point,
+        )
+
+    def replacer(
+        self, digest_of: Callable[[ObjectInfo], str], new_engine: Callable[[EngineRules], Engine] | None = None
+    ) -> "Replacer":
+        """Make what makes manifests again with new versions of their files; see `rebuilder`."""
+        from compactor.ops.rebuild.replacing import Replacer  # noqa: PLC0415 - as above
+
+        return Replacer(
+            state=self.state,
+            rebuilder=self.rebuilder(new_engine),
+            claimer=self.claimer,
+            redrive_log=self.redrive_log,
+            digest_of=digest_of,
+        )
+
+    def _engine_here(self, rules: EngineRules) -> Engine:
+        return self.native_engine(self._threads, rules) if self.engine_name == "native" else self.engine(rules)
+
+    @cached_property
+    def _threads(self) -> BinWorkers:
+        from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
+        from compactor.adapters.local.workers.threads import usable_threads  # noqa: PLC0415
+
+        return ThreadBinWorkers(self.store, threads=usable_threads())
+
+    def service_on(self, engine: Engine, source: ManifestSource) -> Service:
+        """Make the job on a given engine and stream."""
+        table = self.table_commits(Publisher(self.state, self.on_crash_point, self.takes_now()))
+        runner = self.batch_runner(engine, table)
+        return Service(
+            state=self.state,
+            runner=runner,
+            recovery=Recovery(self.state, self.runs, self.cleaner),
+            retention=DailyRetention(
+                self.state,
+                self.cleaner,
+                archive_days=self.settings.retention.archive_days,
+                rejects_days=self.settings.retention.rejects_days,
+                then=DailyClosing(self.close_quiet_dates).start,
+            ),
+            source=source,
+            runs=self.runs,
+            heartbeat=self.heartbeat,
+            metrics=self.metrics,
+            target_file_bytes=self.settings.output.target_file_bytes,
+            postponed=Retries(self.settings.stream.retry_pause_seconds),
+            table_updater=self._table_updater(),
+            share=self.share,
+            table=table,
+        )
+
+    @cached_property
+    def share(self) -> Share:
+        """The manifests that this job takes."""
+        shard = self.settings.shard
+        return WholeShare() if shard is None else ShardShare(shard=shard, run_id=self.run_id, runs=self.runs)
+
+    def _table_updater(self) -> TableUpdater | None:
+        table, metadata_columns = self.catalog_table, self.settings.metadata_columns
+        return None if table is None else TableUpdater(table, self.job_registry.latest, metadata_columns, self.clock)
+
+    def batch_runner(self, engine: Engine, table: TableCommits | None = None) -> BatchRunner:
+        """Make what compacts the manifests of a micro-batch on a given engine.
+
+        Args:
+            engine: Reads and writes.
+            table: Brings placed manifests to done, beside this runner; without it, a table sink takes each at once.
+        """
+        settings, rules = self.settings, self._compaction_rules()
+        queue = WorkQueue(rules.manifests_in_flight)
+        reviewer = AttemptReviewer(
+            ledger=self.ledger,
+            history=self.history,
+            rules=rules.retries,
+            living_runs=lambda run_ids: self.runs.living_among(run_ids) | {self.run_id},
+            run_began_at=self.clock.now(),
+        )
+        intake = Intake(
+            state=self.state,
+            allowed_prefixes=settings.input.allowed_prefixes,
+            leave_others=self.leave_others,
+            on_crash_point=self.on_crash_point,
+        )
+        return BatchRunner(
+            intake=intake,
+            ledger=self.ledger,
+            compactor=replace(self._compactor(engine, rules, reviewer, queue), table=table),
+            reviewer=reviewer,
+            clock=self.clock,
+            queue=queue,
+            shared=self.shared,
+            share=self.share,
+            on_result=self.on_result,
+            is_held=table.is_full if table is not None else lambda: False,
+        )
+
+    def _compaction_rules(self) -> CompactionRules:
+        settings = self.settings
+        return CompactionRules(
+            retries=retry_rules(self.settings.stream),
+            metadata_columns=settings.metadata_columns,
+            manifests_in_flight=settings.stream.manifests_in_flight,
+            limits=self.limits,
+        )
+
+    def _stager(self, engine: Engine, rules: CompactionRules, history: SizingHistory) -> Stager:
+        return Stager(
+            state=self.state,
+            engine=engine,
+            registry=self.job_registry,
+            history=history,
+            rules=rules,
+            on_crash_point=self.on_crash_point,
+        )
+
+    def _compactor(
+        self, engine: Engine, rules: CompactionRules, reviewer: AttemptReviewer, queue: WorkQueue
+    ) -> ManifestCompactor:
+        failures = AttemptFailures(
+            ledger=self.ledger,
+            now=self.clock.now,
+            is_engine_healthy=engine.is_healthy,
+            in_flight=self.shared.shared.in_flight if self.shared else queue.in_flight,
+        )
+        return ManifestCompactor(
+            state=self.state,
+            stager=self._stager(engine, rules, self.history),
+            publisher=Publisher(self.state, self.on_crash_point, self.takes_now()),
+            history=self.history,
+            failures=failures,
+            reviewer=reviewer,
+            self_test=SelfTest(state=self.state, engine=engine, metadata_columns=rules.metadata_columns),
+            share=self.share,
+            on_crash_point=self.on_crash_point,
+        )

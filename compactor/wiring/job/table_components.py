@@ -1,0 +1,74 @@
+"""Puts the table sink together."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from compactor.core.errors import SettingsError
+from compactor.core.rules.sharding import shard_number
+from compactor.job.steps.publication import Publisher
+from compactor.job.table_commits import TableCommits
+from compactor.ledger.table.table_batches import TableBatches
+from compactor.ledger.table.table_progress import ProgressNotes
+from compactor.table.changes import Changes
+from compactor.table.committer import Committer
+from compactor.table.named import NamedManifests
+from compactor.table.taking import TakesNow
+from compactor.wiring.job.engine_components import EngineComponents
+
+if TYPE_CHECKING:
+    from compactor.ops.table.keeper import TableKeeper
+
+
+class TableComponents(EngineComponents):
+    """The components of a table sink. Nothing is connected to without one."""
+
+    def committer(self, *, replays: bool = False) -> Committer:
+        """Make what commits placed manifests to the table.
+
+        Args:
+            replays: Whether the table may lack batches that were applied, and manifests that are done.
+        """
+        batches = TableBatches(self.store, self.layout, self.clock, self.run_id)
+        return Committer(
+            state=self.state,
+            batches=batches,
+            catalog=self.table_catalog,
+            changes=Changes(self.state, self.registry.version),
+            named=NamedManifests(batches, self.ledger, replays),
+            latest=self.registry.latest,
+            max_manifests=self.settings.table.max_manifests_per_commit,
+            adopts=replays,
+        )
+
+    def table_keeper(self, on_batch: Callable[[int], None] = lambda _: None) -> "TableKeeper":
+        """Make what compares the table with the ledger, and makes it again.
+
+        Raises:
+            SettingsError: The settings name no table.
+        """
+        from compactor.ops.table.keeper import TableKeeper  # noqa: PLC0415 - most commands do without
+
+        if not self.has_table:
+            raise SettingsError(['output.table: "none" -> expected "iceberg", and the table in [table]'])
+        name = self.settings.table.name
+        return TableKeeper(state=self.state, committer=self.committer(replays=True), name=name, on_batch=on_batch)
+
+    def table_commits(self, publisher: Publisher) -> TableCommits | None:
+        """Make what brings placed manifests of a job to done; None without a table sink."""
+        if not self.has_table:
+            return None
+        table = self.settings.table
+        return TableCommits(
+            committer=self.committer(),
+            publisher=publisher,
+            notes=ProgressNotes(self.state, self.run_id, shard_number(self.settings.stream.shard) or 1),
+            clock=self.clock,
+            metrics=self.metrics,
+            commit_seconds=table.commit_seconds,
+            max_manifests=table.max_manifests_per_commit,
+            max_waiting=table.max_waiting_manifests,
+        )
+
+    def takes_now(self) -> TakesNow | None:
+        """Make what commits one manifest at once; None without a table sink."""
+        return TakesNow(self.committer()) if self.has_table else None
