@@ -1,6 +1,7 @@
-"""Takes each guard out of a copy of the code, one at a time, and sees that a test fails.
+"""Takes each guard out of a copy of the code, and sees that a test fails.
 
-python -m tests.guards [WORD ...] does so for the guards whose name or module has one of these words.
+python -m tests.guards [WORD ...] does so for the guards whose name or module has one of these words. Each copy lacks
+one guard at a time; several copies are tested at once, for most tests wait more than they compute.
 """
 
 import os
@@ -10,9 +11,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 
 from tests.guards import GUARDS, Guard
 
@@ -30,6 +34,7 @@ COPIED = (
     "pyproject.toml",
     "README.md",
 )
+COPIES = 3
 PASSED, FAILED = 0, 1  # exit codes of pytest
 NOT_ENDED = -1
 PATIENCE_SECONDS = 900.0
@@ -61,22 +66,49 @@ def main(words: Sequence[str]) -> int:
     if not chosen:
         say(f"no guard has {' or '.join(words)} in its name or module")
         return 1
+    with ExitStack() as copies:
+        free = SimpleQueue[Path]()
+        for _ in range(min(COPIES, len(chosen))):
+            free.put(copies.enter_context(code_copy()))
+        say(f"{len(chosen)} guards; first their tests with all of them in place ...")
+        with taken(free) as copy:
+            code, output = run_tests(copy, sorted({test for guard in chosen for test in guard.tests}))
+        if code != PASSED:
+            say(f"{output}\nexpected these tests to pass before a guard is taken out")
+            return 1
+
+        def trial_of(guard: Guard) -> Trial:
+            with taken(free) as copy:
+                return tried(guard, copy)
+
+        trials = []
+        with ThreadPoolExecutor(COPIES) as threads:
+            for trial in threads.map(trial_of, chosen):
+                trials.append(trial)
+                say(row(trial))
+    guarded = sum(trial.is_healthy for trial in trials)
+    say(f"{guarded} of {len(trials)} guards are needed and guarded: without any of them a test fails")
+    return 0 if guarded == len(trials) else 1
+
+
+@contextmanager
+def code_copy() -> Iterator[Path]:
+    """A folder with a copy of the code and its tests, which goes with the context."""
     with tempfile.TemporaryDirectory(prefix="compactor-guards-") as folder:
         copy = Path(folder)
         for name in COPIED:
             _copy(ROOT / name, copy / name)
-        say(f"{len(chosen)} guards; first their tests with all of them in place ...")
-        code, output = run_tests(copy, sorted({test for guard in chosen for test in guard.tests}))
-        if code != PASSED:
-            say(f"{output}\nexpected these tests to pass before a guard is taken out")
-            return 1
-        trials = []
-        for guard in chosen:
-            trials.append(tried(guard, copy))
-            say(row(trials[-1]))
-    guarded = sum(trial.is_healthy for trial in trials)
-    say(f"{guarded} of {len(trials)} guards are needed and guarded: without any of them a test fails")
-    return 0 if guarded == len(trials) else 1
+        yield copy
+
+
+@contextmanager
+def taken(free: "SimpleQueue[Path]") -> Iterator[Path]:
+    """A copy that no other thread has; waits until there is one."""
+    copy = free.get()
+    try:
+        yield copy
+    finally:
+        free.put(copy)
 
 
 def tried(guard: Guard, copy: Path) -> Trial:
