@@ -2,7 +2,10 @@
 
 import io
 import json
+import os
+import shutil
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -23,7 +26,7 @@ def call(*arguments: str) -> dict[str, Any]:
 
 
 def test_a_prefix_becomes_rows(
-    s3: Any, bucket: str, aws_endpoint: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    s3: Any, bucket: str, aws_endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows and rejects are on S3, with a journal of claims; a second call takes what is new and finds its settings."""
     monkeypatch.setenv("COMPACTOR_AWS__ENDPOINT_URL", aws_endpoint)
@@ -45,3 +48,53 @@ def test_a_prefix_becomes_rows(
     assert len(claims) == 2
     # From S3 to a disk as well: only what is the compactor's own has to be where the rows are.
     assert call("compact", f"s3://{bucket}/raw", str(tmp_path / "rows"))["verified"]["rows"] == 2
+
+
+@pytest.fixture
+def folder_to_s3(bucket: str, aws_endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """A local folder with two files, and a destination on S3."""
+    monkeypatch.setenv("COMPACTOR_AWS__ENDPOINT_URL", aws_endpoint)
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    for name in ("a", "b"):
+        written = tmp_path / "raw" / f"{name}.ndjson"
+        written.parent.mkdir(exist_ok=True)
+        written.write_bytes(b'{"id": "%b"}\n' % name.encode())
+        os.utime(written, (1_700_000_000, 1_700_000_000))
+    return str(tmp_path / "raw"), f"s3://{bucket}/rows"
+
+
+def test_local_files_are_remembered_where_the_state_is_on_s3(folder_to_s3: tuple[str, str]) -> None:
+    """A renamed file is known, and one that was rewritten with its length and its time set back is not."""
+    assert call("compact", *folder_to_s3)["verified"]["rows"] == 2
+    files = Path(folder_to_s3[0])
+    (files / "a.ndjson").rename(files / "c.ndjson")
+    (files / "b.ndjson").write_bytes(b'{"id": "B"}\n')
+    os.utime(files / "b.ndjson", (1_700_000_000, 1_700_000_000))
+    second = CliRunner().invoke(command, ["compact", *folder_to_s3, "--json"])
+    found = json.loads(second.stdout)
+    assert (second.exit_code, found["new_files"], found["verified"]["rows"]) == (3, 0, 2)
+    assert [(each["uri"], each["reason"]) for each in found["left_out"]] == [(str(files / "b.ndjson"), "replaced")]
+
+
+@pytest.mark.parametrize("lost", ["folder for caches", "the file", "no folder"])
+def test_what_is_remembered_may_be_lost(
+    folder_to_s3: tuple[str, str], lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it, a call reads records again, and plans nothing twice."""
+    assert call("compact", *folder_to_s3)["new_files"] == 2
+    if lost == "no folder":
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.delenv("HOME")
+    elif lost == "the file":
+        [kept] = (tmp_path / "caches" / "compactor").iterdir()
+        kept.write_bytes(b"no database")
+    else:
+        shutil.rmtree(tmp_path / "caches")
+        (tmp_path / "caches").write_text("a file is in the way")
+    files = Path(folder_to_s3[0])
+    (files / "a.ndjson").rename(files / "c.ndjson")
+    (files / "d.ndjson").write_bytes(b'{"id": "d"}\n')
+    os.utime(files / "d.ndjson", (1_700_000_000, 1_700_000_000))
+    third = call("compact", *folder_to_s3)
+    assert (third["new_files"], third["verified"]["rows"]) == (1, 3)

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from compactor.adapters.local.sqlite.cache_place import seen_file
 from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFiles
@@ -88,12 +89,11 @@ class FolderRun:
 
     def source_planner(self, app: App) -> SourcePlanner:
         """Make what plans the sources."""
-        state, confined = app.layout.state, app.store_spec.confined
         return SourcePlanner(
             planner=app.planner,
-            listing=SourceListing(app.store, confined),
+            listing=SourceListing(app.store, app.store_spec.confined),
             sources=self.folder.paths.sources,
-            seen=LocalSeenFiles(app.store, "" if is_s3(state) else app.layout.seen_file),
+            seen=LocalSeenFiles(app.store, seen_file(app.layout)),
             summarised=self._summarised(app),
             new_listed=SqliteListedFiles,
             on_replaced=self.on_replaced,
@@ -101,11 +101,12 @@ class FolderRun:
         )
 
     def _summarised(self, app: App) -> SummarisedFiles:
-        if not is_s3(app.layout.state):
-            return LocalSummarisedFiles(app.layout.seen_file)
-        # Local files may be renamed, and appended to: their index would need more than names.
+        # Local files may be renamed, and appended to: an index of names, as is kept on S3, is not enough for them.
         is_known_by_name = all(is_s3(place.folder) for place in self.folder.paths.sources)
-        return StoredSummarisedFiles(app.store, app.layout) if is_known_by_name else NothingSummarised()
+        if is_known_by_name and is_s3(app.layout.state):
+            return StoredSummarisedFiles(app.store, app.layout)
+        path = seen_file(app.layout)
+        return LocalSummarisedFiles(path) if path else NothingSummarised()
 
     def _closing(self, app: App) -> Closing:
         paths = self.folder.paths
