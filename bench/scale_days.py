@@ -49,14 +49,13 @@ _WORK = Path(__file__).resolve().parent.parent / ".bench"
 @click.option("--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Keep all files here.")
 def days(*, counts: str, rounds: int, only: str | None, manifests: int, work: Path) -> None:
     """Measure each command with few and with many closed dates: calls of the store, CPU seconds, memory."""
-    from bench.scale_days_probe import COMMANDS, ON_S3, WITH_INDEX  # noqa: PLC0415 - it imports this module
+    from bench.scale_days_probe import ALL  # noqa: PLC0415 - it imports this module
 
     numbers = sorted(map(int, counts.split(",")))
     roots = {number: work.resolve() / f"days-{number}" for number in numbers}
-    known = [*COMMANDS, *WITH_INDEX, *ON_S3]
-    chosen = known if only is None else [each.strip() for each in only.split(";")]
-    if unknown := [each for each in chosen if each not in known]:
-        raise click.UsageError(f"--only: nothing called {unknown[0]!r}; expected some of {'; '.join(known)}")
+    chosen = list(ALL) if only is None else [each.strip() for each in only.split(";")]
+    if unknown := [each for each in chosen if each not in ALL]:
+        raise click.UsageError(f"--only: nothing called {unknown[0]!r}; expected some of {'; '.join(ALL)}")
     try:
         for number, root in roots.items():
             make_state(root, number, manifests=manifests)

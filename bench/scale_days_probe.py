@@ -38,6 +38,7 @@ from compactor.ops.redrive.selection import Scope
 from compactor.ops.rejects.query import Query
 from compactor.ops.report.period import Period
 from compactor.ops.report.reading.reader import ReportReader
+from compactor.settings.settings import Settings
 from compactor.wiring.job.app import App
 
 _LINES = b'{"id": "1", "amount": 1.10}\n{"id": "2"}\n'
@@ -68,8 +69,8 @@ def _close_a_date(app: App) -> None:
 def _compact(app: App) -> None:
     """Plan, work and verify, as `compactor compact` does."""
     [raw] = app.settings.input.allowed_prefixes
-    seen = app.layout.seen_file
     on_s3 = is_s3(raw)
+    seen = str(Path(raw).parent / "state" / "seen.sqlite")  # where earlier calls left it
     planner = SourcePlanner(
         planner=app.planner,
         listing=SourceListing(app.store, [raw]),
@@ -110,16 +111,37 @@ ON_S3: dict[str, Callable[[App], object]] = {
     "compact on S3, one new file": _compact_new,
 }
 
+TO_S3: dict[str, Callable[[App], object]] = {
+    "compact from a disk to S3, nothing new": _compact,
+    "compact from a disk to S3, one new file": _compact_new,
+}
+
+ALL = {**COMMANDS, **WITH_INDEX, **ON_S3, **TO_S3}
+
+
+def settings_of(name: str, root: Path) -> Settings:
+    """The settings with which a command runs on the state below a folder."""
+    if name in TO_S3:
+        return settings_on_s3(f"{root}/raw")
+    return settings_on_s3() if name in ON_S3 else settings_at(root)
+
 
 def measured(
-    root: Path, days: int, command: Callable[[App], object], *, manifests: int, page: int, on_s3: bool = False
+    root: Path,
+    days: int,
+    command: Callable[[App], object],
+    *,
+    manifests: int,
+    page: int,
+    settings: Settings | None = None,
 ) -> HistoryStore:
-    """Run one command; returns the store, which has counted its calls."""
-    settings, dates = settings_on_s3() if on_s3 else settings_at(root), closed_days(days)
+    """Run one command, on a local state or with these settings; returns the store, which has counted its calls."""
+    settings, dates = settings or settings_at(root), closed_days(days)
+    layout = settings.layout()
     store = (
         store_on_s3(root, dates, manifests, page=page)
-        if on_s3
-        else HistoryStore(App(settings).store, settings.layout(), dates, manifests, page=page)
+        if is_s3(layout.state)
+        else HistoryStore(App(settings).store, layout, dates, manifests, page=page)
     )
     command(App(settings, store=store))
     return store
@@ -129,8 +151,7 @@ def main() -> None:
     """Run one command, and print what it took."""
     began = time.process_time()  # other work on the machine does not count
     root, days, name, manifests = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-    command = {**COMMANDS, **WITH_INDEX, **ON_S3}[name]
-    store = measured(root, days, command, manifests=manifests, page=1_000, on_s3=name in ON_S3)
+    store = measured(root, days, ALL[name], manifests=manifests, page=1_000, settings=settings_of(name, root))
     seconds = time.process_time() - began
     print(json.dumps({"calls": store.calls.total(), "seconds": seconds, "bytes": _peak_bytes()}))
 

@@ -11,12 +11,12 @@ from compactor.settings.settings import Settings, parse_settings
 BUCKET = "s3://bench/"
 
 
-def settings_on_s3() -> Settings:
-    """The settings of `settings_at`, for a bucket."""
+def settings_on_s3(source: str = f"{BUCKET}raw") -> Settings:
+    """The settings of `settings_at`, for a bucket; the input may be elsewhere."""
     return parse_settings(
         {
             "paths": {place: f"{BUCKET}{place}" for place in ("manifests", "output", "state")},
-            "input": {"allowed_prefixes": [f"{BUCKET}raw"]},
+            "input": {"allowed_prefixes": [source]},
             "builder": {"claims": "@journal"},
             "metrics": {"sink": "none"},
         }
@@ -24,14 +24,14 @@ def settings_on_s3() -> Settings:
 
 
 class BucketStore:
-    """A `compactor.core.ports.ObjectStore`: a bucket whose objects are the files below a folder."""
+    """A `compactor.core.ports.ObjectStore`: a bucket, whose objects are the files of a folder, and local files."""
 
     def __init__(self, store: ObjectStore, root: Path) -> None:
         self._store, self._root = store, f"{root}/"
 
     def stat(self, uri: str) -> ObjectInfo | None:
         info = self._store.stat(self._at(uri))
-        return None if info is None else self._named(info)
+        return self._named(info) if info is not None and uri.startswith(BUCKET) else info
 
     def read(self, uri: str, *, etag: str | None = None) -> bytes:
         return self._store.read(self._at(uri), etag=etag)
@@ -41,7 +41,8 @@ class BucketStore:
 
     def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
         after = None if start_after is None else self._at(start_after)
-        return map(self._named, self._store.list(self._at(prefix), start_after=after))
+        listed = self._store.list(self._at(prefix), start_after=after)
+        return map(self._named, listed) if prefix.startswith(BUCKET) else listed
 
     def create(self, uri: str, data: bytes) -> bool:
         return self._store.create(self._at(uri), data)

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from bench.scale import LEDGER_MEASURES, main
 from bench.scale_days import closed_days, make_state, table_lines
-from bench.scale_days_probe import COMMANDS, ON_S3, WITH_INDEX, measured
+from bench.scale_days_probe import ALL, COMMANDS, ON_S3, TO_S3, WITH_INDEX, measured, settings_of
 from bench.scale_ledger import FIRST_DAY, write_decided, write_finished
 from bench.scale_probe import settings_at
 from bench.scale_table import Measure, make_rows, plain, verdicts
@@ -104,12 +104,14 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     return roots
 
 
-def calls(states: dict[int, Path], command: Callable[[App], object], *, on_s3: bool = False) -> list[int]:
+def calls(states: dict[int, Path], command: Callable[[App], object], name: str = "") -> list[int]:
     """The calls of a command with few and with many closed dates; a list call gives 10 objects."""
-    return [
-        measured(root, number, command, manifests=DAY_MANIFESTS, page=10, on_s3=on_s3).calls.total()
-        for number, root in states.items()
-    ]
+    found = []
+    for number, root in states.items():
+        settings = settings_of(name, root)
+        store = measured(root, number, command, manifests=DAY_MANIFESTS, page=10, settings=settings)
+        found.append(store.calls.total())
+    return found
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -119,10 +121,10 @@ def test_no_call_more_with_more_closed_dates(command: str, states: dict[int, Pat
     assert max(found) <= 1.2 * min(found), found
 
 
-@pytest.mark.parametrize("command", [*WITH_INDEX, *ON_S3])
+@pytest.mark.parametrize("command", [*WITH_INDEX, *ON_S3, *TO_S3])
 def test_an_index_is_some_calls_more(command: str, states: dict[int, Path]) -> None:
     """Of 20 dates it has one merged run and up to fifteen others: each of them is two calls, and one to list it."""
-    found = calls(states, {**WITH_INDEX, **ON_S3}[command], on_s3=command in ON_S3)
+    found = calls(states, ALL[command], command)
     assert max(found) <= min(found) + 3 * 2 * 16, found
     assert found[2] <= found[1] + 3 * 2 * 8, found
 

@@ -13,8 +13,8 @@ _VARIABLE = "XDG_CACHE_HOME"
 def seen_file(layout: Layout, environment: Mapping[str, str] = os.environ) -> str:
     """The SQLite file for local files: beside a local state, or in the user's folder for caches [XDG Base Directory].
 
-    Each state has a file of its own there. Without the file, or with that of another machine's user, the next call reads
-    records again, and no result differs but for a file that was rewritten with its length and its time set back.
+    Each state has a file of its own there. Without it the next call reads records again, with the same result, but does
+    not notice a file that was rewritten with its length and its time set back.
 
     Returns:
         Its path; empty if the user has no folder for caches.
@@ -27,8 +27,7 @@ def seen_file(layout: Layout, environment: Mapping[str, str] = os.environ) -> st
 
 
 def _cache_folder(environment: Mapping[str, str]) -> Path | None:
-    given = environment.get(_VARIABLE, "")
-    if os.path.isabs(given):  # a relative one is to be ignored
-        return Path(given)
-    home = environment.get("HOME", "")
-    return Path(home) / ".cache" if os.path.isabs(home) else None
+    given, home = (Path(environment.get(name, "")) for name in (_VARIABLE, "HOME"))
+    if given.is_absolute():  # a relative one is to be ignored
+        return given
+    return home / ".cache" if home.is_absolute() else None
