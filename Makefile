@@ -86,7 +86,7 @@ test-hostile-native test-hostile-spark: $(READY)
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.hostile --engine $(@:test-hostile-%=%)
 
-test-guards: $(READY) $(TLA_TOOLS) ## Remove each guard from the code, one at a time, and check that a test fails
+test-guards: $(READY) $(TLA_TOOLS) ## Remove each guard from a copy of the code, and check that a test fails
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.guards
 

@@ -31,7 +31,7 @@ from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import is_s3
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
-from compactor.manifests.sources.source_planning import SourcePlanner
+from compactor.manifests.sources.planning import SourcePlanner
 from compactor.ops.closing.version_index import VersionIndex
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope

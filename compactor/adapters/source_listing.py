@@ -14,7 +14,7 @@ from compactor.manifests.planning import SKIP_REASONS, LeftOut
 
 @dataclass(frozen=True, slots=True)
 class SourceListing:
-    """A `compactor.manifests.sources.source_planning.Listing`.
+    """A `compactor.manifests.sources.listing.Listing`.
 
     Attributes:
         store: Has the sources.

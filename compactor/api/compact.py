@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
 from compactor.api.arguments import Place, texts
+from compactor.api.compact_call.closing import Closing
+from compactor.api.compact_call.problems import problems_of
+from compactor.api.compact_call.run import FolderRun
 from compactor.api.display import Display, StopRequests
-from compactor.api.folder_call.closing import Closing
-from compactor.api.folder_call.folder_run import FolderRun
-from compactor.api.folder_call.problems import problems_of
 from compactor.api.progress import Progress, ProgressDisplay
 from compactor.api.verify import VerifyResult
 from compactor.core.errors import SettingsError
 from compactor.manifests.planning import LeftOut
-from compactor.manifests.sources.source_planning import OnReplaced
+from compactor.manifests.sources.planning import OnReplaced
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.settings.compact_paths import Options, parse_compact_paths
-from compactor.wiring.folder.compact_folder import folder_settings
+from compactor.wiring.compact.folder import folder_settings
 
 
 @dataclass(frozen=True, slots=True)

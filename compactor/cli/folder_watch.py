@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from compactor.adapters.local.folder_events import FolderEvents
-from compactor.api.folder_call.closing import Closing, unfinished_lines
-from compactor.api.folder_call.folder_run import FolderRun
-from compactor.cli.ui.compact.compact_report import document, quarantined_fields
+from compactor.api.compact_call.closing import Closing, unfinished_lines
+from compactor.api.compact_call.run import FolderRun
 from compactor.cli.ui.compact.left_out import left_out_lines
+from compactor.cli.ui.compact.report import document, quarantined_fields
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.signals import StopSignals
@@ -24,8 +24,8 @@ from compactor.core.layout import canonical, is_s3, is_within
 from compactor.core.rules.backoff import pause_seconds
 from compactor.core.text.formatting import count, duration
 from compactor.manifests.planning import Plan
-from compactor.manifests.sources.source_planning import SourcePlanner
-from compactor.wiring.folder.compact_folder import check_folders
+from compactor.manifests.sources.planning import SourcePlanner
+from compactor.wiring.compact.folder import check_folders
 from compactor.wiring.job.app import App
 
 POLL_SECONDS = 1.0

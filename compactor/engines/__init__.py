@@ -1,1 +1,1 @@
-"""Turns the files of a manifest into staged Parquet: the engine port and the native engine."""
+"""Turns the files of a manifest into staged Parquet: the port of the engines, and each engine without Spark itself."""

@@ -20,7 +20,7 @@ from compactor.job.retries import random_pause_seconds
 from compactor.job.steps.placed import Waiting
 from compactor.job.steps.publication import Publisher
 from compactor.job.steps.results import CompactionResult
-from compactor.ledger.table.table_progress import ProgressNotes
+from compactor.ledger.table.progress import ProgressNotes
 from compactor.table.committer import Committer, Progress
 from compactor.table.named import Placed
 from compactor.telemetry.error_text import described

@@ -18,7 +18,7 @@ from compactor.core.errors import (
     TableConflict,
     TableRefused,
 )
-from compactor.ledger.table.table_batches import TableBatches
+from compactor.ledger.table.batches import TableBatches
 from compactor.table.catalog import TableCatalog, TableChange, TableHead
 from compactor.table.changes import Changes
 from compactor.table.named import UNTOLD

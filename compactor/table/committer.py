@@ -17,7 +17,7 @@ from compactor.core.documents.table_records import BatchedManifest, TableBatch
 from compactor.core.errors import OperatorError, StuckError, TableHeldBack
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
-from compactor.ledger.table.table_batches import TableBatches
+from compactor.ledger.table.batches import TableBatches
 from compactor.schema.schema import SchemaVersion
 from compactor.table.applying import Applied, Applier, Refused
 from compactor.table.catalog import TableCatalog, TableHead

@@ -10,7 +10,7 @@ from compactor.core.documents.table_records import BatchedManifest, TableBatch
 from compactor.core.errors import OperatorError
 from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.ledger import Ledger
-from compactor.ledger.table.table_batches import TableBatches
+from compactor.ledger.table.batches import TableBatches
 
 
 class Placed(NamedTuple):

@@ -6,8 +6,8 @@ from datetime import datetime
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count, shown_seconds
 from compactor.ledger.state import State
+from compactor.ledger.table.progress import read_progress
 from compactor.ledger.table.refused_batches import refused_batches
-from compactor.ledger.table.table_progress import read_progress
 from compactor.table.listed import ListedTable, held_count_words, waiting_words
 
 MANY_FAILURES = 6

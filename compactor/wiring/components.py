@@ -139,7 +139,7 @@ class Components:
             client = self.store_spec.client("dynamodb")
             return DynamoClaims(client=client, table=builder.claims, ttl_days=builder.claim_ttl_days)
         self.settings.require_claims()
-        from compactor.adapters.local.sqlite.sqlite_claims import SqliteClaims  # noqa: PLC0415 - only planning needs it
+        from compactor.adapters.local.sqlite.claims import SqliteClaims  # noqa: PLC0415 - only planning needs it
 
         return SqliteClaims(layout.claims_file)
 

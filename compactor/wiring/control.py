@@ -36,7 +36,7 @@ class ControlComponents(Components):
     def job(self) -> JobRuns:
         if self.settings.control.target == "emr-serverless":
             return emr_job(self.settings, self.store, self.clock, self._client("emr-serverless"))
-        from compactor.adapters.aws.jobs.glue_job import GlueJob  # noqa: PLC0415 - boto3 is slow to load
+        from compactor.adapters.aws.jobs.glue import GlueJob  # noqa: PLC0415 - boto3 is slow to load
 
         return GlueJob(client=self._client("glue"), name=self.settings.run_name)
 

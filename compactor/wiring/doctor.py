@@ -10,7 +10,7 @@ from functools import cache
 
 from compactor.adapters import this_machine
 from compactor.adapters.local.clock import SystemClock
-from compactor.adapters.local.workers.native_kernel import why_not_installed
+from compactor.adapters.local.native.kernel import why_not_installed
 from compactor.adapters.stores import RoutedStore, StoreSpec
 from compactor.core.extras import is_installed
 from compactor.core.layout import is_s3

@@ -1,4 +1,4 @@
-"""Puts the job on EMR Serverless together from the settings, and from where those are."""
+"""Finds the job on EMR Serverless that the settings name, whose runs the control plane starts and stops."""
 
 import os
 from datetime import datetime
@@ -17,7 +17,7 @@ def emr_job(settings: Settings, store: ObjectStore, clock: Clock, client: Any) -
     Raises:
         SettingsError: `COMPACTOR_CONFIG` names no settings on S3, which a run could read.
     """
-    from compactor.adapters.aws.jobs.emr_job import EmrJob  # noqa: PLC0415 - boto3 is slow to load
+    from compactor.adapters.aws.jobs.emr import EmrJob  # noqa: PLC0415 - boto3 is slow to load
 
     place = os.environ.get("COMPACTOR_CONFIG", "")
     if not is_s3(place):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from compactor.adapters.local.workers.native_kernel import is_installed, why_not_installed
+from compactor.adapters.local.native.kernel import is_installed, why_not_installed
 from compactor.engines.engine import EngineName
 from compactor.settings.sections import Convert
 

@@ -33,8 +33,8 @@ from compactor.wiring.engine_choice import engine_of
 if TYPE_CHECKING:
     from compactor.ops.closing.closer import Closer
     from compactor.ops.rebuild.scan import RebuildScanner
+    from compactor.ops.redrive.redrive_log import RedriveLog
     from compactor.ops.redrive.redriver import Redriver
-    from compactor.ops.redrive.settling.redrive_log import RedriveLog
     from compactor.ops.rejects.reader import RejectsReader
     from compactor.ops.retire.retirer import Retirer
     from compactor.ops.retire.scan import RetireScanner
@@ -216,7 +216,7 @@ class OperatorComponents(CatalogComponents):
 
     @cached_property
     def redrive_log(self) -> "RedriveLog":
-        from compactor.ops.redrive.settling.redrive_log import RedriveLog
+        from compactor.ops.redrive.redrive_log import RedriveLog
 
         return RedriveLog(state=self.state)
 

@@ -11,7 +11,7 @@ from compactor.adapters.aws.clients import dynamodb_client, s3_client
 from compactor.adapters.aws.dynamo_claims import DynamoClaims
 from compactor.adapters.aws.s3 import S3Store
 from compactor.adapters.journal_claims import JournalClaims
-from compactor.adapters.local.sqlite.sqlite_claims import SqliteClaims
+from compactor.adapters.local.sqlite.claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import MemoryClaims, MemoryStore
 from compactor.adapters.stores import StoreSpec

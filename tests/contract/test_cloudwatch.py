@@ -14,7 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.clients import cloudwatch_client
-from compactor.adapters.aws.metrics.cloudwatch_metrics import CloudWatchMetrics
+from compactor.adapters.aws.cloudwatch.sink import CloudWatchMetrics
 from compactor.adapters.local.clock import SystemClock
 from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.metrics_sinks import metrics_sink
@@ -67,7 +67,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     """What is logged."""
     seen: list[tuple[str, dict[str, Any]]] = []
     monkeypatch.setattr(
-        "compactor.adapters.aws.metrics.cloudwatch_metrics.log_event",
+        "compactor.adapters.aws.cloudwatch.sink.log_event",
         lambda event, **fields: seen.append((event, fields)),
     )
     return seen

@@ -177,7 +177,7 @@ def run(app: App, arguments: Namespace) -> int:
     engine = engine_without_spark(
         arguments.engine, app, rows_per_file=50, target_file_bytes=arguments.target_file_bytes
     )
-    with patch("compactor.engines.native.native_engine.SAMPLE_BYTES", SAMPLE_BYTES):
+    with patch("compactor.engines.native.engine.SAMPLE_BYTES", SAMPLE_BYTES):
         report = app.service_on(engine, ListedManifests(app.store, app.layout.manifests_folder)).run(once=True)
     return 3 if report.dead_lettered else 0
 

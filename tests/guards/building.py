@@ -23,7 +23,7 @@ CLAIMS = (
     ),
     Guard(
         "a claim in SQLite is not overwritten",
-        "adapters/local/sqlite/sqlite_claims.py",
+        "adapters/local/sqlite/claims.py",
         "INSERT INTO claims (key, holder, lease_until, expires_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         "INSERT OR REPLACE INTO claims (key, holder, lease_until, expires_at) VALUES (?, ?, ?, ?)",
         (_CLAIM,),
@@ -37,7 +37,7 @@ CLAIMS = (
     ),
     Guard(
         "a claim in SQLite is taken over from the holder that was named alone",
-        "adapters/local/sqlite/sqlite_claims.py",
+        "adapters/local/sqlite/claims.py",
         'WHERE key = ? AND holder = ?"',
         'WHERE key = ? AND holder <> ?"',
         (_TAKE_OVER,),

@@ -79,7 +79,7 @@ CONTROL = (
     ),
     Guard(
         "a start that meets a run is an outcome",
-        "adapters/aws/jobs/glue_job.py",
+        "adapters/aws/jobs/glue.py",
         '                if error_code(exc) == "ConcurrentRunsExceededException":',
         "                if False:",
         ("tests/contract/test_job_runs.py::test_never_a_second_run",),

@@ -61,7 +61,7 @@ FOLDERS = (
     ),
     Guard(
         "what earlier calls left is done before the folder is planned",
-        "api/folder_call/folder_run.py",
+        "api/compact_call/run.py",
         "            self._work_on(app, closing)\n        if not closing.is_interrupted:\n            changed",
         "            pass\n        if not closing.is_interrupted:\n            changed",
         (_FOLDER + "::test_a_file_renamed_after_a_kill",),
@@ -110,7 +110,7 @@ FOLDERS = (
     ),
     Guard(
         "a version is not passed over while a file is still written",
-        "manifests/sources/source_planning.py",
+        "manifests/sources/planning.py",
         '            if not (fates.unread or "unsettled" in plan.skipped):',
         "            if True:",
         (_GROWN,),

@@ -31,7 +31,7 @@ NAMES = (
     ),
     Guard(
         "the status screen is escaped before it is divided into lines",
-        "cli/ui/status/status_screen.py",
+        "cli/ui/status/screen.py",
         "textwrap.wrap(visible(text), width",
         "textwrap.wrap(text, width",
         ("tests/unit/ops/status/test_status_screen.py",),

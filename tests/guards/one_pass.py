@@ -43,7 +43,7 @@ ONE_PASS = (
     ),
     Guard(
         "a bin with a key that has no column is written again",
-        "engines/native/native_engine.py",
+        "engines/native/engine.py",
         "if each.is_lacking]:\n",
         "if False]:\n",
         ("tests/unit/engines/test_native_engine.py::test_a_late_key_has_its_bin_alone_written_again",),
@@ -115,7 +115,7 @@ ONE_PASS = (
     ),
     Guard(
         "samples of a quarantined file are not redriven beside the file",
-        "ops/redrive/rejected_lines/lines.py",
+        "ops/redrive/rejected_lines/writing.py",
         "if row[0] in wanted.sources and row[3] in wanted.reasons",
         "if row[3] in wanted.reasons",
         ("tests/unit/job/test_too_many_rejects.py", "tests/unit/ops/redrive/test_redriven_lines.py"),

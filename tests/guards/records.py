@@ -17,7 +17,7 @@ CREATE_ONLY = (
     ),
     Guard(
         "EMR Serverless is asked for no second run",
-        "adapters/aws/jobs/emr_job.py",
+        "adapters/aws/jobs/emr.py",
         "        if any(run.is_living for run in before):\n",
         "        if False:\n",
         ("tests/contract/test_job_runs.py", "tests/contract/test_emr_job.py"),

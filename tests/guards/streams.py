@@ -66,14 +66,14 @@ STREAMS = (
     ),
     Guard(
         "a free thread takes a task of the stream that has the fewest running",
-        "adapters/local/workers/fair_threads.py",
+        "adapters/local/native/fair_threads.py",
         "return self._of_streams[owner[0]], self._turns[owner[0]], self._running[owner]\n",
         "return 0, self._turns[owner[0]], self._running[owner]\n",
         (_THREADS + "::test_a_stream_that_has_a_thread_leaves_the_next_one_to_others",),
     ),
     Guard(
         "a stream that comes late waits for no other one's queue",
-        "adapters/local/workers/fair_threads.py",
+        "adapters/local/native/fair_threads.py",
         "self._of_streams[owner[0]], self._turns[owner[0]], self._running[owner]\n",
         "self._of_streams[owner[0]], 0, self._running[owner]\n",
         (_THREADS + "::test_a_stream_waits_for_one_task_of_a_flood",),

@@ -11,7 +11,7 @@ import orjson
 import pyarrow.parquet as pq
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers
+from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Commit, DeadLetter, FileReport
 from compactor.core.errors import CompactorError

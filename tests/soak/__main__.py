@@ -18,7 +18,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from compactor.adapters.local.sqlite.sqlite_claims import SqliteClaims
+from compactor.adapters.local.sqlite.claims import SqliteClaims
 from compactor.adapters.stores import StoreSpec
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App

@@ -68,7 +68,7 @@ def make_lake(folder: Path) -> None:
     before = Path.cwd()
     os.chdir(folder)
     try:
-        with patch("compactor.engines.native.native_engine.SAMPLE_BYTES", 1000):
+        with patch("compactor.engines.native.engine.SAMPLE_BYTES", 1000):
             (raw / f"{DAY}-morning.ndjson").write_bytes(MORNING)
             _compact()
             (raw / f"{DAY}-evening.ndjson").write_bytes(EVENING)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from compactor.adapters.local.workers.native_kernel import NativeKernel
+from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.engines.native.kernel import Kernel, RowPlan
 from compactor.ndjson.inspection import inspect_lines, refusals
 from compactor.ndjson.line_splitting import split_lines

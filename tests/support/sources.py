@@ -4,7 +4,7 @@ from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import folder
-from compactor.manifests.sources.source_planning import OnReplaced, SourcePlanner
+from compactor.manifests.sources.planning import OnReplaced, SourcePlanner
 from tests.support.harness import Harness
 
 

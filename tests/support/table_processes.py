@@ -14,7 +14,7 @@ from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
-from compactor.ledger.table.table_batches import TableBatches
+from compactor.ledger.table.batches import TableBatches
 from compactor.table.catalog import TableFile
 from compactor.table.changes import Changes
 from compactor.table.committer import Committer, Progress

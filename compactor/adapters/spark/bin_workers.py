@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from compactor.adapters.local.workers.native_kernel import NativeKernel, is_installed
+from compactor.adapters.local.native.kernel import NativeKernel, is_installed
 from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_tasks

@@ -13,7 +13,7 @@ from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
 from compactor.adapters.spark.typed_columns import typed
 from compactor.core.errors import StagingError
-from compactor.engines.spark.spark_names import hadoop_encoded, spark_path
+from compactor.engines.spark.names import hadoop_encoded, spark_path
 from compactor.ledger.sizing import SIZE_TOLERANCE, Partitioning
 from compactor.ndjson.inspection import BLANK
 from compactor.schema.field_ids import METADATA_IDS

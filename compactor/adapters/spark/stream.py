@@ -13,7 +13,7 @@ from compactor.adapters.spark.failures import summarised
 from compactor.adapters.spark.session import loss_reported
 from compactor.core.errors import EngineLost, SettingsError
 from compactor.core.layout import canonical
-from compactor.engines.spark.spark_names import spark_path
+from compactor.engines.spark.names import spark_path
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

@@ -8,13 +8,13 @@ import click
 from compactor.api.compact import folder_run
 from compactor.cli.folder_watch import FolderWatch
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.compact.compact_report import document, show
+from compactor.cli.ui.compact.report import document, show
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.progress import CompactProgress
 from compactor.cli.ui.signals import EndsAtOnce, StopSignals
 from compactor.core.text.safe_text import quoted
-from compactor.manifests.sources.source_planning import OnReplaced
+from compactor.manifests.sources.planning import OnReplaced
 from compactor.settings.compact_paths import Options
 
 MAX_WAIT_SECONDS = 60.0

@@ -12,11 +12,11 @@ from compactor.cli.commands.cost import shape_of
 from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.times import moment
+from compactor.cli.ui.common.expired import expired_lines
+from compactor.cli.ui.common.streams import show_reports, stream_documents
+from compactor.cli.ui.common.table_seen import table_lines
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import print_fields, print_json
-from compactor.cli.ui.status.expired import expired_lines
-from compactor.cli.ui.status.streams import show_reports, stream_documents
-from compactor.cli.ui.status.table_seen import table_lines
 from compactor.cli.ui.terminal import write_out
 from compactor.core.extras import need
 from compactor.core.layout import is_s3

@@ -136,7 +136,7 @@ def _publish(app: App, *, as_json: bool) -> ExitCode:
 
 
 def _suggest(invocation: Invocation, sources: Sequence[str], max_records: int | None, options: Options) -> None:
-    from compactor.wiring.folder.suggesting import suggesting_from  # noqa: PLC0415 - the other actions do without
+    from compactor.wiring.compact.suggesting import suggesting_from  # noqa: PLC0415 - the other actions do without
 
     kept = invocation.settings() if invocation.has_settings else None
     with waiting("reading") as show:

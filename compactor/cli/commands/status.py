@@ -10,12 +10,12 @@ import click
 
 from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.common.streams import stream_documents
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import print_json, shallow
-from compactor.cli.ui.status.status_screen import MOST_WIDTH, screen
+from compactor.cli.ui.status.screen import MOST_WIDTH, screen
 from compactor.cli.ui.status.stream_statuses import Statuses, show_statuses, streams_screen
-from compactor.cli.ui.status.streams import stream_documents
 from compactor.cli.ui.status.watching import Draw, as_json_lines, on_pipe, on_terminal, watch
 from compactor.core.map_ordered import map_ordered
 from compactor.ops.status.values import Status

@@ -10,12 +10,12 @@ from compactor.api.verify import verify_report
 from compactor.cli.commands.plan import date_option
 from compactor.cli.destination import taken_destination
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.common.expired import unfinished
+from compactor.cli.ui.common.misfits import misfit_fields
+from compactor.cli.ui.common.streams import show_verifications, stream_documents
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.lists import SHOWN, more_of, show_list
-from compactor.cli.ui.misfits import misfit_fields
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
-from compactor.cli.ui.status.expired import unfinished
-from compactor.cli.ui.status.streams import show_verifications, stream_documents
 from compactor.cli.ui.waiting import waiting
 from compactor.core.text.formatting import by_name, count, fates, size
 from compactor.ops.verify.report import Discrepancy, VerifyReport

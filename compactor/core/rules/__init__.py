@@ -1,1 +1,1 @@
-"""Rules by which several parts of the system decide. No I/O."""
+"""Decisions that several folders share: when to try again, and how to divide work. No I/O."""

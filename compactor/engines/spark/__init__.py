@@ -1,1 +1,1 @@
-"""What the Spark engine needs beside Spark."""
+"""The parts of the Spark engine that need no Spark; the engine itself is in `adapters/spark`."""

@@ -12,7 +12,7 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport
 from compactor.core.errors import ObjectChanged
 from compactor.core.ports import ObjectStore
-from compactor.engines.spark.spark_names import spark_reads_as_is, spark_reads_name
+from compactor.engines.spark.names import spark_reads_as_is, spark_reads_name
 from compactor.ndjson.files.file_walk import FileWalk, OnChangedFile, OpenedFile
 from compactor.ndjson.files.rejects import RejectsWriter
 from compactor.ndjson.files.scratch import scratch_errors

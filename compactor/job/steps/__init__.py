@@ -1,1 +1,1 @@
-"""The steps of one manifest's life, from delivered to done."""
+"""One manifest's life, from delivered to done: its steps, and what they ask and report."""

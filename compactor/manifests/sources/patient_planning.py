@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from compactor.core.layout import is_s3
 from compactor.core.ports import Clock
 from compactor.manifests.planning import Plan, is_settled
-from compactor.manifests.sources.source_planning import SourcePlanner
+from compactor.manifests.sources.planning import SourcePlanner
 from compactor.telemetry.logs import log_event
 
 SETTLE_SECONDS = 2.0

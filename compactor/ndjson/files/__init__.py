@@ -1,1 +1,1 @@
-"""Reads whole files: opens them, reads them again, and keeps what their lines leave."""
+"""Reads whole files, tries again where the store refuses, and writes their rejects."""

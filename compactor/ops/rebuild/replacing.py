@@ -23,7 +23,7 @@ from compactor.ops.rebuild.damage import compacted
 from compactor.ops.rebuild.rebuild_report import RebuildReport
 from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.ops.rebuild.scan import Damaged, RebuildScan
-from compactor.ops.redrive.settling.redrive_log import RedriveLog, taken_from
+from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 
 _ID_CHARACTERS = 160  # leaves room for more in an id
 

@@ -19,13 +19,13 @@ from compactor.core.text.formatting import by_name, count
 from compactor.ledger.state import State
 from compactor.ops.redrive.draft import Draft
 from compactor.ops.redrive.planner import RedrivePlanner
+from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Redriven, RedriveReport, Refused
 from compactor.ops.redrive.rejected_lines.line_numbers import numbers_of
-from compactor.ops.redrive.rejected_lines.lines import Wanted, WrittenLines, write_lines
 from compactor.ops.redrive.rejected_lines.recheck import Recheck
+from compactor.ops.redrive.rejected_lines.writing import Wanted, WrittenLines, write_lines
 from compactor.ops.redrive.scan import ScanResult, Source
 from compactor.ops.redrive.selection import Scope, left_of
-from compactor.ops.redrive.settling.redrive_log import RedriveLog, taken_from
 from compactor.telemetry.logs import log_event
 
 _DRAFTS_AT_ONCE = 64  # they share one search of the ledger

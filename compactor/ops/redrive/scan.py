@@ -11,12 +11,12 @@ from compactor.core.map_ordered import map_ordered
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.history.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
 from compactor.ledger.state import State
+from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import NOTHING_QUARANTINED, Scope, files_left, left_of, nothing_because
 from compactor.ops.redrive.settling.dead_letters import letter_fates
 from compactor.ops.redrive.settling.kept_letters import kept_letters, letter_id
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files, settled_among_all
-from compactor.ops.redrive.settling.redrive_log import RedriveLog, taken_from
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.state import State
+from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from compactor.ops.redrive.settling.dead_letters import named_versions, taken_over, was_interrupted
 from compactor.ops.redrive.settling.kept_letters import kept_letters, letter_id
 from compactor.ops.redrive.settling.later_rows import Version
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files, settled
-from compactor.ops.redrive.settling.redrive_log import RedriveLog, was_redriven
 from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.values import DeadLetters, FilesQuarantined
 

@@ -15,7 +15,7 @@ from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import learned_ratio
 from compactor.ledger.state import State
 from compactor.ledger.work_time import arrival_seconds
-from compactor.ops.redrive.settling.redrive_log import RedriveLog
+from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.failures import FailureReader
 from compactor.ops.status.flow import drain, latency, misfits, rates, rejects

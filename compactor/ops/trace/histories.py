@@ -12,7 +12,7 @@ from compactor.core.layout import MANIFEST_ID, base_name, id_from_name, is_withi
 from compactor.core.rules.attempts import Attempts, RetryRules, due_at
 from compactor.ledger.ledger import is_done
 from compactor.ledger.state import State
-from compactor.ops.redrive.settling.redrive_log import RedriveLog, RedriveLogEntry
+from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
 
 
 @dataclass(frozen=True, slots=True)

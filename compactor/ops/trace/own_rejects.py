@@ -7,7 +7,7 @@ from compactor.core.documents.records import Commit, FileReport, RedrivenInput
 from compactor.core.errors import StagingError
 from compactor.core.ports import ObjectStore
 from compactor.ops.redrive.rejected_lines.line_numbers import numbers_of
-from compactor.ops.redrive.rejected_lines.lines import has_rejects_of, reject_rows
+from compactor.ops.redrive.rejected_lines.writing import has_rejects_of, reject_rows
 from compactor.ops.trace.trace import TracedReject
 
 MOST_LINES = 10

@@ -9,8 +9,8 @@ from compactor.core.documents.records import Commit
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.text.formatting import shown_seconds
 from compactor.ledger.state import State
+from compactor.ledger.table.batches import TableBatches
 from compactor.ledger.table.refused_batches import refused_batches
-from compactor.ledger.table.table_batches import TableBatches
 from compactor.table.listed import ListedTable, held_words
 from compactor.table.named import needs_table
 from compactor.telemetry.error_text import described

@@ -18,10 +18,10 @@ from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
+from compactor.ops.redrive.redrive_log import RedriveLogEntry
 from compactor.ops.redrive.selection import Kind
 from compactor.ops.redrive.settling.dead_letters import letter_fates
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files, settled
-from compactor.ops.redrive.settling.redrive_log import RedriveLogEntry
 from compactor.ops.redrive.settling.settled import settled_by
 from compactor.ops.trace.expired import expired_parts
 from compactor.ops.trace.histories import Histories, History

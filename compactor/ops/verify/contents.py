@@ -29,7 +29,7 @@ from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.kinds.formats import SPLITTERS
 from compactor.ndjson.lines import Limits, Reject
 from compactor.ndjson.rawjson import texts
-from compactor.ops.redrive.rejected_lines.lines import reject_rows
+from compactor.ops.redrive.rejected_lines.writing import reject_rows
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.schema.column_types import ColumnType, canonical_text, value_of
 from compactor.schema.registry import SchemaRegistry

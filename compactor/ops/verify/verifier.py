@@ -21,8 +21,8 @@ from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.summaries import checked_letters, summarised_report
 from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
-from compactor.ops.verify.table.table_files import TableFiles
-from compactor.ops.verify.table.table_scope import EVERYTHING, TableScope
+from compactor.ops.verify.table.files import TableFiles
+from compactor.ops.verify.table.scope import EVERYTHING, TableScope
 from compactor.schema.registry import SchemaRegistry
 from compactor.table.listed import ListedTable
 

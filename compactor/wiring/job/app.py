@@ -14,7 +14,7 @@ from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
 from compactor.core.ports import ObjectInfo
 from compactor.engines.engine import Engine, EngineRules
-from compactor.engines.native.native_engine import BinWorkers
+from compactor.engines.native.engine import BinWorkers
 from compactor.job.batches import BatchRunner
 from compactor.job.delivery.run_checkpoints import RunCheckpoints
 from compactor.job.delivery.shared_slots import StreamSlots
@@ -48,7 +48,7 @@ from compactor.wiring.components import Replacements
 from compactor.wiring.job.table_components import TableComponents
 
 if TYPE_CHECKING:
-    from compactor.adapters.local.workers.fair_threads import FairThreads
+    from compactor.adapters.local.native.fair_threads import FairThreads
     from compactor.ops.rebuild.rebuilder import Rebuilder
     from compactor.ops.rebuild.replacing import Replacer
 
@@ -164,7 +164,7 @@ class App(TableComponents):
         Raises:
             SettingsError: The schema file has faults or contradicts the recorded schema.
         """
-        from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
+        from compactor.adapters.local.native.bin_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
 
         self._check_columns()
         stream = self.settings.stream
@@ -247,8 +247,8 @@ class App(TableComponents):
 
     @cached_property
     def _threads(self) -> BinWorkers:
-        from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
-        from compactor.adapters.local.workers.threads import usable_threads  # noqa: PLC0415
+        from compactor.adapters.local.native.bin_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
+        from compactor.adapters.local.native.usable_threads import usable_threads  # noqa: PLC0415
 
         return ThreadBinWorkers(self.store, threads=usable_threads())
 

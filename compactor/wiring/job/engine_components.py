@@ -3,10 +3,10 @@
 from functools import cached_property
 from typing import Any
 
-from compactor.adapters.local.workers.native_kernel import is_installed, why_not_installed
+from compactor.adapters.local.native.kernel import is_installed, why_not_installed
 from compactor.core.errors import SettingsError
 from compactor.engines.engine import Engine, EngineName, EngineRules
-from compactor.engines.native.native_engine import BinWorkers, NativeEngine
+from compactor.engines.native.engine import BinWorkers, NativeEngine
 from compactor.ndjson.kinds.formats import Formats
 from compactor.wiring.engine_choice import EngineChoice, engine_choice
 from compactor.wiring.job.spark_sessions import opened

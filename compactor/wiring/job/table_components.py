@@ -7,8 +7,8 @@ from compactor.core.errors import SettingsError
 from compactor.core.rules.sharding import shard_number
 from compactor.job.steps.publication import Publisher
 from compactor.job.table_commits import TableCommits
-from compactor.ledger.table.table_batches import TableBatches
-from compactor.ledger.table.table_progress import ProgressNotes
+from compactor.ledger.table.batches import TableBatches
+from compactor.ledger.table.progress import ProgressNotes
 from compactor.table.changes import Changes
 from compactor.table.committer import Committer
 from compactor.table.named import NamedManifests

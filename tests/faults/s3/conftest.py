@@ -45,7 +45,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch, proxy: FaultProxy) -> None:
     monkeypatch.setattr("compactor.adapters.aws.s3._UPLOAD", PARTS)
     monkeypatch.setattr("compactor.adapters.aws.s3._COPY", PARTS)
     monkeypatch.setattr("compactor.adapters.aws.multipart._PART_BYTES", 5 * MIB)
-    monkeypatch.setattr("compactor.engines.native.native_engine.SAMPLE_BYTES", SAMPLE_BYTES)
+    monkeypatch.setattr("compactor.engines.native.engine.SAMPLE_BYTES", SAMPLE_BYTES)
     proxy.use()
     proxy.restart_count()
 

@@ -11,7 +11,7 @@ def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COMPACTOR_CONFIG", raising=False)
     monkeypatch.setattr(
-        "compactor.adapters.local.workers.threads.os.sched_getaffinity", lambda _pid: {0}, raising=False
+        "compactor.adapters.local.native.usable_threads.os.sched_getaffinity", lambda _pid: {0}, raising=False
     )
     folder = tmp_path / "raw"
     folder.mkdir()

@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 import pytest
 from click.testing import CliRunner
 
-from compactor.adapters.local.sqlite.sqlite_claims import SqliteClaims
+from compactor.adapters.local.sqlite.claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui.progress import CompactProgress
@@ -34,7 +34,7 @@ DAYS = [f"2025-12-{day:02d}" for day in range(1, 13)]
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same batches on every machine."""
     monkeypatch.setattr(
-        "compactor.adapters.local.workers.threads.os.sched_getaffinity", lambda _pid: {0}, raising=False
+        "compactor.adapters.local.native.usable_threads.os.sched_getaffinity", lambda _pid: {0}, raising=False
     )
 
 
@@ -258,7 +258,7 @@ def test_what_another_planner_keeps_is_not_done(raw: Path, out: Path, monkeypatc
     assert info is not None
     claims = SqliteClaims(f"{out}.compactor/state/claims.sqlite")
     claims.claim([f"{info.uri}#{info.etag}"], "dead", now=datetime.now(UTC) + timedelta(days=1), lease_seconds=20)
-    monkeypatch.setattr("compactor.api.folder_call.folder_run.time.sleep", lambda _seconds: None)
+    monkeypatch.setattr("compactor.api.compact_call.run.time.sleep", lambda _seconds: None)
     result = call(raw, out)
     assert (result.exit_code, ids(out)) == (1, {"1": 1})
     assert "1 file held by another planner: run this command again later to take them" in result.stderr

@@ -9,12 +9,12 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
-from compactor.api.folder_call.folder_run import FolderRun
+from compactor.api.compact_call.run import FolderRun
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui.progress import CompactProgress
 from compactor.cli.ui.signals import StopSignals
 from compactor.settings.compact_paths import Options, parse_compact_paths
-from compactor.wiring.folder.compact_folder import folder_settings
+from compactor.wiring.compact.folder import folder_settings
 from tests.support import extras
 from tests.support.compacting import call, write
 
@@ -27,7 +27,7 @@ ID_IS_LONG = '[[columns]]\nname = "id"\ntype = "long"\n'
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same batches on every machine."""
     monkeypatch.setattr(
-        "compactor.adapters.local.workers.threads.os.sched_getaffinity", lambda _pid: {0}, raising=False
+        "compactor.adapters.local.native.usable_threads.os.sched_getaffinity", lambda _pid: {0}, raising=False
     )
 
 

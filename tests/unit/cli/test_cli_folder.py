@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from compactor.adapters.local import store as local_store
-from compactor.api.folder_call.folder_run import FolderRun
+from compactor.api.compact_call.run import FolderRun
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import AccessError
 from compactor.manifests import claiming
@@ -265,7 +265,7 @@ def test_unsettled_files_are_named(raw: Path, out: Path, monkeypatch: pytest.Mon
     def write_on(_seconds: float = 0) -> None:
         write(raw / "b.ndjson", 2, ago=HOUR_AGO - time.time())
 
-    monkeypatch.setattr("compactor.api.folder_call.folder_run.time.sleep", write_on)
+    monkeypatch.setattr("compactor.api.compact_call.run.time.sleep", write_on)
     write_on()
     result = call(raw, out)
     assert (result.exit_code, ids(out)) == (3, {1: 1})

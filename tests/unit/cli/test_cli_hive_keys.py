@@ -19,7 +19,7 @@ pytestmark = extras.NATIVE.needed
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same batches on every machine."""
     monkeypatch.setattr(
-        "compactor.adapters.local.workers.threads.os.sched_getaffinity", lambda _pid: {0}, raising=False
+        "compactor.adapters.local.native.usable_threads.os.sched_getaffinity", lambda _pid: {0}, raising=False
     )
 
 

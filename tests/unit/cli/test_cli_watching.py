@@ -12,7 +12,7 @@ from compactor.cli.commands.status import document
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.status import watching
-from compactor.cli.ui.status.status_screen import screen
+from compactor.cli.ui.status.screen import screen
 from compactor.cli.ui.status.watching import Show, as_json_lines, on_pipe, on_terminal, watch
 from compactor.core.errors import StoreUnavailable
 from compactor.ops.status.values import Status

@@ -21,16 +21,16 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.glue import MemoryGlue, MemoryQueue
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics
 from compactor.adapters.memory.table import MemoryTable
-from compactor.api.folder_call import folder_run
-from compactor.api.folder_call.closing import Closing
+from compactor.api.compact_call import run as folder_run
+from compactor.api.compact_call.closing import Closing
 from compactor.cli.commands import control, deploy, plan, rejects, status, stop
 from compactor.cli.commands.report import make_report
 from compactor.cli.entry import compactor as command
 from compactor.cli.inventory_plan import InventoryPlan
 from compactor.cli.ui import output
-from compactor.cli.ui.compact.compact_report import document
+from compactor.cli.ui.common.streams import stream_documents
+from compactor.cli.ui.compact.report import document
 from compactor.cli.ui.output import print_json, shallow
-from compactor.cli.ui.status.streams import stream_documents
 from compactor.cli.ui.status.watching import failure
 from compactor.control.actions import Action, ActionKind
 from compactor.control.plane import Check

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from compactor.adapters.local.workers.native_kernel import is_installed
+from compactor.adapters.local.native.kernel import is_installed
 from compactor.cli.entry import compactor as command
 from compactor.cost.measured_cost import common_commits, measured_cost, together
 from tests.support.recent_commits import recent_commit

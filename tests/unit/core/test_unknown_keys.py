@@ -166,11 +166,11 @@ OVERWRITES = {
     "ledger/history/closed_dates.py": "what the log of closed dates adds up to: a cache",
     "ledger/heartbeat.py": "a run's own heartbeat, and a request to stop without content",
     "ledger/ledger.py": "an open marker without content, a summary and a verified commit of its own work",
-    "ledger/table/table_batches.py": "up to where the batches of the table are finished: a cache",
-    "ledger/table/table_progress.py": "how far a job is with the table: a copy of its own record, said anew each time",
+    "ledger/table/batches.py": "up to where the batches of the table are finished: a cache",
+    "ledger/table/progress.py": "how far a job is with the table: a copy of its own record, said anew each time",
     "ops/canary/checker.py": "a file of its own",
-    "wiring/folder/compact_folder.py": "settings, which are no record",
-    "wiring/folder/compact_schema.py": "a schema file, which is no record",
+    "wiring/compact/folder.py": "settings, which are no record",
+    "wiring/compact/schema.py": "a schema file, which is no record",
 }
 """The modules that overwrite objects, and why nothing of a newer release is lost by it. All else is created once."""
 

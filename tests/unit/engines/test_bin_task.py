@@ -21,7 +21,7 @@ from tests.support.native_rows import plan_of, schema_of
 
 pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
-from compactor.adapters.local.workers.native_kernel import NativeKernel  # there is nothing to import without it
+from compactor.adapters.local.native.kernel import NativeKernel  # there is nothing to import without it
 
 MIB = 1024 * 1024
 STAGING = "/w/staging/m-1/1/0/"

@@ -18,7 +18,7 @@ from tests.unit.cli.zoo import CASES
 
 pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
-from compactor.adapters.local.workers.native_kernel import NativeKernel  # there is nothing to import without it
+from compactor.adapters.local.native.kernel import NativeKernel  # there is nothing to import without it
 
 STAGING = "/w/staging/m-1/1/0/"
 LIMITS = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 28)

@@ -27,7 +27,7 @@ TARGET_FILE_BYTES = 200
 @pytest.fixture(params=["memory", "disk"])
 def harness(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Harness:
     """A harness whose first manifest is committed, so that its keys are known."""
-    monkeypatch.setattr("compactor.engines.native.native_engine.SAMPLE_BYTES", 100)
+    monkeypatch.setattr("compactor.engines.native.engine.SAMPLE_BYTES", 100)
     monkeypatch.setattr("compactor.job.service.FIRST_PAUSE_SECONDS", 0.0)
     made = Harness(root=str(tmp_path), store=MemoryStore() if request.param == "memory" else LocalStore())
     first = made.deliver("first", b'{"id":"first"}\n')

@@ -12,7 +12,7 @@ from tests.support.torture_lines import GOOD_LINES
 
 pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
-from compactor.adapters.local.workers.native_kernel import NativeKernel  # there is nothing to import without it
+from compactor.adapters.local.native.kernel import NativeKernel  # there is nothing to import without it
 
 LIMITS = KeyLimits(max_new_columns=2 - COUNTED_KEYS, max_key_characters=3)
 """Two keys are collected, of three characters at most."""

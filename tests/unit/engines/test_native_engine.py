@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 import pytest
 
-from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers
+from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
 from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
-from compactor.engines.native import native_engine
+from compactor.engines.native import engine as native_engine
 from compactor.engines.native.bin_task import BinResult, BinTask
 from tests.support import extras
 from tests.support.harness import Harness, commit_of_ratio

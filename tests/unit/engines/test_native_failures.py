@@ -11,7 +11,7 @@ from tests.support.native_rows import plan_of, schema_of
 
 pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
-from compactor.adapters.local.workers.native_kernel import NativeKernel  # there is nothing to import without it
+from compactor.adapters.local.native.kernel import NativeKernel  # there is nothing to import without it
 
 PanicException = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
 
@@ -56,7 +56,7 @@ def test_what_asks_the_process_to_end_passes_through():
 
 WITH_LITTLE_MEMORY = """
 import resource, sys
-from compactor.adapters.local.workers.native_kernel import NativeKernel
+from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.core.errors import StagingError
 from tests.support.native_rows import plan_of, schema_of
 MIB = 1024 * 1024

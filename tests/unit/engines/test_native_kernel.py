@@ -19,7 +19,7 @@ from tests.support.torture_lines import BAD_LINES, DEEP_LINES, FRAGMENTS, GOOD_L
 
 pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
-from compactor.adapters.local.workers.native_kernel import (  # there is nothing to import without it
+from compactor.adapters.local.native.kernel import (  # there is nothing to import without it
     NativeKernel,
     is_installed,
 )

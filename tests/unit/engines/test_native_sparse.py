@@ -15,7 +15,7 @@ from tests.support.native_rows import by_inspection, feed, parquet_rows, plan_of
 
 pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
-from compactor.adapters.local.workers.native_kernel import NativeKernel  # there is nothing to import without it
+from compactor.adapters.local.native.kernel import NativeKernel  # there is nothing to import without it
 
 RUN = 32
 """Nulls that are counted; fewer are stored: `MIN_RUN` of the kernel."""

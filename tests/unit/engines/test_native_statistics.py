@@ -11,7 +11,7 @@ from tests.support.native_rows import feed, plan_of, schema_of
 
 pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
-from compactor.adapters.local.workers.native_kernel import NativeKernel  # there is nothing to import without it
+from compactor.adapters.local.native.kernel import NativeKernel  # there is nothing to import without it
 
 
 def written(kind: str, *values: str) -> bytes:

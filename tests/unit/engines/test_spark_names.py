@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.documents.records import FileFormat
-from compactor.engines.spark.spark_names import hadoop_encoded, spark_path, spark_reads_as_is, spark_reads_name
+from compactor.engines.spark.names import hadoop_encoded, spark_path, spark_reads_as_is, spark_reads_name
 from compactor.ndjson.inspection import Inspected
 
 

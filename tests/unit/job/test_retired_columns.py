@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from compactor.adapters.local.workers.thread_workers import ThreadBinWorkers
+from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import SettingsError
 from compactor.engines.engine import Engine
-from compactor.engines.native import native_engine
+from compactor.engines.native import engine as native_engine
 from compactor.schema.schema import RESCUED_COLUMN
 from compactor.wiring.job.app import App
 from tests.support.engines import NATIVE, engine_without_spark, engines_without_spark

@@ -27,7 +27,7 @@ from compactor.core.inputs.source_places import SourcePlace
 from compactor.job.steps.results import CompactionResult
 from compactor.manifests.changed_files import changed_files
 from compactor.manifests.planning import LeftOut
-from compactor.manifests.sources.source_planning import OnReplaced, SourcePlanner
+from compactor.manifests.sources.planning import OnReplaced, SourcePlanner
 from tests.support.harness import DiedError, Harness, dying_at
 
 NAMES = ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson", "sub/d.ndjson")

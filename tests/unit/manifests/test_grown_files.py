@@ -10,7 +10,7 @@ import pytest
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.core.errors import AccessError, ObjectChanged
 from compactor.core.ports import ObjectInfo
-from compactor.manifests.sources.source_planning import OnReplaced
+from compactor.manifests.sources.planning import OnReplaced
 from tests.unit.manifests.test_folder_life import FolderLife
 
 MONTH_AGO = 30 * 86_400

@@ -10,7 +10,7 @@ from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFile
 from compactor.manifests.fates.summarised_files import Known, NothingSummarised
 from compactor.manifests.file_search import Naming
 from compactor.manifests.planning import Plan
-from compactor.manifests.sources.source_planning import SourcePlanner
+from compactor.manifests.sources.planning import SourcePlanner
 from tests.support.fakes import FaultyStore
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed
 from tests.unit.manifests.test_folder_life import NAMES, FolderLife

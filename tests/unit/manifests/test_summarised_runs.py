@@ -11,7 +11,7 @@ from compactor.core.ports import ObjectStore
 from compactor.manifests.fates.summarised_files import NothingSummarised
 from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
 from compactor.manifests.planning import Plan
-from compactor.manifests.sources.source_planning import SourcePlanner
+from compactor.manifests.sources.planning import SourcePlanner
 from tests.support.fakes import FailingEngine, FaultyStore
 from tests.support.harness import Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed

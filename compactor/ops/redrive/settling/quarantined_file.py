@@ -11,8 +11,8 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.history.unsummarised import Unsummarised, summarised_since, unsummarised_if_readable
 from compactor.ledger.state import State
+from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.settling.later_rows import KnownRows, Version, later_rows, searched_from
-from compactor.ops.redrive.settling.redrive_log import RedriveLog, taken_from
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.report import figures
 from compactor.ops.report.period import Buckets, Period
 from compactor.ops.report.reading.facts import CommitFacts, DeadLetterFacts
-from compactor.ops.report.reading.tally import CoveredTime, Newest, Tally
+from compactor.ops.report.reading.sums import CoveredTime, Newest, Tally
 
 BINS_PER_TARGET = 8  # the ends of the tolerance are ends of bins
 BINS = 2 * BINS_PER_TARGET  # up to twice the target; one more takes all larger files

@@ -20,8 +20,8 @@ from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import MAX_BUCKETS, Buckets, Period
 from compactor.ops.report.reading.quarantined import SHOWN_FILES
 from compactor.ops.report.reading.reader import ReportReader
+from compactor.ops.report.reading.sums import MAX_DISTINCT, CoveredTime, Newest, Tally
 from compactor.ops.report.reading.tallies import NEWEST_DEAD_LETTERS
-from compactor.ops.report.reading.tally import MAX_DISTINCT, CoveredTime, Newest, Tally
 from compactor.ops.report.verdict import judge
 from tests.support.fakes import FaultyStore
 from tests.support.harness import FLAWED, GOOD, Harness

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from compactor.cli.commands.report import make_report
-from compactor.cli.ui.status.expired import expired_lines
-from compactor.cli.ui.status.status_fields import fields
+from compactor.cli.ui.common.expired import expired_lines
+from compactor.cli.ui.status.fields import fields
 from compactor.core.crash_points import ExpiryCrashPoint
 from compactor.core.documents.expired import Expiry
 from compactor.cost.prices import CLASSIC

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from compactor.cli.ui.console import SafeConsole
-from compactor.cli.ui.status.status_screen import screen
+from compactor.cli.ui.status.screen import screen
 from tests.support import hostile_names
 from tests.support.statuses import LETTERS, RUN, RUNNING, STATUSES, ago
 from tests.support.stored import check_stored

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from compactor.cli.commands.report import make_report
-from compactor.cli.ui.status.status_screen import screen
-from compactor.cli.ui.status.table_seen import table_lines
+from compactor.cli.ui.common.table_seen import table_lines
+from compactor.cli.ui.status.screen import screen
 from compactor.control.diagnosis.health import Condition
 from compactor.core.errors import StoreUnavailable, TableHeldBack
 from compactor.core.manifest_key import ManifestKey
@@ -15,7 +15,7 @@ from compactor.core.ports import ObjectStore
 from compactor.cost.prices import CLASSIC
 from compactor.job import table_commits
 from compactor.job.run_report import ManifestsUnfinished
-from compactor.ledger.table.table_progress import ProgressNotes
+from compactor.ledger.table.progress import ProgressNotes
 from compactor.ops.report.period import Period
 from compactor.ops.report.report import Report
 from compactor.ops.status.values import Status

@@ -9,7 +9,7 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.manifest_key import ManifestKey
-from compactor.ledger.table.table_batches import TableBatches
+from compactor.ledger.table.batches import TableBatches
 from compactor.ops.trace.trace import Trace
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.rebuilding import rebuild
@@ -122,7 +122,7 @@ def test_from_before_the_table() -> None:
 
 def test_the_search_begins_at_the_time_of_the_manifest(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """So its cost does not grow with the batches before it; clocks may differ a little."""
-    monkeypatch.setattr("compactor.ledger.table.table_batches.SEARCHED_BATCHES", 1)
+    monkeypatch.setattr("compactor.ledger.table.batches.SEARCHED_BATCHES", 1)
     batches = TableBatches(harness.store, harness.layout, harness.clock, "run")
     for number, name in enumerate(("m1", "m2", "m3"), 1):
         decided_at = harness.commit(name).decided_at

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from compactor.cli.ui.misfits import by_column
-from compactor.cli.ui.status.expired import expired_lines
-from compactor.cli.ui.status.table_seen import table_lines
+from compactor.cli.ui.common.expired import expired_lines
+from compactor.cli.ui.common.misfits import by_column
+from compactor.cli.ui.common.table_seen import table_lines
 from compactor.core.rules.sharding import shard_number
 from compactor.core.text.formatting import by_name, count, duration, percent, rate, shown_seconds, size
 from compactor.core.text.safe_text import visible

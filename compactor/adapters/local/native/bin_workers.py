@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, wait
 from functools import partial
 
-from compactor.adapters.local.workers.fair_threads import FairThreads
-from compactor.adapters.local.workers.native_kernel import NativeKernel
+from compactor.adapters.local.native.fair_threads import FairThreads
+from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.core.ports import ObjectStore
 from compactor.engines.native.bin_task import BinResult, BinTask, write_bin
 
 
 class ThreadBinWorkers:
-    """`compactor.engines.native.native_engine.BinWorkers` in threads, for all manifests together.
+    """`compactor.engines.native.engine.BinWorkers` in threads, for all manifests together.
 
     The kernel releases Python's global lock.
 

@@ -10,7 +10,7 @@ from compactor.core.errors import SettingsError
 from compactor.core.inputs.source_places import SourcePlace, in_words
 from compactor.core.ports import ObjectStore
 from compactor.manifests.planning import Plan
-from compactor.manifests.sources.source_files import Listing, source_files
+from compactor.manifests.sources.listing import Listing, source_files
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
 from compactor.ops.suggest.suggester import SchemaSuggester, Survey
@@ -18,7 +18,7 @@ from compactor.schema.suggestion import SuggestionRules
 from compactor.settings import compact_paths
 from compactor.settings.compact_paths import CompactPaths, Options
 from compactor.settings.settings import Settings, parse_settings
-from compactor.wiring.folder.compact_folder import check_sources
+from compactor.wiring.compact.folder import check_sources
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from compactor.api.folder_call.closing import Closing, unfinished_lines
+from compactor.api.compact_call.closing import Closing, unfinished_lines
 from compactor.core.text.formatting import count
 from compactor.ops.verify.report import VerifyReport
 

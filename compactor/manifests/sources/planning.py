@@ -14,10 +14,10 @@ from compactor.manifests.fates.file_fates import Fates, Replacement
 from compactor.manifests.fates.summarised_files import NothingSummarised, SummarisedFiles
 from compactor.manifests.others import count_others
 from compactor.manifests.planning import LeftOut, Plan, Planner, is_settled, listed_file
+from compactor.manifests.sources.fates import SourceFates
 from compactor.manifests.sources.listed_files import Listed, ListedFiles, ListedInfo
+from compactor.manifests.sources.listing import Listing, source_files
 from compactor.manifests.sources.seen_files import SeenFiles
-from compactor.manifests.sources.source_fates import SourceFates
-from compactor.manifests.sources.source_files import Listing, source_files
 
 if TYPE_CHECKING:
     from compactor.core.documents.manifest import ManifestFile

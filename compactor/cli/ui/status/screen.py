@@ -4,7 +4,7 @@ import textwrap
 
 from rich.text import Text
 
-from compactor.cli.ui.status.status_fields import INDENT, LEAST_WIDTH, fields, rough, short
+from compactor.cli.ui.status.fields import INDENT, LEAST_WIDTH, fields, rough, short
 from compactor.control.diagnosis.health import Condition, Word
 from compactor.core.documents.records import RecentCommit
 from compactor.core.text.safe_text import visible

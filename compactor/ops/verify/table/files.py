@@ -14,9 +14,9 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import shown_seconds
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy, VerifyReport
-from compactor.ops.verify.table.table_doubts import differing, still_differing
-from compactor.ops.verify.table.table_held import unlisted
-from compactor.ops.verify.table.table_scope import TableScope
+from compactor.ops.verify.table.doubts import differing, still_differing
+from compactor.ops.verify.table.held import unlisted
+from compactor.ops.verify.table.scope import TableScope
 from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.table.catalog import TableFile
 from compactor.table.listed import ListedTable, waiting_words

@@ -7,7 +7,7 @@ from compactor.core.inputs.source_places import in_words
 from compactor.core.ports import ObjectInfo
 from compactor.settings import places
 from compactor.settings.compact_paths import has_schema_file
-from compactor.wiring.folder.compact_folder import FolderSettings
+from compactor.wiring.compact.folder import FolderSettings
 from compactor.wiring.job.app import App
 
 INFERRED_RECORDS = 100_000
@@ -77,7 +77,7 @@ def inferred_schema(
     Raises:
         SettingsError: There is no record with a key.
     """
-    from compactor.wiring.folder.suggesting import (  # noqa: PLC0415 - most calls infer no types
+    from compactor.wiring.compact.suggesting import (  # noqa: PLC0415 - most calls infer no types
         rules_of,
         schema_file_of,
         suggester_of,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from compactor.api.display import StepDisplay
 from compactor.core.ports import ObjectInfo
 from compactor.core.text.formatting import count
-from compactor.wiring.folder.compact_folder import FolderSettings
-from compactor.wiring.folder.compact_schema import (
+from compactor.wiring.compact.folder import FolderSettings
+from compactor.wiring.compact.schema import (
     check_inferable,
     checked_schema,
     inferred_schema,

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from botocore.exceptions import ClientError, ParamValidationError
 
+from compactor.adapters.aws.cloudwatch.requests import MAX_AGE_SECONDS, Datum, first_request, measured
 from compactor.adapters.aws.errors import error_code, own_error, pause_before_try
-from compactor.adapters.aws.metrics.cloudwatch_requests import MAX_AGE_SECONDS, Datum, first_request, measured
 from compactor.core.distributions import Distribution
 from compactor.core.ports import Clock
 from compactor.telemetry.logs import log_event

@@ -6,15 +6,15 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from compactor.adapters.local.native.usable_threads import usable_threads
 from compactor.adapters.local.sqlite.cache_place import seen_file
 from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFiles
-from compactor.adapters.local.workers.threads import usable_threads
 from compactor.adapters.source_listing import SourceListing
+from compactor.api.compact_call.closing import Closing
+from compactor.api.compact_call.types import FolderTypes
 from compactor.api.display import Display, StopRequests, counter
-from compactor.api.folder_call.closing import Closing
-from compactor.api.folder_call.folder_types import FolderTypes
 from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.source_places import in_words
@@ -30,11 +30,11 @@ from compactor.manifests.fates.summarised_files import NothingSummarised, Summar
 from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
 from compactor.manifests.planning import LINKS, Plan
 from compactor.manifests.sources.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
-from compactor.manifests.sources.source_planning import OnReplaced, SourcePlanner, left_out
+from compactor.manifests.sources.planning import OnReplaced, SourcePlanner, left_out
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import Settings
 from compactor.telemetry.logs import run_in_log
-from compactor.wiring.folder.compact_folder import FolderSettings, check_folders, check_rows_are_known
+from compactor.wiring.compact.folder import FolderSettings, check_folders, check_rows_are_known
 from compactor.wiring.job.app import App
 from compactor.wiring.job.java_check import check_java
 from compactor.wiring.job.spark_sessions import joined, running

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from compactor.api.folder_call.closing import Closing, unfinished_lines
-from compactor.api.folder_call.problems import FEW_ROWS
+from compactor.api.compact_call.closing import Closing, unfinished_lines
+from compactor.api.compact_call.problems import FEW_ROWS
+from compactor.cli.ui.common.misfits import misfit_fields
 from compactor.cli.ui.compact.left_out import left_out_fields, left_out_moves, skipped_fields
 from compactor.cli.ui.compact.quarantined import quarantined_lines
 from compactor.cli.ui.failures import say
-from compactor.cli.ui.misfits import misfit_fields
 from compactor.cli.ui.output import Field, picked, print_fields
 from compactor.cli.ui.terminal import echo
 from compactor.core.inputs.source_places import in_words

@@ -7,7 +7,7 @@ from compactor.core.errors import RecordUnreadable
 from compactor.ledger.state import State
 from compactor.ledger.table.refused_batches import refused_batches
 from compactor.ops.verify.report import Discrepancy
-from compactor.ops.verify.table.table_doubts import is_superseded
+from compactor.ops.verify.table.doubts import is_superseded
 from compactor.table.listed import ListedTable, held_words
 
 

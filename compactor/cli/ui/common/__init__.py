@@ -1,0 +1,1 @@
+"""What several commands show, in the same words."""
