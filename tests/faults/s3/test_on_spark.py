@@ -86,7 +86,7 @@ def test_the_job_on_spark_gets_over_it(name: str, spark_job: SparkJob, proxy: Fa
 def test_the_job_on_spark_stops_where_an_operator_must_act(
     kind: FaultKind, spark_job: SparkJob, proxy: FaultProxy, findings: Findings
 ) -> None:
-    """Refused once S3A is at work, it ends with 1 and one line, makes no good manifest a dead letter, and is exact once fixed."""
+    """Refused once S3A is at work, it ends with 1 and one line, buries no good manifest, and is exact once fixed."""
     proxy.use([Rule(kind, WRITES, pattern="/staging/", probability=1.0)])
     done = spark_job.run()
     assert done.returncode == 1

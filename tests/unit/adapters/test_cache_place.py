@@ -16,7 +16,7 @@ def layout(root: str) -> Layout:
 
 
 def test_beside_a_local_state() -> None:
-    """Whoever calls shares it."""
+    """All who call share it."""
     assert seen_file(layout("/w"), HOME) == layout("/w").seen_file
 
 
