@@ -9,7 +9,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.manifest_key import ManifestKey
 from tests.protocol import closing_traces, shard_traces
 from tests.protocol.claim_traces import VALUES, claim_traces
-from tests.protocol.configurations import ASSUMED, MEDIUM, SMALL, Configuration, all_guards, tried
+from tests.protocol.configurations import SMALL, tried
 from tests.protocol.traces import Trace, damaged, fingerprint, seen, strays, strays_of
 from tests.support.extras import TLC
 from tests.support.fakes import FailingEngine
@@ -89,24 +89,3 @@ def test_jobs_side_by_side_at_every_step(story: str) -> None:
     of_shards(story, scenes)
     traces = {fingerprint(each.by_commit): each.by_commit for each in scenes}
     assert strays([*traces.values()], stops=1, drivers="{d1, d2}") == []
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("configuration", MEDIUM, ids=lambda each: f"{each.module}: {each.name}")
-def test_a_configuration_holds(configuration: Configuration) -> None:
-    """The large ones take minutes: `make spec-full` explores them."""
-    found = configuration.explored()
-    assert not found.violated, found.printed
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("module", "guard"), [*all_guards()])
-def test_a_guard_is_needed(module: str, guard: str) -> None:
-    """Without it, TLC finds a behaviour that breaks a property."""
-    assert tried(module, guard).violated
-
-
-@pytest.mark.full
-def test_what_is_assumed_is_needed() -> None:
-    """A copy that takes effect after its driver is gone, and after a rebuild was decided, doubles rows for a moment."""
-    assert ASSUMED.explored().violated
