@@ -34,14 +34,14 @@ NAMES = (
         "cli/ui/status/screen.py",
         "textwrap.wrap(visible(text), width",
         "textwrap.wrap(text, width",
-        ("tests/unit/ops/status/test_status_screen.py",),
+        ("tests/unit/cli/test_status_screen.py",),
     ),
     Guard(
         "the console is escaped",
         "cli/ui/console.py",
         'text = "\\n".join(map(visible, segment.text.split("\\n")))',
         "text = segment.text",
-        ("tests/unit/ops/status/test_status_screen.py",),
+        ("tests/unit/cli/test_status_screen.py",),
     ),
     Guard(
         "click's own messages are escaped",
