@@ -14,7 +14,7 @@ from tests.support import hostile_names
 from tests.support.statuses import LETTERS, RUN, RUNNING, STATUSES, ago
 from tests.support.stored import check_stored
 
-STORED = Path(__file__).parents[3] / "cases" / "status_screens"
+STORED = Path(__file__).parents[2] / "cases" / "status_screens"
 NAMES = sorted(STATUSES)
 
 
