@@ -23,12 +23,8 @@ def session() -> SparkSession:
     )
 
 
-def convert(spark: SparkSession, files: Sequence[Path], output: Path) -> int:
-    """Convert the files in one batch.
-
-    Returns:
-        The number of rows.
-    """
+def convert(spark: SparkSession, files: Sequence[Path], output: Path) -> None:
+    """Convert the files in one batch."""
     frame = spark.read.json([str(file) for file in files])
     frame = frame.withColumn("source_file", f.input_file_name()).withColumn("processed_at", f.current_timestamp())
     rows = frame.count()
@@ -36,7 +32,6 @@ def convert(spark: SparkSession, files: Sequence[Path], output: Path) -> int:
     frame.count()
     frame.coalesce(max(1, rows // 1024 // 128)).write.mode("append").parquet(str(output))
     frame.unpersist()
-    return rows
 
 
 def main() -> None:
