@@ -65,7 +65,7 @@ CONTENDERS = (
         ("--engine", "native"),
         needs=("pyspark", "compactor_native"),
         engine="native",
-        said="one manifest of all files, inspected, converted, verified and committed; `convert.engine = native`",
+        said="the job on Spark: one manifest of all files, inspected to committed, with `convert.engine = native`",
     ),
     Contender(
         "compactor_spark",
@@ -128,6 +128,12 @@ CLICKHOUSE = (
 """These need an environment of their own."""
 
 SCOREBOARD = (
+    Contender(
+        "compactor",
+        "bench.peers.compact_folder",
+        needs=("compactor_native",),
+        said="`compactor.compact(..., engine='native')` into an empty folder as the command does it, without Spark",
+    ),
     *(each for each in CONTENDERS if each.name != "compactor_declared"),
     Contender(
         "pyarrow",

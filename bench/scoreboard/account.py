@@ -1,6 +1,7 @@
 """Reads what a contender wrote, and accounts for every line of the set."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from bench.scoreboard.truth import Truth
 from bench.scoreboard.values import Match, at_path, identity, match
 
 _BATCH_ROWS = 8_192
+_CORRUPT = "_corrupt_record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Account:
         example: The first key of which a value is different; empty if none is.
         late: Lines with the late key that kept its value.
         late_expected: Lines with the late key.
+        corrupt: Rows that hold the text of a line in Spark's column for corrupt records.
     """
 
     rows: int
@@ -44,6 +47,7 @@ class Account:
     example: str
     late: int
     late_expected: int
+    corrupt: int = 0
 
     @property
     def compared(self) -> int:
@@ -66,43 +70,67 @@ class Account:
 
 def read_account(chosen: DataSet, truth: Truth, output: Path) -> Account:
     """Compare the Parquet files below a folder with the raw text."""
-    rows: Counter[str] = Counter()
-    matches: Counter[Match] = Counter()
-    total = late = 0
-    example = ""
+    tally = _Tally(chosen, truth)
     for file in sorted(output.rglob("*.parquet")):
         with pq.ParquetFile(file) as parquet:
-            total += parquet.metadata.num_rows
-            if chosen.key not in parquet.schema_arrow.names:
-                continue
-            for batch in parquet.iter_batches(batch_size=_BATCH_ROWS):
-                keys = [identity(each) for each in batch.column(chosen.key).to_pylist()]
-                rows.update(keys)
-                for key, row in _wanted(batch, keys, truth):
-                    if key in truth.late:
-                        late += at_path(row, chosen.late) == truth.late[key]
-                        continue
-                    for name, raw in truth.sample[key].items():
-                        found = match(raw, row.get(name))
-                        matches[found] += 1
-                        example = example or (name if found is Match.DIFFERENT else "")
-    good = {key: rows[key] for key in truth.good if key in rows}
-    return Account(
-        rows=total,
-        good=len(good),
-        expected=len(truth.good),
-        doubled=sum(number > 1 for number in good.values()),
-        stray=total - sum(good.values()),
-        text=matches[Match.TEXT],
-        value=matches[Match.VALUE],
-        different=matches[Match.DIFFERENT],
-        example=example,
-        late=late,
-        late_expected=len(truth.late),
-    )
+            tally.total += parquet.metadata.num_rows
+            if chosen.key in parquet.schema_arrow.names:
+                for batch in parquet.iter_batches(batch_size=_BATCH_ROWS):
+                    tally.add(batch)
+    return tally.account()
 
 
-def _wanted(batch: pa.RecordBatch, keys: list[str], truth: Truth) -> list[tuple[str, dict[str, Any]]]:
-    """The rows of a batch that are compared, each with its key."""
-    at = [number for number, key in enumerate(keys) if key in truth.sample or key in truth.late]
-    return list(zip([keys[each] for each in at], batch.take(pa.array(at, pa.int64())).to_pylist(), strict=True))
+class _Tally:
+    """Counts rows and values, batch by batch.
+
+    Attributes:
+        total: All rows, with those that have no column for the key.
+    """
+
+    def __init__(self, chosen: DataSet, truth: Truth) -> None:
+        self.total = 0
+        self._chosen = chosen
+        self._truth = truth
+        self._rows: Counter[str] = Counter()
+        self._matches: Counter[Match] = Counter()
+        self._late = self._corrupt = 0
+        self._example = ""
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count the rows of a batch, and compare those that are in the sample or have the late key."""
+        keys = [identity(each) for each in batch.column(self._chosen.key).to_pylist()]
+        self._rows.update(keys)
+        if _CORRUPT in batch.schema.names:
+            self._corrupt += batch.num_rows - batch.column(_CORRUPT).null_count
+        at = [number for number, key in enumerate(keys) if key in self._truth.sample or key in self._truth.late]
+        for number, row in zip(at, batch.take(pa.array(at, pa.int64())).to_pylist(), strict=True):
+            key = keys[number]
+            if key in self._truth.late:
+                self._late += at_path(row, self._chosen.late) == self._truth.late[key]
+            else:
+                self._compare(self._truth.sample[key], row)
+
+    def _compare(self, raw: Mapping[str, str], row: Mapping[str, Any]) -> None:
+        for name, text in raw.items():
+            found = match(text, row.get(name))
+            self._matches[found] += 1
+            if found is Match.DIFFERENT:
+                self._example = self._example or name
+
+    def account(self) -> Account:
+        """What was counted."""
+        good = {key: self._rows[key] for key in self._truth.good if key in self._rows}
+        return Account(
+            rows=self.total,
+            good=len(good),
+            expected=len(self._truth.good),
+            doubled=sum(number > 1 for number in good.values()),
+            stray=self.total - sum(good.values()),
+            text=self._matches[Match.TEXT],
+            value=self._matches[Match.VALUE],
+            different=self._matches[Match.DIFFERENT],
+            example=self._example,
+            late=self._late,
+            late_expected=len(self._truth.late),
+            corrupt=self._corrupt,
+        )

@@ -44,7 +44,7 @@ class Rounds:
         for number in range(runs):
             for each in allowed[:: 1 - 2 * (number % 2)]:
                 measured[each.name].append(self._run(each, f"run {number + 1}", _TIMED_PASSES))
-                shutil.rmtree(self._output(each), ignore_errors=True)
+                shutil.rmtree(self._place(each), ignore_errors=True)
         size = self.given.decoded_bytes
         return [each if each.reason else timed(each, measured[each.contender], size) for each in proved]
 
@@ -57,11 +57,12 @@ class Rounds:
                 return replace(figure, reason=self._shortened(measured.failure))
             account = read_account(self.chosen, self.truth, self._output(contender))
             reason = "" if self.chosen.is_dirty else account.disagreement()
-            return replace(figure, account=account, recorded=measured.passes[0].rejected, reason=reason)
+            recorded = account.corrupt or measured.passes[0].rejected
+            return replace(figure, account=account, recorded=recorded, reason=reason)
         except (OSError, ValueError, NotImplementedError) as exc:  # those of pyarrow are among them
             return replace(figure, reason=f"its output cannot be read: {str(exc)[:200]}")
         finally:
-            shutil.rmtree(self._output(contender), ignore_errors=True)
+            shutil.rmtree(self._place(contender), ignore_errors=True)
 
     def _run(self, contender: Contender, what: str, passes: int) -> Measurement:
         self.say(f"{self.chosen.name}: {contender.name}, {what} ...")
@@ -81,4 +82,8 @@ class Rounds:
         return failure.replace(f"{self.work}/", "")
 
     def _output(self, contender: Contender) -> Path:
+        """For the rows. Beside it is room for what else the contender keeps."""
+        return self._place(contender) / "rows"
+
+    def _place(self, contender: Contender) -> Path:
         return self.work / "output" / contender.name

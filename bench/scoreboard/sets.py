@@ -13,9 +13,13 @@ from compactor.demo.events import BAD_LINES, FILE_BYTES
 
 LATE_KEY = "late_key"
 BAD_EVERY = 100
-"""In a dirty set, every so many-th line is not a JSON object."""
+"""In a dirty set, every so many-th line is no JSON."""
 
-_LATE_FROM = 0.99
+BAD_KINDS = {name: made for name, made in BAD_LINES.items() if name != "array"}
+"""An array is JSON, and where one is a line, readers that infer may take each line as one value: no fair test."""
+
+_LATE_SHARE = 0.01
+_LATE_BYTES = 65_536  # of a small set, for which a hundredth may be less than a line
 _SMALL_FILE_BYTES = 15_400  # 300 MiB make 20,000 files
 _WIDE_COLUMNS = 500
 _LEVELS = 20
@@ -53,8 +57,9 @@ class DataSet:
         return write_shape(replace(shape, lines=lambda given: self._all_lines(given, total_bytes)), folder, seed)
 
     def _all_lines(self, seed: int, total_bytes: int) -> Iterator[bytes]:
+        late_bytes = max(_LATE_BYTES, int(total_bytes * _LATE_SHARE))
         parent = f'"{self.late[-2]}":{{' if len(self.late) > 1 else "{"
-        blocks = with_late_key(self.lines(seed), int(total_bytes * _LATE_FROM), parent.encode())
+        blocks = with_late_key(self.lines(seed), total_bytes - late_bytes, parent.encode())
         return with_bad_lines(blocks) if self.is_dirty else blocks
 
 
@@ -81,8 +86,8 @@ def with_late_key(blocks: Iterator[bytes], begin_bytes: int, parent: bytes) -> I
 
 
 def with_bad_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Make every hundredth line into one that is not a JSON object, in each of the known ways in turn."""
-    kinds = cycle(BAD_LINES.values())
+    """Make every hundredth line into one that is no JSON, in each of the known ways in turn."""
+    kinds = cycle(BAD_KINDS.values())
     number = 0
     for block in blocks:
         lines = block.splitlines()

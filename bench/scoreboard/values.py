@@ -72,7 +72,7 @@ def _is_same(value: Any, cell: Any) -> bool:
     if value is None or cell is None:
         return value is cell
     if isinstance(value, str):
-        return cell == value or _is_same_other(value, cell)
+        return value in (cell, _parsed(cell)) or _is_same_other(value, cell)
     if isinstance(cell, str):
         cell = _parsed(cell)
     if isinstance(value, dict):
