@@ -136,6 +136,13 @@ SCOREBOARD = (
     ),
     *(each for each in CONTENDERS if each.name != "compactor_declared"),
     Contender(
+        "spark",
+        "bench.peers.classic_spark",
+        ("--inferred",),
+        needs=("pyspark",),
+        said="`spark.read.json(...).write.parquet(...)`; local[*], 4 GB",
+    ),
+    Contender(
         "pyarrow",
         "bench.peers.pyarrow_json",
         needs=("pyarrow",),

@@ -16,14 +16,15 @@ FILE_BYTES = 128 * 1024 * 1024
 def convert(files: Sequence[Path], output: Path) -> None:
     """Read file by file, and write what is read as one file whenever there is enough."""
     tables: list[pa.Table] = []
-    written = 0
+    written = held = 0
     for file in files:
         with pa.input_stream(str(file), compression="detect") as stored:
             tables.append(json.read_json(stored))
-        if sum(table.nbytes for table in tables) >= FILE_BYTES or file is files[-1]:
+        held += tables[-1].nbytes
+        if held >= FILE_BYTES or file is files[-1]:
             table = pa.concat_tables(tables, promote_options="permissive")
             pq.write_table(table, output / f"part-{written:05}.parquet", compression="snappy")
-            tables = []
+            tables, held = [], 0
             written += 1
 
 

@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from bench.__main__ import versions
+from bench.__main__ import leave, versions
 from bench.contenders import CLICKHOUSE, SCOREBOARD, Contender, choose
 from bench.inputs import check_room, chosen, parse_size
 from bench.scoreboard.figures import Figure
@@ -36,6 +37,7 @@ _DISK_PER_INPUT_BYTE = 4  # the set, the Parquet of one contender, and what Spar
 @click.option("--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Keep all files here.")
 def main(*, size: str, runs: int, only: str | None, only_sets: str | None, seed: int, limit: float, work: Path) -> None:
     """Compare ways to Parquet on each kind of input, and account for every line."""
+    signal.signal(signal.SIGTERM, leave)
     try:
         asked = choose(only, SCOREBOARD)
         names = chosen(only_sets, [each.name for each in SETS])
@@ -85,7 +87,8 @@ def run_set(
         rounds = Rounds(data_set, given, truth, work, limit, lambda said: click.echo(said, err=True))
         return SetFacts.of(data_set.name, given, truth), rounds.figures(contenders, runs)
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        for folder in (place, work / "output"):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def with_pythons(contenders: Sequence[Contender], environment: Path) -> list[Contender]:

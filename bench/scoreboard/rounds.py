@@ -54,7 +54,7 @@ class Rounds:
         try:
             measured = self._run(contender, "account", 1)
             if measured.failure:
-                return replace(figure, reason=self._shortened(measured.failure))
+                return replace(figure, reason=measured.failure)
             account = read_account(self.chosen, self.truth, self._output(contender))
             reason = "" if self.chosen.is_dirty else account.disagreement()
             recorded = account.corrupt or measured.passes[0].rejected
@@ -68,7 +68,7 @@ class Rounds:
         self.say(f"{self.chosen.name}: {contender.name}, {what} ...")
         more = contender.dirty_args if self.chosen.is_dirty else ()
         log = self.work / f"{self.chosen.name.replace(' ', '-')}-{contender.name}.log"
-        return run_contender(
+        measured = run_contender(
             replace(contender, args=(*contender.args, *more)),
             self.given.folder,
             self._output(contender),
@@ -76,10 +76,7 @@ class Rounds:
             passes=passes,
             limit_seconds=self.limit_seconds,
         )
-
-    def _shortened(self, failure: str) -> str:
-        """A failure without the folder of this machine."""
-        return failure.replace(f"{self.work}/", "")
+        return replace(measured, failure=measured.failure.replace(f"{self.work}/", ""))
 
     def _output(self, contender: Contender) -> Path:
         """For the rows. Beside it is room for what else the contender keeps."""
