@@ -21,6 +21,7 @@ from bench.scoreboard.rounds import Rounds
 from bench.scoreboard.sets import SETS, DataSet
 from bench.scoreboard.truth import SAMPLED_LINES, read_truth
 from bench.side_by_side.environment import bin_folder, ensure_environment, version
+from compactor import __version__
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 _WORK = Path(__file__).resolve().parents[2] / ".bench" / "scoreboard"
@@ -58,7 +59,7 @@ def main(*, size: str, runs: int, only: str | None, only_sets: str | None, seed:
         figures += found
         board = Scoreboard(
             method(runs, seed),
-            [*versions(), f"chdb {version('chdb', REQUIREMENTS)}"],
+            _versions(contenders),
             {each.name: each.said for each in contenders},
             facts,
             figures,
@@ -105,6 +106,12 @@ def with_pythons(contenders: Sequence[Contender], environment: Path) -> list[Con
     return [replace(each, python=python) if each.name in others else each for each in contenders]
 
 
+def _versions(contenders: Sequence[Contender]) -> list[str]:
+    """The versions of all that took part."""
+    others = [f"chdb {version('chdb', REQUIREMENTS)}"] if any(each.python for each in contenders) else []
+    return [f"compactor {__version__}", *versions(), *others]
+
+
 def method(runs: int, seed: int) -> str:
     """How the figures were measured, in one paragraph."""
     return (
@@ -114,7 +121,8 @@ def method(runs: int, seed: int) -> str:
         f"{runs} runs, each in a process of its own, all contenders in turn and back again, with two passes of which "
         "the second counts; figures are medians. MB and GB are 10^6 and 10^9 bytes of input before compression, from "
         "the page cache; CPU time is that of all processes; memory is the peak of all processes together, sampled 5 "
-        f"times a second. Seed {seed}. Measured on {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, "
+        "times a second, or the recorded peak of the first process, if that is more. "
+        f"Seed {seed}. Measured on {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, "
         f"{platform.system()} {platform.machine()}."
     )
 

@@ -54,6 +54,12 @@ class Account:
         """Values that were compared."""
         return self.text + self.value + self.different
 
+    def losses(self) -> str:
+        """The disagreement, and the late keys that are lost, in words; empty if there is neither."""
+        lost = self.late_expected - self.late
+        late = f"{lost:,} of {self.late_expected:,} late keys are lost" if lost else ""
+        return "; ".join(filter(None, (self.disagreement(), late)))
+
     def disagreement(self) -> str:
         """Why these are not the rows and values of the raw text, in words; empty if they are."""
         found = []

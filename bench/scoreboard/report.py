@@ -19,7 +19,7 @@ HEADINGS = (
     "values",
     "late keys kept",
     "bad lines",
-    "not timed or incomplete, because",
+    "what is wrong",
 )
 _NOTHING = "-"
 
@@ -95,7 +95,7 @@ class Scoreboard:
 def cells(figure: Figure, bad_lines: int) -> tuple[str, ...]:
     """The cells of a figure, one for each of `HEADINGS`."""
     account = figure.account
-    reason = figure.reason or (account.disagreement() if account else "")
+    reason = figure.reason or (account.losses() if account else "")
     return (
         figure.data_set,
         figure.contender,
