@@ -38,7 +38,7 @@ HOUSE := tests/unit/house
 RELEASE_STEPS := lint checkov test-full test-faults-s3 test-faults-kills test-large test-hostile-native test-hostile-spark test-guards spec-full simulate soak bench-guard
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full simulate simulate-guards browser soak fuzz lint format bench bench-dirty bench-guard bench-scale bench-sustained bench-streams profile versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full simulate simulate-guards browser soak fuzz lint format bench bench-dirty bench-guard bench-scale bench-sustained bench-streams profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -135,6 +135,9 @@ bench: $(READY) ## Compare with classic Spark, DuckDB and Polars, and measure th
 
 bench-dirty: $(READY) ## Run the compactor, DuckDB and dlt on the same dirty folder, and write the table into docs/side-by-side.md
 	@$(BIN)/python -m bench.side_by_side --document docs/side-by-side.md
+
+scoreboard: $(READY) ## Time every contender on every set, and account for every line; writes .bench/scoreboard (SCOREBOARD_ARGS="--size 20mb")
+	@$(BIN)/python -m bench.scoreboard $(SCOREBOARD_ARGS)
 
 bench-guard: $(READY) ## Fail if this tree takes over 5 % more CPU time than the release before (GUARD_ARGS="--size 1gb")
 	@$(BIN)/python -m bench.guard $(GUARD_ARGS)

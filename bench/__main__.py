@@ -46,7 +46,7 @@ _PACKAGES = ("pyspark", "duckdb", "polars", "pyarrow")
 )
 def main(*, size: str, passes: int, only: str | None, seed: int, work: Path, json_file: Path | None) -> None:
     """Compare ways to turn many NDJSON files into Parquet on this machine."""
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, leave)
     try:
         contenders = choose(only)
         total_bytes = parse_size(size)
@@ -124,7 +124,7 @@ def show(rows: Sequence[Row], said: str) -> None:
         click.echo(line)
 
 
-def _leave(_signal: int, _frame: FrameType | None) -> None:
+def leave(_signal: int, _frame: FrameType | None) -> None:
     """End as Ctrl-C does, so that no child process survives."""
     raise KeyboardInterrupt
 

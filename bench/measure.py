@@ -1,8 +1,10 @@
 """Runs one contender in a process of its own, and watches the memory of all its processes."""
 
+import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from bench.protocol import Pass, load
 
 _SAMPLE_SECONDS = 0.2
 _GRACE_SECONDS = 5.0
+_LIMIT_SECONDS = 86_400.0
+_ERROR = re.compile(r"[\w.]*(?:Error|Exception|ArrowInvalid)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,8 @@ class Measurement:
     Attributes:
         name: The contender.
         passes: Its passes, in order; fewer than asked for if it failed.
-        peak_memory_bytes: The largest sample of the memory of all its processes together.
+        peak_memory_bytes: The largest sample of the memory of all its processes together, or the peak that the system
+            records of its first process, if that is more.
         peak_worker_bytes: The largest memory of any one of Spark's Python workers; 0 if there was none.
         failure: The error; empty if there was none.
     """
@@ -61,7 +66,8 @@ class MemoryWatch:
     def _watch(self) -> None:
         while not self._stop.wait(_SAMPLE_SECONDS):
             processes = family(self._root)
-            self.peak_bytes = max(self.peak_bytes, sum(map(used_bytes, processes)))
+            first = peak_bytes(self._root) if processes else 0
+            self.peak_bytes = max(self.peak_bytes, sum(map(used_bytes, processes)), first)
             self.peak_worker_bytes = max(self.peak_worker_bytes, *map(peak_bytes, filter(is_worker, processes)), 0)
 
 
@@ -103,7 +109,9 @@ def peak_bytes(process: psutil.Process) -> int:
         return used_bytes(process)
 
 
-def run_contender(contender: Contender, source: Path, output: Path, log: Path, *, passes: int) -> Measurement:
+def run_contender(
+    contender: Contender, source: Path, output: Path, log: Path, *, passes: int, limit_seconds: float = _LIMIT_SECONDS
+) -> Measurement:
     """Run a contender to its end.
 
     Args:
@@ -112,11 +120,13 @@ def run_contender(contender: Contender, source: Path, output: Path, log: Path, *
         output: The folder for its output; emptied before each pass.
         log: The file for all that it prints and that is not a result.
         passes: How many times to convert the input.
+        limit_seconds: End it after this time.
     """
     missing = contender.missing()
     if missing:
         return Measurement(contender.name, (), 0, f"not installed: {', '.join(missing)}")
-    command = [sys.executable, "-m", contender.module, "--input", str(source), "--output", str(output)]
+    python = str(contender.python or sys.executable)
+    command = [python, "-m", contender.module, "--input", str(source), "--output", str(output)]
     command += ["--passes", str(passes), *contender.args]
     done: list[Pass] = []
     with log.open("w") as log_file:
@@ -124,13 +134,19 @@ def run_contender(contender: Contender, source: Path, output: Path, log: Path, *
         child = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=log_file, text=True, errors="replace", start_new_session=True
         )
+        limit = threading.Timer(limit_seconds, end_family, (child,))
+        limit.start()
+        began = time.monotonic()
         try:
             with MemoryWatch(child.pid) as watch:
                 done.extend(_results(child.stdout or (), log_file.write))
                 code = child.wait()
         finally:
+            limit.cancel()
+            is_late = time.monotonic() - began >= limit_seconds
             end_family(child)
     failure = "" if code == 0 and len(done) == passes else _failure(code, len(done), passes, log)
+    failure = f"it took over {limit_seconds:,.0f} s" if failure and is_late else failure
     return Measurement(contender.name, tuple(done), watch.peak_bytes, failure, watch.peak_worker_bytes)
 
 
@@ -158,5 +174,7 @@ def end_family(child: subprocess.Popen[str]) -> None:
 
 
 def _failure(code: int, done: int, passes: int, log: Path) -> str:
-    last = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    named = [line for line in lines if _ERROR.match(line)]  # a message may have further lines
+    last = (named or lines)[-1:]
     return f"exit code {code} after {done} of {passes} passes: {''.join(last).strip()[:200]} (see {log})"

@@ -5,20 +5,29 @@ and prints one JSON object a line for each pass. Anything else that it prints go
 """
 
 import io
+import itertools
 import json
 import shutil
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import orjson
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-Convert = Callable[[Sequence[Path], Path], object]
-"""Turns the input files into Parquet files anywhere below an existing, empty folder."""
+Convert = Callable[[Sequence[Path], Path], int | None]
+"""Turns the input files into Parquet files anywhere below an existing, empty folder.
+
+Returns how many lines it rejected and recorded; None if it keeps no record of them.
+"""
+
+_FIRST_LINES = 10
+_LONG_LINE_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +39,16 @@ class Pass:
         input_bytes: Bytes read.
         output_files: The size of each file written, in bytes.
         rows: Rows, by the footers.
+        cpu_seconds: Of all its processes, in user and kernel mode.
+        rejected: Lines that it rejected and recorded; None if it keeps no record of them.
     """
 
     seconds: float
     input_bytes: int
     output_files: tuple[int, ...]
     rows: int
+    cpu_seconds: float = 0.0
+    rejected: int | None = None
 
 
 def parser() -> ArgumentParser:
@@ -63,12 +76,24 @@ def run_passes(arguments: Namespace, convert: Convert, *, kept: Collection[Path]
             arguments.output.mkdir(parents=True)
         for earlier in set(arguments.output.rglob("*.parquet")).difference(kept):
             earlier.unlink()
-        began = time.perf_counter()
-        convert(files, arguments.output)
-        seconds = time.perf_counter() - began
+        used, began = cpu_seconds(), time.perf_counter()
+        rejected = convert(files, arguments.output)
+        seconds, used = time.perf_counter() - began, cpu_seconds() - used
         written = sorted(set(arguments.output.rglob("*.parquet")).difference(kept))
         rows = sum(pq.read_metadata(file).num_rows for file in written)
-        print(dump(Pass(seconds, input_bytes, tuple(file.stat().st_size for file in written), rows)), flush=True)
+        sizes = tuple(file.stat().st_size for file in written)
+        print(dump(Pass(seconds, input_bytes, sizes, rows, used, rejected)), flush=True)
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and its descendants so far, with that of children that have ended."""
+    total = 0.0
+    own = psutil.Process()
+    for process in (own, *own.children(recursive=True)):
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            total += times.user + times.system + times.children_user + times.children_system
+    return total
 
 
 def dump(result: Pass) -> str:
@@ -80,12 +105,17 @@ def load(line: str) -> Pass | None:
     """Parse a line into a pass; None for any other line."""
     try:
         said = json.loads(line)
-        return Pass(said["seconds"], said["input_bytes"], tuple(said["output_files"]), said["rows"])
+        return Pass(**{**said, "output_files": tuple(said["output_files"])})
     except (ValueError, TypeError, KeyError):
         return None
 
 
 def first_keys(file: Path) -> list[str]:
-    """The top-level keys of the first line, for a contender that is told its columns."""
+    """The top-level keys of the first ten lines, or up to a very long one, for a contender that is told its columns."""
     with pa.input_stream(str(file), compression="detect") as stored, io.BufferedReader(stored) as lines:
-        return list(orjson.loads(lines.readline()))
+        keys: dict[str, None] = {}
+        for line in itertools.islice(lines, _FIRST_LINES):
+            keys |= dict.fromkeys(orjson.loads(line))
+            if len(line) > _LONG_LINE_BYTES:
+                break
+        return list(keys)

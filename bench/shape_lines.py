@@ -32,19 +32,19 @@ def tiny(seed: int) -> Iterator[bytes]:
         yield "".join(lines).encode()
 
 
-def wide(seed: int) -> Iterator[bytes]:
-    """Objects of `WIDE_COLUMNS` keys: an id, and values of a few words or of many in turn."""
+def wide(seed: int, columns: int = WIDE_COLUMNS) -> Iterator[bytes]:
+    """Objects of so many keys, an even number: an id, and values of a few words or of many in turn."""
     rng = random.Random(f"wide/{seed}")
     many = [f'"{rng.getrandbits(32):08x}"' for _ in range(_WORDS)]
     few = ["true", "false", "null", "0", "1", "17.50", '"none"', '"low"', '"medium"', '"high"']
-    keys = [f'"field_{number:04d}":%s' for number in range(1, WIDE_COLUMNS)]
+    keys = [f'"field_{number:04d}":%s' for number in range(1, columns)]
     template = '{"id":%d,' + ",".join(keys) + "}\n"
     for first in count(0, _WIDE_LINES):
         lines = []
         for number in range(first, first + _WIDE_LINES):
-            values: list[object] = [number] * WIDE_COLUMNS
-            values[1::2] = rng.choices(few, k=WIDE_COLUMNS // 2)
-            values[2::2] = rng.choices(many, k=WIDE_COLUMNS // 2 - 1)
+            values: list[object] = [number] * columns
+            values[1::2] = rng.choices(few, k=columns // 2)
+            values[2::2] = rng.choices(many, k=columns // 2 - 1)
             lines.append(template % tuple(values))
         yield "".join(lines).encode()
 
@@ -75,10 +75,10 @@ def huge(seed: int) -> Iterator[bytes]:
         yield f'{{"id":{number},"kind":"document","body":{json.dumps(body)}}}\n'.encode()
 
 
-def deep(seed: int) -> Iterator[bytes]:
-    """Objects with a value that is `DEEP_LEVELS` levels deep, of objects and arrays in turn."""
+def deep(seed: int, levels: int = DEEP_LEVELS) -> Iterator[bytes]:
+    """Objects with a value that is so many levels deep, of objects and arrays in turn."""
     rng = random.Random(f"deep/{seed}")
-    pairs = DEEP_LEVELS // 2 - 1  # the line itself is a level, and so is the last array
+    pairs = levels // 2 - 1  # the line itself is a level, and so is the last array
     inner = '{"n":%d,"c":[' * pairs
     template = '{"id":%d,"tree":' + inner + "[]" + "]}" * pairs + "}\n"
     for first in count(0, _DEEP_LINES):

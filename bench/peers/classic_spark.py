@@ -23,12 +23,8 @@ def session() -> SparkSession:
     )
 
 
-def convert(spark: SparkSession, files: Sequence[Path], output: Path) -> int:
-    """Convert the files in one batch.
-
-    Returns:
-        The number of rows.
-    """
+def convert(spark: SparkSession, files: Sequence[Path], output: Path) -> None:
+    """Convert the files in one batch."""
     frame = spark.read.json([str(file) for file in files])
     frame = frame.withColumn("source_file", f.input_file_name()).withColumn("processed_at", f.current_timestamp())
     rows = frame.count()
@@ -36,14 +32,21 @@ def convert(spark: SparkSession, files: Sequence[Path], output: Path) -> int:
     frame.count()
     frame.coalesce(max(1, rows // 1024 // 128)).write.mode("append").parquet(str(output))
     frame.unpersist()
-    return rows
+
+
+def convert_inferred(spark: SparkSession, files: Sequence[Path], output: Path) -> None:
+    """Convert the files in one batch, with the types that Spark infers and nothing else."""
+    spark.read.json([str(file) for file in files]).write.mode("append").parquet(str(output))
 
 
 def main() -> None:
     """Run as a contender."""
-    arguments = parser().parse_args()
+    arguments = parser()
+    arguments.add_argument("--inferred", action="store_true", help="Neither cast, cache nor count.")
+    parsed = arguments.parse_args()
     spark = session()
-    run_passes(arguments, lambda files, output: convert(spark, files, output))
+    chosen = convert_inferred if parsed.inferred else convert
+    run_passes(parsed, lambda files, output: chosen(spark, files, output))
     spark.stop()
 
 

@@ -27,13 +27,15 @@ def main() -> None:
     runner = app.batch_runner(app.engine())
     numbers = count(1)
 
-    def deliver(manifest_id: str, files: Sequence[Path]) -> None:
-        """Deliver one manifest, as the stream does."""
+    def deliver(manifest_id: str, files: Sequence[Path]) -> int:
+        """Deliver one manifest, as the stream does, and count its rejected lines."""
         uri = app.layout.manifest(manifest_id)
         app.store.create(uri, home.manifest(manifest_id, files).to_json())
         batch = runner.run([uri])
-        if not all(isinstance(result.outcome, Commit) for result in batch.results) or batch.failures:
+        commits = [result.outcome for result in batch.results if isinstance(result.outcome, Commit)]
+        if len(commits) < len(batch.results) or batch.failures:
             raise SystemExit(f"the manifest was not committed: {batch}"[:2000])
+        return sum(file.rejected_lines for commit in commits for file in commit.files)
 
     kept: list[Path] = []
     if chosen.sample is not None:

@@ -10,16 +10,19 @@ from bench.protocol import parser, run_passes
 FILE_BYTES = 128 * 1024 * 1024
 
 
-def convert(files: Sequence[Path], output: Path) -> None:
+def convert(files: Sequence[Path], output: Path, *, ignore_errors: bool) -> None:
     """Convert the files in one streaming query."""
-    pl.scan_ndjson(list(files), infer_schema_length=None).sink_parquet(
+    pl.scan_ndjson(list(files), infer_schema_length=None, ignore_errors=ignore_errors).sink_parquet(
         pl.PartitionBy(output, approximate_bytes_per_file=FILE_BYTES), compression="snappy", engine="streaming"
     )
 
 
 def main() -> None:
     """Run as a contender."""
-    run_passes(parser().parse_args(), convert)
+    arguments = parser()
+    arguments.add_argument("--ignore-errors", action="store_true")
+    parsed = arguments.parse_args()
+    run_passes(parsed, lambda files, output: convert(files, output, ignore_errors=parsed.ignore_errors))
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ import pytest
 
 pytest.importorskip("psutil")
 
-from bench.contenders import CONTENDERS, choose
+from bench.contenders import CONTENDERS, Contender, choose
 from bench.inputs import check_room, ensure_input, parse_size
 from bench.last import keep_result
-from bench.measure import Measurement
+from bench.measure import Measurement, _failure, run_contender
 from bench.protocol import Pass, dump, load
 from bench.table import HEADINGS, cells, make_rows, notes, plain, speed
 from compactor.cost.worker_needs import BenchResult
@@ -125,6 +125,23 @@ def test_too_little_room_is_told_before_work_begins(tmp_path):
     """A disk that is too full is an error with both figures and what to do."""
     with pytest.raises(OSError, match=r"GB free, expected at least 1000000000\.0 GB; take another --work"):
         check_room(tmp_path, 10**18)
+
+
+def test_a_run_has_a_limit(tmp_path):
+    """A contender that takes longer is ended, and its failure says so."""
+    places = (tmp_path, tmp_path / "output", tmp_path / "log")
+    measured = run_contender(Contender("slow", "bench.peers.polars_scan"), *places, passes=1, limit_seconds=0.02)
+    assert measured.failure == "it took over 0 s"
+    assert measured.passes == ()
+
+
+def test_a_failure_names_the_error(tmp_path):
+    """The line with the error is taken, not the last one of its explanation."""
+    log = tmp_path / "log"
+    log.write_text("Traceback:\n  raise\n_duckdb.BinderException: no such column\n\nLINE 1: SELECT x\n        ^\n")
+    assert "2 passes: _duckdb.BinderException: no such column (see" in _failure(1, 0, 2, log)
+    log.write_text("one\ntwo\n")
+    assert "2 passes: two (see" in _failure(1, 0, 2, log)
 
 
 def test_the_last_result_is_kept_for_the_cost(tmp_path):

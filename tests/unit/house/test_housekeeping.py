@@ -68,7 +68,10 @@ BROUGHT = {
 }
 """Packages that another one brings and whose names it uses in its own interface: its version decides on theirs."""
 
-NOT_FROM_PYPI = {"compactor_native": "the crate in native/, part of the wheel"}
+NOT_DECLARED = {
+    "compactor_native": "the crate in native/, part of the wheel",
+    "chdb": "bench/scoreboard/requirements.txt, in an environment of its own",
+}
 
 TOOLS = {
     "auditwheel": '_run("auditwheel"',
@@ -153,7 +156,7 @@ def third_party(*places: str) -> dict[str, Path]:
         name: path
         for path, tree in trees(*places).items()
         for name in imported(tree)
-        if name not in sys.stdlib_module_names and name not in own | of_tests | set(NOT_FROM_PYPI)
+        if name not in sys.stdlib_module_names and name not in own | of_tests | set(NOT_DECLARED)
     }
 
 
