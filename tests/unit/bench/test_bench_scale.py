@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench.scale import LEDGER_MEASURES, main
-from bench.scale_days import closed_days, make_state, table_lines
-from bench.scale_days_probe import ALL, COMMANDS, ON_S3, TO_S3, WITH_INDEX, measured, settings_of
-from bench.scale_ledger import FIRST_DAY, write_decided, write_finished
-from bench.scale_probe import settings_at
-from bench.scale_table import Measure, make_rows, plain, verdicts
+from bench.scale.__main__ import LEDGER_MEASURES, main
+from bench.scale.days import closed_days, make_state, table_lines
+from bench.scale.days_probe import ALL, COMMANDS, ON_S3, TO_S3, WITH_INDEX, measured, settings_of
+from bench.scale.ledger import FIRST_DAY, write_decided, write_finished
+from bench.scale.probe import settings_at
+from bench.scale.table import Measure, make_rows, plain, verdicts
 from compactor.adapters.local.store import LocalStore
 from compactor.core.layout import digest
 from compactor.core.manifest_key import ManifestKey

@@ -11,8 +11,8 @@ import pytest
 from bench import shape_lines
 from bench.compactor_home import DAY, SAMPLE_ID, CompactorHome, S3Folder
 from bench.protocol import first_keys
-from bench.shape_runs import compare
-from bench.shape_table import HEADINGS, TASK_BYTES, Compared, ShapeRow, verdicts
+from bench.scale.shape_runs import compare
+from bench.scale.shape_table import HEADINGS, TASK_BYTES, Compared, ShapeRow, verdicts
 from bench.shapes import GB, SHAPES, Shape, write_shape
 from compactor.ndjson.codecs import sniff
 from compactor.wiring.job.app import App

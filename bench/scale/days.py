@@ -20,11 +20,11 @@ from statistics import median
 
 import click
 
-from bench.scale_history import LETTER_EVERY, manifest_id
-from bench.scale_journal import index_on_s3
-from bench.scale_ledger import FIRST_DAY, write_finished
-from bench.scale_probe import settings_at
-from bench.scale_table import FLAT
+from bench.scale.history import LETTER_EVERY, manifest_id
+from bench.scale.journal import index_on_s3
+from bench.scale.ledger import FIRST_DAY, write_finished
+from bench.scale.probe import settings_at
+from bench.scale.table import FLAT
 from compactor.adapters.local.sqlite.seen_files import seen_rows
 from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFiles
 from compactor.core.documents.closed_dates import ClosedDate, ClosingBegun, ManifestSums, Member
@@ -38,7 +38,7 @@ MANIFESTS = 2_500
 _FILES = 8
 _OPEN_MANIFESTS = 200
 _LEAST = {"seconds": 0.02}  # less more is the reading of the totals, 150 bytes a date, or chance
-_WORK = Path(__file__).resolve().parent.parent / ".bench"
+_WORK = Path(__file__).resolve().parents[2] / ".bench"
 
 
 @click.command("days")
@@ -49,7 +49,7 @@ _WORK = Path(__file__).resolve().parent.parent / ".bench"
 @click.option("--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Keep all files here.")
 def days(*, counts: str, rounds: int, only: str | None, manifests: int, work: Path) -> None:
     """Measure each command with few and with many closed dates: calls of the store, CPU seconds, memory."""
-    from bench.scale_days_probe import ALL  # noqa: PLC0415 - it imports this module
+    from bench.scale.days_probe import ALL  # noqa: PLC0415 - it imports this module
 
     numbers = sorted(map(int, counts.split(",")))
     roots = {number: work.resolve() / f"days-{number}" for number in numbers}
@@ -132,7 +132,7 @@ def _remember(app: App, dates: ClosedDates, closed: Sequence[str], manifests: in
 
 
 def _measured(root: Path, number: int, command: str, rounds: int, manifests: int) -> dict[str, float]:
-    argv = [sys.executable, "-m", "bench.scale_days_probe", str(root), str(number), command, str(manifests)]
+    argv = [sys.executable, "-m", "bench.scale.days_probe", str(root), str(number), command, str(manifests)]
     runs = [subprocess.run(argv, check=True, capture_output=True, text=True) for _ in range(rounds)]
     found = [json.loads(run.stdout.splitlines()[-1]) for run in runs]
     return {key: median(each[key] for each in found) for key in found[0]}

@@ -11,7 +11,7 @@ from bench.compactor_home import DAY, SAMPLE_ID, CompactorHome, S3Folder
 from bench.contenders import Contender, choose
 from bench.inputs import check_room, ensure_input
 from bench.measure import Measurement, run_contender
-from bench.shape_table import Compared, ShapeRow
+from bench.scale.shape_table import Compared, ShapeRow
 from bench.shapes import Shape, Written, write_shape
 from compactor.core.manifest_key import ManifestKey
 from compactor.settings.settings import Settings

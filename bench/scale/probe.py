@@ -1,6 +1,6 @@
 """One process of the scale benchmark: measures a job on an existing state, on request.
 
-python -m bench.scale_probe ROOT --engine spark|plain --open N
+python -m bench.scale.probe ROOT --engine spark|plain --open N
 
 Each line on stdin requests one JSON object on stdout.
 """
@@ -18,7 +18,7 @@ from statistics import median
 import psutil
 
 from bench.measure import peak_bytes
-from bench.scale_ledger import FIRST_DAY, write_decided
+from bench.scale.ledger import FIRST_DAY, write_decided
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.engines.engine import Engine

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.scale_history import HistoryStore, manifest_id
-from bench.scale_s3 import BUCKET, BucketStore, settings_on_s3
+from bench.scale.history import HistoryStore, manifest_id
+from bench.scale.s3 import BUCKET, BucketStore, settings_on_s3
 from compactor.adapters.journal_claims import JournalClaims
 from compactor.adapters.local.store import LocalStore
 from compactor.core.documents.records import ClaimsEntry

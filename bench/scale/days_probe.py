@@ -1,6 +1,6 @@
 """One command of the benchmark of closed dates, in a process of its own.
 
-python -m bench.scale_days_probe ROOT DAYS COMMAND MANIFESTS
+python -m bench.scale.days_probe ROOT DAYS COMMAND MANIFESTS
 
 It prints its calls of the store, its seconds on the processor and the peak memory of the process, as one JSON object.
 """
@@ -16,12 +16,12 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
-from bench.scale_days import closed_days
-from bench.scale_history import HistoryStore
-from bench.scale_journal import store_on_s3
-from bench.scale_ledger import FIRST_DAY
-from bench.scale_probe import settings_at
-from bench.scale_s3 import settings_on_s3
+from bench.scale.days import closed_days
+from bench.scale.history import HistoryStore
+from bench.scale.journal import store_on_s3
+from bench.scale.ledger import FIRST_DAY
+from bench.scale.probe import settings_at
+from bench.scale.s3 import settings_on_s3
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles

@@ -14,12 +14,12 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.inputs import chosen, parse_size
-from bench.shape_runs import CONTENDERS, ShapeInput, reference_over_s3, run_shape, shape_input
-from bench.shape_table import HEADINGS, TASK_BYTES, TEXT_COLUMNS, ShapeRow, verdicts
+from bench.scale.shape_runs import CONTENDERS, ShapeInput, reference_over_s3, run_shape, shape_input
+from bench.scale.shape_table import HEADINGS, TASK_BYTES, TEXT_COLUMNS, ShapeRow, verdicts
 from bench.shapes import SHAPES, Shape
 from compactor.settings.types import MIB
 
-WORK = Path(__file__).resolve().parent.parent / ".bench"
+WORK = Path(__file__).resolve().parents[2] / ".bench"
 S3_NAME = "s3"
 _NAMES = ", ".join([*(shape.name for shape in SHAPES), S3_NAME])
 

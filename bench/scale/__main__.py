@@ -19,13 +19,13 @@ from typing import Self
 import click
 
 from bench.measure import MemoryWatch, end_family
-from bench.scale_days import days
-from bench.scale_ledger import DAYS, write_finished
-from bench.scale_probe import settings_at
-from bench.scale_shapes import shapes
-from bench.scale_table import Measure, make_rows, plain, verdicts
+from bench.scale.days import days
+from bench.scale.ledger import DAYS, write_finished
+from bench.scale.probe import settings_at
+from bench.scale.shapes import shapes
+from bench.scale.table import Measure, make_rows, plain, verdicts
 
-_WORK = Path(__file__).resolve().parent.parent / ".bench"
+_WORK = Path(__file__).resolve().parents[2] / ".bench"
 _MIB = 2.0**20
 _WARM_UPS = 2
 
@@ -129,11 +129,11 @@ class Probe:
 
     def __init__(self, root: Path, engine: str, open_manifests: int) -> None:
         self._log = root.with_suffix(".log")
-        command = [sys.executable, "-m", "bench.scale_probe", str(root), "--engine", engine]
+        command = [sys.executable, "-m", "bench.scale.probe", str(root), "--engine", engine]
         with self._log.open("w") as log_file:
             self._child = subprocess.Popen(
                 [*command, "--open", str(open_manifests)],
-                cwd=Path(__file__).resolve().parent.parent,
+                cwd=Path(__file__).resolve().parents[2],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log_file,

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from heapq import merge
 from pathlib import Path
 
-from bench.scale_ledger import ANY, finished, renamed, text_of
+from bench.scale.ledger import ANY, finished, renamed, text_of
 from compactor.core.layout import Layout, folder
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter

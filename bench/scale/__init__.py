@@ -1,0 +1,1 @@
+"""Measures what history and backlog cost."""
