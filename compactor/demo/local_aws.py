@@ -47,12 +47,9 @@ def local_aws() -> Iterator[str]:
 
 def _serve() -> None:
     """Serve until the parent process closes standard input, also by dying."""
-    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - an optional dependency, for this process only
+    from compactor.demo.moto_server import started  # noqa: PLC0415 - moto is an optional dependency, for this process only
 
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(_HOST, port=0, verbose=False)
-    server.start()
-    _, port = server.get_host_and_port()
+    _, port = started(_HOST, logging.ERROR).get_host_and_port()
     sys.stdout.write(f"http://{_HOST}:{port}\n")
     sys.stdout.flush()
     sys.stdin.read()

@@ -52,7 +52,10 @@ DYING_JOB = """
 import os, sys
 from pathlib import Path
 from compactor.settings.settings import load_settings
-from compactor.wiring.job.app import App
+try:
+    from compactor.wiring.job.app import App
+except ImportError:
+    from compactor.wiring.app import App
 die = lambda step, _: os._exit(9) if str(step) == sys.argv[1] else None
 settings = load_settings(Path(os.environ["COMPACTOR_CONFIG"]), os.environ)
 App(settings, on_crash_point=die).threaded_service(2).run(once=True)
@@ -116,7 +119,7 @@ class Deployment:
             check=False,
         )
         assert done.returncode in codes, (
-            f"{arguments} of the {release} release ended with {done.returncode}: {done.stderr}"
+            f"{arguments} of the {release} release ended with {done.returncode}: {done.stderr or done.stdout}"
         )
         return done.stdout
 

@@ -14,12 +14,10 @@ REGION = "eu-west-1"
 @contextmanager
 def stand_in() -> Iterator[str]:
     """Serve S3, DynamoDB, SQS, CloudWatch and Glue by moto on a free port; the URL."""
-    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - slow to import, and few tests need it
+    from compactor.demo.moto_server import started  # noqa: PLC0415 - slow to import, and few tests need it
 
     # A line of log for every request would bury what a failed test has to say.
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
-    server.start()
+    server = started("127.0.0.1", logging.WARNING)
     host, port = server.get_host_and_port()
     try:
         yield f"http://{host}:{port}"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-COMMIT = "97532b7679cccd1576106e218cc641f65b70805a"
-"""The release before; until there is one, the commit that first stored what 0.1.0 leaves of a folder."""
+COMMIT = "c9b79d698ada1018c229b828f12a45ecf96a2ce7"
+"""The release before; until there is one, a commit that writes the same columns, with its modules in other folders."""
 
 PARTS = ("compactor", "lambdas", "glue_entry.py", "native")
 MODULE = ROOT / ".tools" / f"compactor_native-{COMMIT}.so"

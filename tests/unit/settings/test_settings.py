@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from moto.server import ThreadedMotoServer
 
 from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.local_setup import make_buckets
@@ -18,6 +17,7 @@ from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
 from compactor.settings.settings import REFUSED_SPARK_CONF, SECTIONS, Settings, load_settings, parse_settings
 from compactor.wiring.settings_files.remote_settings import settings_at
+from tests.support.aws_stand_in import REGION
 
 CONFIG = Path(__file__).parents[3] / "config"
 SHIPPED = ["local.toml", "dev.toml", "prod.toml"]
@@ -420,26 +420,18 @@ def test_any_document_gives_settings_or_faults(made: dict[str, Any], env: dict[s
     assert all(fault.encode() and "\n" not in fault for fault in faults)
 
 
-def test_settings_kept_in_s3(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_kept_in_s3(aws_endpoint: str) -> None:
     """Settings may be an object in S3; one that is not there, or no TOML, is told of with its place."""
-    for name, value in {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}.items():
-        monkeypatch.setenv(name, value)
-    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        env = {"COMPACTOR_AWS__ENDPOINT_URL": f"http://{host}:{port}", "AWS_REGION": "eu-west-1"}
-        s3 = s3_client("eu-west-1", env["COMPACTOR_AWS__ENDPOINT_URL"])
-        make_buckets(["settings"], region="eu-west-1", endpoint_url=env["COMPACTOR_AWS__ENDPOINT_URL"])
-        s3.put_object(Bucket="settings", Key="c.toml", Body=(CONFIG / "dev.toml").read_bytes())
-        s3.put_object(Bucket="settings", Key="bad.toml", Body=b"[paths")
-        assert settings_at("s3://settings/c.toml", env).metrics.environment == "dev"
-        with pytest.raises(SettingsError, match=r"s3://settings/none\.toml: there is no such object"):
-            settings_at("s3://settings/none.toml", env)
-        with pytest.raises(SettingsError, match=r"s3://settings/bad\.toml: .* -> expected TOML"):
-            settings_at("s3://settings/bad.toml", env)
-    finally:
-        server.stop()
+    env = {"COMPACTOR_AWS__ENDPOINT_URL": aws_endpoint, "AWS_REGION": REGION}
+    s3 = s3_client(REGION, aws_endpoint)
+    make_buckets(["settings"], region=REGION, endpoint_url=aws_endpoint)
+    s3.put_object(Bucket="settings", Key="c.toml", Body=(CONFIG / "dev.toml").read_bytes())
+    s3.put_object(Bucket="settings", Key="bad.toml", Body=b"[paths")
+    assert settings_at("s3://settings/c.toml", env).metrics.environment == "dev"
+    with pytest.raises(SettingsError, match=r"s3://settings/none\.toml: there is no such object"):
+        settings_at("s3://settings/none.toml", env)
+    with pytest.raises(SettingsError, match=r"s3://settings/bad\.toml: .* -> expected TOML"):
+        settings_at("s3://settings/bad.toml", env)
 
 
 def test_the_place_of_pending_parts_is_apart() -> None:
