@@ -49,7 +49,8 @@ def _serve() -> None:
     """Serve until the parent process closes standard input, also by dying."""
     from compactor.demo.moto_server import started  # noqa: PLC0415 - moto is an optional dependency, for this process only
 
-    _, port = started(_HOST, logging.ERROR).get_host_and_port()
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    _, port = started(_HOST).get_host_and_port()
     sys.stdout.write(f"http://{_HOST}:{port}\n")
     sys.stdout.flush()
     sys.stdin.read()

@@ -1,7 +1,6 @@
 """The AWS emulator: moto, whose conditional writes are decided one at a time, as those of AWS are."""
 
 import io
-import logging
 from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Any
@@ -46,14 +45,8 @@ def _is_conditional(environ: dict[str, Any]) -> bool:
     return environ["REQUEST_METHOD"] in _WRITES and not _CONDITIONS.isdisjoint(environ)
 
 
-def started(host: str, log_level: int) -> ThreadedMotoServer:
-    """Start the emulator in a thread, on a free port.
-
-    Args:
-        host: The address that it listens on.
-        log_level: From which level on its server logs; it has a line for every request.
-    """
-    logging.getLogger("werkzeug").setLevel(log_level)
+def started(host: str) -> ThreadedMotoServer:
+    """Start the emulator in a thread, on a free port of this address."""
     server = ThreadedMotoServer(host, port=0, verbose=False)
     server.start()
     inner: Any = server._server  # noqa: SLF001 - moto has no way to wrap its application

@@ -17,7 +17,8 @@ def stand_in() -> Iterator[str]:
     from compactor.demo.moto_server import started  # noqa: PLC0415 - slow to import, and few tests need it
 
     # A line of log for every request would bury what a failed test has to say.
-    server = started("127.0.0.1", logging.WARNING)
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    server = started("127.0.0.1")
     host, port = server.get_host_and_port()
     try:
         yield f"http://{host}:{port}"
