@@ -104,8 +104,12 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def plain(rows: Sequence[Row]) -> str:
-    """The table as text: names to the left, figures to the right."""
-    lines = [HEADINGS, *map(cells, rows)]
+    """The table as text."""
+    return aligned([HEADINGS, *map(cells, rows)])
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells as text: names to the left, figures to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
 
+from bench.table import aligned
+
 FLAT = 1.2
 """Up to this ratio a cost counts as flat."""
 
@@ -60,16 +62,8 @@ def make_rows(
 
 
 def plain(rows: Sequence[Row]) -> str:
-    """The table as text: names to the left, figures to the right."""
-    lines = [HEADINGS, *map(_cells, rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(
-            text.ljust(width) if at == 0 else text.rjust(width)
-            for at, (text, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    )
+    """The table as text."""
+    return aligned([HEADINGS, *map(_cells, rows)])
 
 
 def verdicts(rows: Sequence[Row]) -> list[str]:

@@ -14,7 +14,7 @@ App = Callable[[dict[str, Any], Any], Iterable[bytes]]
 """An application of WSGI [PEP 3333]."""
 
 
-class _ConditionsInTurn:
+class ConditionsInTurn:
     """Passes requests on, those with a condition one after the other.
 
     moto looks whether the condition holds, and writes later: of two requests that create the same object at once, both
@@ -50,5 +50,5 @@ def started(host: str) -> ThreadedMotoServer:
     server = ThreadedMotoServer(host, port=0, verbose=False)
     server.start()
     inner: Any = server._server  # noqa: SLF001 - moto has no way to wrap its application
-    inner.app = _ConditionsInTurn(inner.app)
+    inner.app = ConditionsInTurn(inner.app)
     return server

@@ -11,12 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
+from typing import TypeVar
 
 from tests.guards import GUARDS, Guard
 
@@ -35,6 +37,8 @@ COPIED = (
     "README.md",
 )
 COPIES = 3
+Given = TypeVar("Given")
+Result = TypeVar("Result")
 PASSED, FAILED = 0, 1  # exit codes of pytest
 NOT_ENDED = -1
 PATIENCE_SECONDS = 900.0
@@ -66,31 +70,23 @@ def main(words: Sequence[str]) -> int:
     if not chosen:
         say(f"no guard has {' or '.join(words)} in its name or module")
         return 1
-    with ExitStack() as copies:
-        free = SimpleQueue[Path]()
-        for _ in range(min(COPIES, len(chosen))):
-            free.put(copies.enter_context(code_copy()))
+    number = min(COPIES, len(chosen))
+    with ExitStack() as stack:
+        copies = SimpleQueue[Path]()
+        for _ in range(number):
+            copies.put(stack.enter_context(code_copy()))
+        threads = stack.enter_context(ThreadPoolExecutor(number))
         say(f"{len(chosen)} guards; first their tests with all of them in place ...")
-
-        def untouched(tests: Sequence[str]) -> tuple[int, str]:
-            with taken(free) as copy:
-                return run_tests(copy, tests)
-
-        def trial_of(guard: Guard) -> Trial:
-            with taken(free) as copy:
-                return tried(guard, copy)
-
-        with ThreadPoolExecutor(COPIES) as threads:
-            tests = sorted({test for guard in chosen for test in guard.tests})
-            shares = [tests[first::COPIES] for first in range(min(COPIES, len(tests)))]
-            for code, output in threads.map(untouched, shares):
-                if code != PASSED:
-                    say(f"{output}\nexpected these tests to pass before a guard is taken out")
-                    return 1
-            trials = []
-            for trial in threads.map(trial_of, chosen):
-                trials.append(trial)
-                say(row(trial))
+        tests = sorted({test for guard in chosen for test in guard.tests})
+        shares = [tests[first::number] for first in range(min(number, len(tests)))]
+        for code, output in threads.map(partial(on_a_copy, copies, run_tests), shares):
+            if code != PASSED:
+                say(f"{output}\nexpected these tests to pass before a guard is taken out")
+                return 1
+        trials = []
+        for trial in threads.map(partial(on_a_copy, copies, tried), chosen):
+            trials.append(trial)
+            say(row(trial))
     guarded = sum(trial.is_healthy for trial in trials)
     say(f"{guarded} of {len(trials)} guards are needed and guarded: without any of them a test fails")
     return 0 if guarded == len(trials) else 1
@@ -106,17 +102,16 @@ def code_copy() -> Iterator[Path]:
         yield copy
 
 
-@contextmanager
-def taken(free: SimpleQueue[Path]) -> Iterator[Path]:
-    """A copy that no other thread has; waits until there is one."""
-    copy = free.get()
+def on_a_copy(copies: SimpleQueue[Path], work: Callable[[Path, Given], Result], given: Given) -> Result:
+    """Work on a copy that no other thread has; waits until there is one."""
+    copy = copies.get()
     try:
-        yield copy
+        return work(copy, given)
     finally:
-        free.put(copy)
+        copies.put(copy)
 
 
-def tried(guard: Guard, copy: Path) -> Trial:
+def tried(copy: Path, guard: Guard) -> Trial:
     """Run a guard's tests without it; the copy of the code is as before afterwards."""
     module = copy / "compactor" / guard.module
     code = module.read_text()

@@ -16,7 +16,7 @@ from compactor.engines.native.bin_task import BinResult, BinTask, write_bin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkBinWorkers:
-    """`native_engine.BinWorkers` on Spark, whose executors open the store by its specification."""
+    """`compactor.engines.native.engine.BinWorkers` on Spark; executors open the store by its specification."""
 
     session: SparkSession
     store_spec: StoreSpec

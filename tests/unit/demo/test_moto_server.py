@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compactor.demo.moto_server import _ConditionsInTurn
+from compactor.demo.moto_server import ConditionsInTurn
 
 THREADS = 4
 
@@ -47,7 +47,7 @@ class Watched:
 def test_conditions_in_turn(request_of: dict[str, str], is_in_turn: bool) -> None:
     """Two that have a condition never overlap, for moto looks first and writes later; others do."""
     inner = Watched()
-    app = _ConditionsInTurn(inner)
+    app = ConditionsInTurn(inner)
 
     def ask(number: int) -> list[bytes]:
         body = b"abc" if number else b"xyz"
