@@ -79,6 +79,11 @@ def closed_days(number: int) -> list[str]:
     return [(FIRST_DAY - timedelta(days=number - place + 1)).isoformat() for place in range(1, number + 1)]
 
 
+def later_days() -> list[str]:
+    """Dates behind them that may be closed next."""
+    return [(FIRST_DAY + timedelta(days=place)).isoformat() for place in range(1, 21)]
+
+
 def make_state(root: Path, number: int, *, manifests: int = MANIFESTS, open_manifests: int = _OPEN_MANIFESTS) -> None:
     """Write a state with this many closed dates, and an open one."""
     shutil.rmtree(root, ignore_errors=True)

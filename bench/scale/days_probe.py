@@ -10,13 +10,11 @@ import resource
 import sys
 import time
 import uuid
-from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from random import Random
 
-from bench.scale.days import closed_days
+from bench.scale.days import closed_days, later_days
 from bench.scale.history import HistoryStore
 from bench.scale.journal import store_on_s3
 from bench.scale.ledger import FIRST_DAY
@@ -29,10 +27,9 @@ from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFile
 from compactor.adapters.source_listing import SourceListing
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import is_s3
-from compactor.ledger.history.closed_dates import ClosedDates, Versions
+from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
 from compactor.manifests.sources.planning import SourcePlanner
-from compactor.ops.closing.version_index import VersionIndex
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.rejects.query import Query
@@ -58,12 +55,12 @@ def _start(app: App) -> object:
 
 
 def _close_a_date(app: App) -> None:
-    """What a closing does with the versions of a date, beside its verification."""
-    dates, random = ClosedDates(app.store, app.layout), Random(0)
-    digests = array("Q", sorted(random.getrandbits(64) for _ in range(20_000)))
-    index = VersionIndex(dates)
-    index.read_to(dates.totals().upto)
-    list(index.shared(Versions(digests, array("I", [0] * len(digests)))))
+    """Close the first date behind those that are closed, whose records are made up as well."""
+    dates = ClosedDates(app.store, app.layout)
+    dates.mark_date(next(date for date in later_days() if date not in dates.totals().dates), app.run_id)
+    report = app.closer().close()
+    if not report.summarised:
+        raise RuntimeError(f"nothing was closed: {report}")
 
 
 def _compact(app: App) -> None:
@@ -103,9 +100,6 @@ COMMANDS: dict[str, Callable[[App], object]] = {
     "compact, nothing new": _compact,
     "compact, one new file": _compact_new,
 }
-WITH_INDEX: dict[str, Callable[[App], object]] = {"close, one date": _close_a_date}
-"""What reads some requests more with each doubling of the history."""
-
 ON_S3: dict[str, Callable[[App], object]] = {
     "compact on S3, nothing new": _compact,
     "compact on S3, one new file": _compact_new,
@@ -116,7 +110,10 @@ TO_S3: dict[str, Callable[[App], object]] = {
     "compact from a disk to S3, one new file": _compact_new,
 }
 
-ALL = {**COMMANDS, **WITH_INDEX, **ON_S3, **TO_S3}
+CLOSING: dict[str, Callable[[App], object]] = {"close, one date": _close_a_date}
+"""What adds a date to the history: measured last."""
+
+ALL = {**COMMANDS, **ON_S3, **TO_S3, **CLOSING}
 
 
 def settings_of(name: str, root: Path) -> Settings:
@@ -126,9 +123,14 @@ def settings_of(name: str, root: Path) -> Settings:
     return settings_on_s3() if name in ON_S3 else settings_at(root)
 
 
+def dates_of(name: str, days: int) -> list[str]:
+    """The dates whose records are made up for a command, where so many are closed."""
+    return [*closed_days(days), *(later_days() if name in CLOSING else ())]
+
+
 def measured(
     root: Path,
-    days: int,
+    dates: Sequence[str],
     command: Callable[[App], object],
     *,
     manifests: int,
@@ -136,7 +138,7 @@ def measured(
     settings: Settings | None = None,
 ) -> HistoryStore:
     """Run one command, on a local state or with these settings; returns the store, which has counted its calls."""
-    settings, dates = settings or settings_at(root), closed_days(days)
+    settings = settings or settings_at(root)
     layout = settings.layout()
     store = (
         store_on_s3(root, dates, manifests, page=page)
@@ -151,7 +153,8 @@ def main() -> None:
     """Run one command, and print what it took."""
     began = time.process_time()  # other work on the machine does not count
     root, days, name, manifests = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-    store = measured(root, days, ALL[name], manifests=manifests, page=1_000, settings=settings_of(name, root))
+    dates, settings = dates_of(name, days), settings_of(name, root)
+    store = measured(root, dates, ALL[name], manifests=manifests, page=1_000, settings=settings)
     seconds = time.process_time() - began
     print(json.dumps({"calls": store.calls.total(), "seconds": seconds, "bytes": _peak_bytes()}))
 

@@ -56,14 +56,14 @@ class HistoryStore:
             **dict(texts),
             layout.failed_manifest(ANY.id): b"{}",
             layout.failure_reason(ANY.id): letter,
-            layout.output_file(ANY, 0): b"x",
         }
         records = (layout.ledger_folder, layout.accepted_folder, layout.archive_folder, layout.failed_folder)
         self._roots = sorted((*records, folder(layout.output)))
 
     def stat(self, uri: str) -> ObjectInfo | None:
         self.calls["stat"] += 1
-        return _info(uri) if self._made(uri) is not None else self._store.stat(uri)
+        made = self._made(uri)
+        return self._store.stat(uri) if made is None else _info(uri, len(made))
 
     def read(self, uri: str, *, etag: str | None = None) -> bytes:
         self.calls["read"] += 1
@@ -157,5 +157,5 @@ class HistoryStore:
             yield from (uri for each in pattern if (uri := renamed(each.encode(), names).decode()) > after)
 
 
-def _info(uri: str) -> ObjectInfo:
-    return ObjectInfo(uri, _SIZE_BYTES, "made", _MOMENT)
+def _info(uri: str, size_bytes: int = _SIZE_BYTES) -> ObjectInfo:
+    return ObjectInfo(uri, size_bytes, "made", _MOMENT)

@@ -9,7 +9,7 @@ from bench.scale.s3 import BUCKET, BucketStore, settings_on_s3
 from compactor.adapters.journal_claims import JournalClaims
 from compactor.adapters.local.store import LocalStore
 from compactor.core.documents.records import ClaimsEntry
-from compactor.core.layout import Layout
+from compactor.core.layout import Layout, index_folder
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.manifests.fates.history_search import known_at
@@ -51,7 +51,10 @@ class JournalStore(HistoryStore):
 
 
 def index_on_s3(root: Path, dates: Sequence[str], manifests: int) -> None:
-    """Write the indexes that earlier calls of `compact` leave."""
+    """Write the indexes that earlier calls of `compact` leave, without runs that are merged.
+
+    No reader opens these: a bucket lists from a name on. A disk lists whole folders, which would count as a cost.
+    """
     layout = settings_on_s3().layout()
     store = store_on_s3(root, dates, manifests)
     JournalClaims(store, layout.claims_folder).claim(["another"], "m", now=_MOMENT, lease_seconds=0)
@@ -60,6 +63,17 @@ def index_on_s3(root: Path, dates: Sequence[str], manifests: int) -> None:
         names = [manifest_id(date, each) for each in range(manifests)]
         memory.add([Naming(each, f"{BUCKET}gone/{each}.ndjson", "e", "compacted", date, 9, "d") for each in names])
         memory.reach(known_at(log, place))
+    for index in (index_folder(layout.claims_folder), layout.closed_names):
+        _delete_merged(Path(root, index.removeprefix(BUCKET)))
+
+
+def _delete_merged(index: Path) -> None:
+    for level in index.iterdir():
+        above = index / str(int(level.name) + 1)
+        merged_to = max((each.name for each in above.iterdir()), default="") if above.is_dir() else ""
+        for run in level.iterdir():
+            if run.name <= merged_to:
+                run.unlink()
 
 
 def store_on_s3(root: Path, dates: Sequence[str], manifests: int, *, page: int = 1_000) -> JournalStore:

@@ -2,7 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import (
@@ -57,25 +61,24 @@ def write_finished(layout: Layout, manifests: int, raw: str, *, days: int = DAYS
         _write(layout.recent(slot), text_of(_recent(slot)))
 
 
-def write_decided(layout: Layout, manifest_id: str, raw: str, staged: bytes) -> None:
+def write_decided(layout: Layout, manifest_id: str, raw: str) -> None:
     """Write what a driver leaves if it dies right after the outcome of a manifest was recorded.
 
     Args:
         layout: Local places.
         manifest_id: The manifest.
         raw: Folder of the input that it names.
-        staged: The bytes of its one staged file.
     """
     key = ManifestKey(FIRST_DAY.isoformat(), manifest_id)
     for uri, data in finished(layout, key, raw):
-        if uri not in {layout.done(key), layout.archived_manifest(key)}:
+        if uri not in {layout.done(key), layout.archived_manifest(key), layout.output_file(key, 0)}:
             _write(uri, text_of(data))
     _write(layout.open_marker(manifest_id), text_of(OpenMarker(manifest_id=key.id, date=key.date)))
-    _write(f"{layout.staging(manifest_id, 1)}0.parquet", staged)
+    _write(f"{layout.staging(manifest_id, 1)}0.parquet", output())
 
 
 def finished(layout: Layout, key: ManifestKey, raw: str) -> Iterator[tuple[str, Document | bytes]]:
-    """Each record of a finished manifest, with its place."""
+    """Each record of a finished manifest, and its output, with its place."""
     uris = [f"{raw}/{key.date}-{key.id}-{part}.ndjson" for part in range(_FILES)]
     files = tuple(ManifestFile(uri=uri, size_bytes=3_670_016, etag="e") for uri in uris)
     manifest = Manifest(manifest_id=key.id, date=key.date, created_at=_MOMENT, files=files)
@@ -99,6 +102,17 @@ def finished(layout: Layout, key: ManifestKey, raw: str) -> Iterator[tuple[str, 
     yield layout.outcome(key), _commit(layout, key, uris)
     yield layout.done(key), Done(manifest_id=key.id, run_id=RUN_ID, done_at=_MOMENT)
     yield layout.archived_manifest(key), data
+    yield layout.output_file(key, 0), output()
+
+
+@cache
+def output() -> bytes:
+    """The output of each of these manifests: a row of each of its files."""
+    file = pa.BufferOutputStream()
+    columns = [column.name for column in _schema().columns]
+    pq.write_table(pa.table({name: pa.array(["1"] * _FILES) for name in columns}), file)
+    data: bytes = file.getvalue().to_pybytes()
+    return data
 
 
 def _commit(layout: Layout, key: ManifestKey, uris: list[str]) -> Commit:
@@ -110,7 +124,7 @@ def _commit(layout: Layout, key: ManifestKey, uris: list[str]) -> Commit:
         run_id=RUN_ID,
         engine="spark",
         schema_version=1,
-        outputs=[StagedFile(staged=staged, final=layout.output_file(key, 0), rows=8, size_bytes=1)],
+        outputs=[StagedFile(staged=staged, final=layout.output_file(key, 0), rows=_FILES, size_bytes=len(output()))],
         rejects=[],
         files=[
             FileReport(uri=uri, status=FileStatus.COMPACTED, size_bytes=3_670_016, etag="e", lines=1, records=1)

@@ -148,7 +148,7 @@ def _recovery(settings: Settings, engine: str, root: Path, manifests: int) -> fl
     app = App(settings)
     ids = [f"open-{uuid.uuid4().hex}" for _ in range(manifests)]
     for manifest_id in ids:
-        write_decided(app.layout, manifest_id, str(root / "raw"), b"x")
+        write_decided(app.layout, manifest_id, str(root / "raw"))
     runner = app.batch_runner(app.engine() if engine == "spark" else _plain_engine(app))
     recovery = Recovery(app.state, app.runs, app.cleaner)
     seconds = _seconds(lambda: runner.resume([each.manifest_id for each in recovery.find()]))

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,14 @@ import pytest
 from click.testing import CliRunner
 
 from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFiles
+from compactor.api.compact import folder_run
+from compactor.api.progress import ProgressDisplay
 from compactor.cli.entry import compactor as command
+from compactor.manifests.fates.summarised_files import NothingSummarised
+from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
+from compactor.settings.compact_paths import Options
+from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE
 
 pytestmark = NATIVE.needed
@@ -98,3 +106,41 @@ def test_what_is_remembered_may_be_lost(
     os.utime(files / "d.ndjson", (1_700_000_000, 1_700_000_000))
     third = call("compact", *folder_to_s3)
     assert (third["new_files"], third["verified"]["rows"]) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "with_caches", "index"),
+    [
+        ("/raw", "/rows", True, LocalSummarisedFiles),
+        ("/raw", "s3:/rows", True, LocalSummarisedFiles),
+        ("/raw", "s3:/rows", False, NothingSummarised),
+        ("s3:/raw", "s3:/rows", False, StoredSummarisedFiles),
+        ("s3:/raw", "/rows", False, LocalSummarisedFiles),
+    ],
+)
+def test_files_of_closed_dates_are_looked_up(
+    source: str,
+    destination: str,
+    with_caches: bool,
+    index: type,
+    bucket: str,
+    aws_endpoint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Local files may be renamed and appended to: only for files on S3 the index of names on S3 is enough."""
+    monkeypatch.setenv("COMPACTOR_AWS__ENDPOINT_URL", aws_endpoint)
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    for name in ("XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    if with_caches:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    places = [
+        each.replace("s3:", f"s3://{bucket}") if "s3:" in each else f"{tmp_path}{each}"
+        for each in (source, destination)
+    ]
+    display = ProgressDisplay(None)
+    run = folder_run(
+        places[:1], places[1], None, Options(), display, lambda: nullcontext(display), on_replaced="quarantine"
+    )
+    assert type(run.source_planner(App(run.folder.settings)).summarised) is index

@@ -21,7 +21,14 @@ def main() -> int:
     install({"compactor.adapters.local.processes": _without_processes})
     logging.disable(logging.CRITICAL)
     from tests.simulation.runs import Case, Show, run_seeds  # noqa: PLC0415 - only now the package may be imported
+    from tests.simulation.scheduler import Death  # noqa: PLC0415
 
+    def told(unraisable: "sys.UnraisableHookArgs") -> None:
+        """Report an error in a destructor, but not the death of the process whose generator is dropped."""
+        if not isinstance(unraisable.exc_value, Death):
+            sys.__unraisablehook__(unraisable)
+
+    sys.unraisablehook = told
     numbers = [chosen.seed] if chosen.seed is not None else range(chosen.first, chosen.first + chosen.seeds)
     cases = (Case(number, chosen.days, chosen.faults, chosen.harsh) for number in numbers)
     show = Show(chosen.trace, shrinks=not chosen.as_is, is_verbose=chosen.verbose, until_broken=chosen.until_broken)

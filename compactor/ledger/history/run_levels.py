@@ -21,7 +21,7 @@ MAX_ROWS = 1 << 26
 
 _LEVELS = 6
 _WANTED_AT_ONCE = 1 << 18
-_READS_AT_ONCE = 8
+_READS_AT_ONCE = 4
 """Fewer than elsewhere: each may be 2 MB of digests."""
 
 _MEMBER_BITS = 32
@@ -95,7 +95,7 @@ class RunLevels:
             after: The place.
         """
         runs = [each.run for each in self._placed() if each.last > after]
-        chunks = (frozenset(wanted[at : at + _WANTED_AT_ONCE]) for at in range(0, len(wanted), _WANTED_AT_ONCE))
+        chunks = (wanted[at : at + _WANTED_AT_ONCE] for at in range(0, len(wanted), _WANTED_AT_ONCE))
         parts = ((run, some, part) for some in chunks for run in runs for part in run.parts(some))
         for found in map_ordered(lambda each: each[0].find(each[1], *each[2]), parts, threads=_READS_AT_ONCE):
             yield from found

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
@@ -46,7 +46,7 @@ class SortedRun:
     Attributes:
         rows: How many it has.
         note: What its writer noted.
-        firsts: The first digest of each page.
+        firsts: The first digest of each page, in order.
         begins_at: Where the digests begin.
     """
 
@@ -54,14 +54,18 @@ class SortedRun:
     uri: str
     rows: int
     note: str
-    firsts: "array[int]"
+    firsts: Sequence[int]
     begins_at: int
 
-    def parts(self, wanted: set[int] | frozenset[int]) -> list[Row]:
-        """The pages that may have some digests, as few parts: the first row of each, and how many rows it has."""
+    def parts(self, wanted: Sequence[int]) -> list[Row]:
+        """The pages that may have some digests, as few parts: the first row of each, and how many rows it has.
+
+        Args:
+            wanted: The digests in order.
+        """
         if not wanted:
             return []
-        pages: Iterable[int] = range(self._pages_of(min(wanted)).start, self._pages_of(max(wanted)).stop)
+        pages: Iterable[int] = range(self._pages_of(wanted[0]).start, self._pages_of(wanted[-1]).stop)
         if len(wanted) < len(self.firsts):
             pages = sorted({page for digest in wanted for page in self._pages_of(digest)})
         found: list[Row] = []
@@ -74,19 +78,16 @@ class SortedRun:
                 found.append((first, rows))
         return found
 
-    def find(self, wanted: set[int] | frozenset[int], first: int, rows: int) -> list[Row]:
-        """The rows of one part that have one of the digests."""
+    def find(self, wanted: Sequence[int], first: int, rows: int) -> list[Row]:
+        """The rows of one part that have one of the digests, which are in order."""
         digests = self._digests(first, rows)
-        found = sorted(wanted.intersection(digests))
+        near = wanted[bisect_left(wanted, digests[0]) : bisect_right(wanted, digests[-1])]
+        found = [(at, digest) for digest in dict.fromkeys(near) for at in _places(digests, digest)]
         if not found:
             return []
-        low, high = bisect_left(digests, found[0]), bisect_right(digests, found[-1])
+        low, high = found[0][0], found[-1][0] + 1
         numbers = self._numbers(first + low, high - low)
-        return [
-            (digest, numbers[at - low])
-            for digest in found
-            for at in range(bisect_left(digests, digest), bisect_right(digests, digest))
-        ]
+        return [(digest, numbers[at - low]) for at, digest in found]
 
     def all_rows(self) -> Iterator[Row]:
         """Every row, in order."""
@@ -98,13 +99,13 @@ class SortedRun:
         """The pages that may have a digest: also the one before the first page that begins with it."""
         return range(max(0, bisect_left(self.firsts, digest) - 1), bisect_right(self.firsts, digest))
 
-    def _digests(self, first: int, rows: int) -> "array[int]":
+    def _digests(self, first: int, rows: int) -> Sequence[int]:
         return self._column(self.begins_at + first * _BYTES, rows)
 
-    def _numbers(self, first: int, rows: int) -> "array[int]":
+    def _numbers(self, first: int, rows: int) -> Sequence[int]:
         return self._column(self.begins_at + (self.rows + first) * _BYTES, rows)
 
-    def _column(self, at: int, rows: int) -> "array[int]":
+    def _column(self, at: int, rows: int) -> Sequence[int]:
         data = self.store.read_range(self.uri, at, rows * _BYTES)
         if len(data) != rows * _BYTES:
             raise RecordUnreadable(f"{self.uri}: it ends early; expected {self.rows} rows. Delete it: it is made again")
@@ -154,8 +155,13 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
         yield piece
 
 
-def _numbers(data: bytes) -> "array[int]":
-    return _native(array("Q", data))
+def _places(digests: Sequence[int], digest: int) -> range:
+    return range(bisect_left(digests, digest), bisect_right(digests, digest))
+
+
+def _numbers(data: bytes) -> Sequence[int]:
+    """The numbers in stored bytes, which are not copied where the machine has the byte order of the store."""
+    return _native(array("Q", data)) if sys.byteorder == "big" else memoryview(data).cast("Q")
 
 
 def _stored(numbers: "array[int]") -> bytes:

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from bench.scale.__main__ import LEDGER_MEASURES, main
 from bench.scale.days import closed_days, make_state, table_lines
-from bench.scale.days_probe import ALL, COMMANDS, ON_S3, TO_S3, WITH_INDEX, measured, settings_of
+from bench.scale.days_probe import ALL, CLOSING, COMMANDS, ON_S3, TO_S3, dates_of, measured, settings_of
 from bench.scale.ledger import FIRST_DAY, write_decided, write_finished
 from bench.scale.probe import settings_at
 from bench.scale.table import Measure, make_rows, plain, verdicts
@@ -38,12 +38,13 @@ def test_what_is_written_is_what_a_job_leaves(tmp_path: Path):
         assert (accepted.manifest.to_json(), accepted.digest) == (archived, digest(archived))
         assert app.ledger.record_names(key) == {"attempt-1.json", "outcome.json", "done.json"}
     assert list(app.ledger.open_ids()) == []
-    write_decided(app.layout, "left", "/raw", b"x")
+    write_decided(app.layout, "left", "/raw")
     assert list(app.ledger.open_ids()) == ["left"]
     state = app.ledger.state(ManifestKey(FIRST_DAY.isoformat(), "left"))
     assert (state.outcome.outputs[0].staged.endswith("left/1/0.parquet"), state.is_done) == (True, False)
 
 
+@pytest.mark.full  # each of its parts has a test of its own here
 def test_twenty_against_forty(tmp_path: Path):
     """A whole run, small and without Spark, measures everything, leaves nothing behind and prints one table."""
     result_file = tmp_path / "scale.json"
@@ -108,27 +109,30 @@ def calls(states: dict[int, Path], command: Callable[[App], object], name: str =
     """The calls of a command with few and with many closed dates; a list call gives 10 objects."""
     found = []
     for number, root in states.items():
-        settings = settings_of(name, root)
-        store = measured(root, number, command, manifests=DAY_MANIFESTS, page=10, settings=settings)
+        dates, settings = dates_of(name, number), settings_of(name, root)
+        store = measured(root, dates, command, manifests=DAY_MANIFESTS, page=10, settings=settings)
         found.append(store.calls.total())
     return found
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(each, marks=pytest.mark.full if each == "compact, one new file" else ()) for each in COMMANDS],
+)
 def test_no_call_more_with_more_closed_dates(command: str, states: dict[int, Path]) -> None:
     """Each command makes as many calls with 20 closed dates as with one, within 20 %."""
     found = calls(states, COMMANDS[command])
     assert max(found) <= 1.2 * min(found), found
 
 
-ONE_OF_A_KIND = {*WITH_INDEX, "compact on S3, one new file", "compact from a disk to S3, one new file"}
+ONE_OF_A_KIND = {*CLOSING, "compact from a disk to S3, one new file"}
 
 
 @pytest.mark.parametrize(
     "command",
     [
         pytest.param(each, marks=() if each in ONE_OF_A_KIND else pytest.mark.full)
-        for each in (*WITH_INDEX, *ON_S3, *TO_S3)
+        for each in (*ON_S3, *TO_S3, *CLOSING)
     ],
 )
 def test_an_index_is_some_calls_more(command: str, states: dict[int, Path]) -> None:
@@ -159,7 +163,7 @@ def test_a_state_of_closed_dates(tmp_path: Path) -> None:
             assert app.store.stat(app.layout.archived_manifest(key)) is not None
         assert len(list(app.store.list(app.layout.failed_folder))) == 5 * 2
 
-    measured(tmp_path, 5, look, manifests=DAY_MANIFESTS, page=1000)
+    measured(tmp_path, closed_days(5), look, manifests=DAY_MANIFESTS, page=1000)
     [report] = seen
     assert (report.closed_dates, report.manifests + report.dead_letters) == (5, 5 * DAY_MANIFESTS + 2)
 
