@@ -25,6 +25,9 @@ PAGE_ROWS = 4096
 READ_ROWS = 1 << 18
 """The most rows that one request reads: 2 MB of digests."""
 
+_ROWS_A_SEARCH = 40
+"""About so many rows are looked at in the time of one search (measured: 25 ns, and 1 us)."""
+
 _MERGED_ROWS = 1 << 16  # of each run that is merged, in memory
 
 _MAGIC = b"cmprun1\n"
@@ -81,8 +84,9 @@ class SortedRun:
     def find(self, wanted: Sequence[int], first: int, rows: int) -> list[Row]:
         """The rows of one part that have one of the digests, which are in order."""
         digests = self._digests(first, rows)
-        near = wanted[bisect_left(wanted, digests[0]) : bisect_right(wanted, digests[-1])]
-        found = [(at, digest) for digest in dict.fromkeys(near) for at in _places(digests, digest)]
+        near = frozenset(wanted[bisect_left(wanted, digests[0]) : bisect_right(wanted, digests[-1])])
+        there = near.intersection(digests) if len(near) * _ROWS_A_SEARCH > rows else near
+        found = [(at, digest) for digest in sorted(there) for at in _places(digests, digest)]
         if not found:
             return []
         low, high = found[0][0], found[-1][0] + 1
@@ -156,7 +160,9 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _places(digests: Sequence[int], digest: int) -> range:
-    return range(bisect_left(digests, digest), bisect_right(digests, digest))
+    at = bisect_left(digests, digest)
+    is_there = at < len(digests) and digests[at] == digest
+    return range(at, bisect_right(digests, digest, at) if is_there else at)
 
 
 def _numbers(data: bytes) -> Sequence[int]:
