@@ -37,6 +37,7 @@ class ConvertTask:
 
     Attributes:
         sources: URI to read -> URI of the input file: the same, or the original of a repaired copy.
+        column_keys: The keys of columns that Spark reads; all other columns are null.
         overflow_keys: Keys without a column, which go to the rescued data.
         folded_name: The key that has further entries of the rescued data; empty if there is none.
         target: The folder to write to; ends with `/`.
@@ -45,6 +46,7 @@ class ConvertTask:
     manifest_id: str
     sources: Mapping[str, str]
     schema: SchemaVersion
+    column_keys: tuple[str, ...]
     overflow_keys: tuple[str, ...]
     folded_name: str
     metadata_columns: Sequence[str]
@@ -75,7 +77,7 @@ def convert(session: SparkSession, task: ConvertTask) -> Converted | None:
     Raises:
         StagingError: The source file of some rows is unknown.
     """
-    keys = [column.key for column in task.schema.columns if column.key is not None] + list(task.overflow_keys)
+    keys = [*task.column_keys, *task.overflow_keys]
     columns = [f"c{number}" for number in range(len(keys))]
     raw = _reader(session, keys, folded_name=task.folded_name).option("mode", "FAILFAST").json(_paths(task.sources))
     if task.folded_name:
@@ -205,6 +207,7 @@ def _shown(source: str) -> set[str]:
 
 def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]:
     position = {key: number for number, key in enumerate(keys)}
+    null = F.lit(None).cast(StringType())
     metadata = {
         "_source_file": F.col("origin"),
         "_processed_at": F.timestamp_micros(F.lit((task.processed_at - _EPOCH) // timedelta(microseconds=1))),
@@ -216,7 +219,7 @@ def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]
             _named(metadata[name], name, METADATA_IDS[name])
             for name in metadata_names(task.schema, task.metadata_columns)
         ],
-        *[_named(_output_column(task, each, position), each.name, each.field_id) for each in task.schema.columns],
+        *[_named(_output_column(task, each, position, null), each.name, each.field_id) for each in task.schema.columns],
     ]
 
 
@@ -224,9 +227,11 @@ def _named(column: SparkColumn, name: str, field_id: int) -> SparkColumn:
     return column.alias(name, metadata={_FIELD_ID: field_id}) if field_id else column.alias(name)
 
 
-def _output_column(task: ConvertTask, column: Column, position: Mapping[str, int]) -> SparkColumn:
+def _output_column(task: ConvertTask, column: Column, position: Mapping[str, int], null: SparkColumn) -> SparkColumn:
     if column.key is None:
         return _rescued(task, position)
+    if column.key not in position:
+        return typed(null, column.column_type)
     return F.col(f"{'v' if column.is_typed else 'c'}{position[column.key]}")
 
 
@@ -236,7 +241,7 @@ def _rescued(task: ConvertTask, position: Mapping[str, int]) -> SparkColumn:
     misfits = [
         (column.key, F.when(_is_misfit(position[column.key]), F.col(f"c{position[column.key]}")))
         for column in task.schema.columns
-        if column.key is not None and column.is_typed
+        if column.key is not None and column.key in position and column.is_typed
     ]
     # Misfits are rare: build no map for a row in which all values fit.
     rare = F.when(F.col(_MISFITS) > 0, _present(misfits)) if misfits else F.lit(None).cast(RESCUED_TYPE)
