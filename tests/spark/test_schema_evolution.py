@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from compactor.adapters.spark.conversion import Converted, ConvertTask, convert
 from compactor.wiring.job.app import App
 from tests.support.engine_workspace import EngineWorkspace, schema_file
+from tests.support.parquet_ids import field_ids
 
 TYPES = {
     "n": "long",
@@ -80,10 +81,11 @@ def test_spark_reads_no_keys_of_columns_that_came_later(new_workspace, engine, m
         return convert(session, task)
 
     monkeypatch.setattr("compactor.adapters.spark.engine.convert", noted)
-    before = new_workspace(schema={"metadata_columns": []})
+    before = new_workspace(schema={"metadata_columns": [], "names": "exact"})
     before.compact({"1": b'{"id":"1","a":"old"}'}, "m1")
     workspace = with_file(before, {"n": "long", "day": "date"})
-    workspace.compact({"2": orjson.dumps({f"k{number}": "wide" for number in range(150)})}, "m2")
+    wide = {"A": "1", "a.`b": "2", **{f"k{number}": "wide" for number in range(150)}}
+    workspace.compact({"2": orjson.dumps(wide)}, "m2")
     columns = workspace.app.registry.latest().columns
     every = tuple(column.key for column in columns if column.key is not None)
     rows = [({"a": "x"}, ("id", "a")), ({"a": "y", "k7": "z"}, every), ({"n": 5}, every), ({}, every)]
@@ -93,6 +95,7 @@ def test_spark_reads_no_keys_of_columns_that_came_later(new_workspace, engine, m
         assert read[-1:] == ([keys] if engine == "spark" else [])
         (output,) = compacted.commit.outputs
         assert pq.read_schema(output.final).field("n").type == pa.int64()
+        assert field_ids(output.final).items() >= {column.name: column.field_id for column in columns}.items()
 
 
 def _by_duckdb(paths: Sequence[str]) -> list[dict[str, Any]]:

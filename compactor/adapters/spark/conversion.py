@@ -95,7 +95,7 @@ def convert(session: SparkSession, task: ConvertTask) -> Converted | None:
         rows = _with_values(rows, typed_positions)
         observed.append(F.sum(_MISFITS).alias("rescued_values"))
     observation = Observation()
-    selected = rows.observe(observation, *observed).select(*_output_columns(task, keys))
+    selected = _with_null_columns(rows.observe(observation, *observed).select(*_output_columns(task, keys)), task)
     partitioned = selected.coalesce(task.files) if _coalesces(task, raw) else selected.repartition(task.files)
     session.sparkContext.setLocalProperty("spark.job.description", f"convert {task.manifest_id}")
     try:
@@ -206,8 +206,8 @@ def _shown(source: str) -> set[str]:
 
 
 def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]:
+    """All columns of the output but strings that no line has."""
     position = {key: number for number, key in enumerate(keys)}
-    null = F.lit(None).cast(StringType())
     metadata = {
         "_source_file": F.col("origin"),
         "_processed_at": F.timestamp_micros(F.lit((task.processed_at - _EPOCH) // timedelta(microseconds=1))),
@@ -219,19 +219,39 @@ def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]
             _named(metadata[name], name, METADATA_IDS[name])
             for name in metadata_names(task.schema, task.metadata_columns)
         ],
-        *[_named(_output_column(task, each, position, null), each.name, each.field_id) for each in task.schema.columns],
+        *[
+            _named(_output_column(task, each, position), each.name, each.field_id)
+            for each in task.schema.columns
+            if each.key in position or each.type != "string"
+        ],
     ]
+
+
+def _with_null_columns(selected: DataFrame, task: ConvertTask) -> DataFrame:
+    """The output with those columns as well, in the order of the schema.
+
+    One call adds them all, where a call of its own for each would take the driver longer than many rows take Spark.
+    """
+    found = {field.name: field for field in selected.schema}
+    own = metadata_names(task.schema, task.metadata_columns)
+    if len(found) == len(own) + len(task.schema.columns):
+        return selected
+    nulls = {
+        each.name: StructField(each.name, StringType(), metadata={_FIELD_ID: each.field_id} if each.field_id else None)
+        for each in task.schema.columns
+    }
+    return selected.to(StructType([found.get(name) or nulls[name] for name in (*own, *nulls)]))
 
 
 def _named(column: SparkColumn, name: str, field_id: int) -> SparkColumn:
     return column.alias(name, metadata={_FIELD_ID: field_id}) if field_id else column.alias(name)
 
 
-def _output_column(task: ConvertTask, column: Column, position: Mapping[str, int], null: SparkColumn) -> SparkColumn:
+def _output_column(task: ConvertTask, column: Column, position: Mapping[str, int]) -> SparkColumn:
     if column.key is None:
         return _rescued(task, position)
     if column.key not in position:
-        return typed(null, column.column_type)
+        return typed(F.lit(None).cast(StringType()), column.column_type)
     return F.col(f"{'v' if column.is_typed else 'c'}{position[column.key]}")
 
 
