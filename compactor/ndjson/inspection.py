@@ -44,10 +44,12 @@ class Inspected(LineCounts):
     Attributes:
         keys: Top-level keys without a column that may become one, in first-seen order.
         has_further_keys: Some keys have no column and were not collected: they are too long, or there were too many.
+        present_keys: The keys with a column that some record may have.
     """
 
     keys: tuple[str, ...]
     has_further_keys: bool
+    present_keys: frozenset[str] = frozenset()
 
 
 def inspect_lines(
@@ -87,6 +89,7 @@ def inspect_lines(
         **{name: getattr(counts, name) for name in LineCounts.__slots__},
         keys=inspection.keys.collected,
         has_further_keys=inspection.keys.has_further,
+        present_keys=inspection.keys.present if discovery == "full" else known_keys,
     )
 
 

@@ -1,4 +1,4 @@
-"""Collects the keys without a column of a file's records, in bounded memory."""
+"""Collects the keys of a file's records, in bounded memory."""
 
 from collections.abc import Iterable
 
@@ -6,19 +6,20 @@ from compactor.schema.schema import KeyLimits
 
 
 class NewKeys:
-    """The keys without a column.
+    """The keys without a column, and which of the others there are.
 
     Args:
         columns: The keys that have a column.
         limits: Which other keys to collect.
 
     Attributes:
-        known: The keys that need no closer check. The caller adds those of a record, and calls `collect` if any is new.
+        known: The keys that need no closer check. The caller adds those of a record, and calls `collect` if any is new,
+            until `is_complete`.
         has_further: Some keys were not collected: they are too long for a column, or there were too many.
     """
 
     def __init__(self, columns: frozenset[str], limits: KeyLimits) -> None:
-        self.known = set(columns)
+        self.known: set[str] = set()
         self.has_further = False
         self._columns = columns
         self._limits = limits
@@ -28,6 +29,11 @@ class NewKeys:
     def collected(self) -> tuple[str, ...]:
         """The collected keys, in first-seen order."""
         return tuple(self._collected)
+
+    @property
+    def present(self) -> frozenset[str]:
+        """The keys with a column that some record may have."""
+        return self._columns if self.is_complete else self._columns & self.known
 
     @property
     def is_complete(self) -> bool:

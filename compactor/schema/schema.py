@@ -190,6 +190,11 @@ class SchemaVersion(BaseModel):
         """The JSON keys that have a column."""
         return frozenset(column.key for column in self.columns if column.key is not None)
 
+    def keys_up_to(self, keys: Collection[str]) -> tuple[str, ...]:
+        """The keys of all columns up to the last version that added a column for one of these keys; all if none did."""
+        last = max((column.added_in for column in self.columns if column.key in keys), default=self.version)
+        return tuple(column.key for column in self.columns if column.key is not None and column.added_in <= last)
+
     @property
     def retired_keys(self) -> frozenset[str]:
         """The keys of retired columns, which get no column any more."""

@@ -6,13 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import orjson
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from compactor.adapters.spark.conversion import Converted, ConvertTask, convert
 from compactor.wiring.job.app import App
 from tests.support.engine_workspace import EngineWorkspace, schema_file
+from tests.support.parquet_ids import field_ids
 
 TYPES = {
     "n": "long",
@@ -66,6 +70,32 @@ def test_files_of_all_versions_are_read_together(new_workspace, spark):
         found = sorted(read(paths), key=lambda row: row["id"])
         assert [repr(sorted(row.items())) for row in found] == [repr(sorted(row.items())) for row in EXPECTED]
     _check_footers(paths[1])
+
+
+def test_spark_reads_no_keys_of_columns_that_came_later(new_workspace, engine, monkeypatch):
+    """Columns that only other manifests need are null, with their types; lines with such a key have its value."""
+    read: list[tuple[str, ...]] = []
+
+    def noted(session: SparkSession, task: ConvertTask) -> Converted | None:
+        read.append(task.column_keys)
+        return convert(session, task)
+
+    monkeypatch.setattr("compactor.adapters.spark.engine.convert", noted)
+    before = new_workspace(schema={"metadata_columns": [], "names": "exact"})
+    before.compact({"1": b'{"id":"1","a":"old"}'}, "m1")
+    workspace = with_file(before, {"n": "long", "day": "date"})
+    wide = {"A": "1", "a.`b": "2", **{f"k{number}": "wide" for number in range(150)}}
+    workspace.compact({"2": orjson.dumps(wide)}, "m2")
+    columns = workspace.app.registry.latest().columns
+    every = tuple(column.key for column in columns if column.key is not None)
+    rows = [({"a": "x"}, ("id", "a")), ({"a": "y", "k7": "z"}, every), ({"n": 5}, every), ({}, every)]
+    for number, (row, keys) in enumerate(rows, 3):
+        compacted = workspace.compact({str(number): orjson.dumps(row)}, f"m{number}")
+        assert compacted.rows == [dict.fromkeys((column.name for column in columns), None) | row]
+        assert read[-1:] == ([keys] if engine == "spark" else [])
+        (output,) = compacted.commit.outputs
+        assert pq.read_schema(output.final).field("n").type == pa.int64()
+        assert field_ids(output.final).items() >= {column.name: column.field_id for column in columns}.items()
 
 
 def _by_duckdb(paths: Sequence[str]) -> list[dict[str, Any]]:

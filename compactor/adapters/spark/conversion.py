@@ -37,6 +37,7 @@ class ConvertTask:
 
     Attributes:
         sources: URI to read -> URI of the input file: the same, or the original of a repaired copy.
+        column_keys: The keys of columns that Spark reads; all other columns are null.
         overflow_keys: Keys without a column, which go to the rescued data.
         folded_name: The key that has further entries of the rescued data; empty if there is none.
         target: The folder to write to; ends with `/`.
@@ -45,6 +46,7 @@ class ConvertTask:
     manifest_id: str
     sources: Mapping[str, str]
     schema: SchemaVersion
+    column_keys: tuple[str, ...]
     overflow_keys: tuple[str, ...]
     folded_name: str
     metadata_columns: Sequence[str]
@@ -75,7 +77,7 @@ def convert(session: SparkSession, task: ConvertTask) -> Converted | None:
     Raises:
         StagingError: The source file of some rows is unknown.
     """
-    keys = [column.key for column in task.schema.columns if column.key is not None] + list(task.overflow_keys)
+    keys = [*task.column_keys, *task.overflow_keys]
     columns = [f"c{number}" for number in range(len(keys))]
     raw = _reader(session, keys, folded_name=task.folded_name).option("mode", "FAILFAST").json(_paths(task.sources))
     if task.folded_name:
@@ -93,7 +95,7 @@ def convert(session: SparkSession, task: ConvertTask) -> Converted | None:
         rows = _with_values(rows, typed_positions)
         observed.append(F.sum(_MISFITS).alias("rescued_values"))
     observation = Observation()
-    selected = rows.observe(observation, *observed).select(*_output_columns(task, keys))
+    selected = _with_null_columns(rows.observe(observation, *observed).select(*_output_columns(task, keys)), task)
     partitioned = selected.coalesce(task.files) if _coalesces(task, raw) else selected.repartition(task.files)
     session.sparkContext.setLocalProperty("spark.job.description", f"convert {task.manifest_id}")
     try:
@@ -204,6 +206,7 @@ def _shown(source: str) -> set[str]:
 
 
 def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]:
+    """All columns of the output but strings that no line has."""
     position = {key: number for number, key in enumerate(keys)}
     metadata = {
         "_source_file": F.col("origin"),
@@ -216,8 +219,28 @@ def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]
             _named(metadata[name], name, METADATA_IDS[name])
             for name in metadata_names(task.schema, task.metadata_columns)
         ],
-        *[_named(_output_column(task, each, position), each.name, each.field_id) for each in task.schema.columns],
+        *[
+            _named(_output_column(task, each, position), each.name, each.field_id)
+            for each in task.schema.columns
+            if each.key in position or each.type != "string"
+        ],
     ]
+
+
+def _with_null_columns(selected: DataFrame, task: ConvertTask) -> DataFrame:
+    """The output with those columns as well, in the order of the schema.
+
+    One call adds them all, where a call of its own for each would take the driver longer than many rows take Spark.
+    """
+    found = {field.name: field for field in selected.schema}
+    own = metadata_names(task.schema, task.metadata_columns)
+    if len(found) == len(own) + len(task.schema.columns):
+        return selected
+    nulls = {
+        each.name: StructField(each.name, StringType(), metadata={_FIELD_ID: each.field_id} if each.field_id else None)
+        for each in task.schema.columns
+    }
+    return selected.to(StructType([found.get(name) or nulls[name] for name in (*own, *nulls)]))
 
 
 def _named(column: SparkColumn, name: str, field_id: int) -> SparkColumn:
@@ -227,6 +250,8 @@ def _named(column: SparkColumn, name: str, field_id: int) -> SparkColumn:
 def _output_column(task: ConvertTask, column: Column, position: Mapping[str, int]) -> SparkColumn:
     if column.key is None:
         return _rescued(task, position)
+    if column.key not in position:
+        return typed(F.lit(None).cast(StringType()), column.column_type)
     return F.col(f"{'v' if column.is_typed else 'c'}{position[column.key]}")
 
 
@@ -236,7 +261,7 @@ def _rescued(task: ConvertTask, position: Mapping[str, int]) -> SparkColumn:
     misfits = [
         (column.key, F.when(_is_misfit(position[column.key]), F.col(f"c{position[column.key]}")))
         for column in task.schema.columns
-        if column.key is not None and column.is_typed
+        if column.key is not None and column.key in position and column.is_typed
     ]
     # Misfits are rare: build no map for a row in which all values fit.
     rare = F.when(F.col(_MISFITS) > 0, _present(misfits)) if misfits else F.lit(None).cast(RESCUED_TYPE)

@@ -168,6 +168,7 @@ class SparkEngine:
             manifest_id=request.manifest.manifest_id,
             sources=sources,
             schema=conversion.schema,
+            column_keys=_column_keys(conversion),
             overflow_keys=conversion.overflow_keys,
             folded_name=conversion.folded_name,
             metadata_columns=self.rules.metadata_columns,
@@ -240,6 +241,15 @@ def _schema_for(request: StageRequest, inspection: Inspection) -> SchemaVersion:
     if inspection.records and not schema.columns:
         schema = request.columns_for({EMPTY_KEY: next(iter(inspection.sources.values()))})
     return schema
+
+
+def _column_keys(conversion: _Conversion) -> tuple[str, ...]:
+    """The keys of columns for Spark to read.
+
+    Columns that other manifests brought later, hundreds of them perhaps, then cost this one little. Keys are left out
+    by whole versions because Spark compiles code for each choice of them.
+    """
+    return conversion.schema.keys_up_to({*conversion.inspection.present_keys, *conversion.inspection.keys})
 
 
 def _overflow(request: StageRequest, inspection: Inspection, schema: SchemaVersion) -> tuple[str, ...]:

@@ -35,11 +35,13 @@ class Inspection:
     Attributes:
         rejects: URIs of the staged Parquet files of rejects.
         keys: The collected keys without a column in first-seen order, with the URI of the first file that has each.
+        present_keys: The keys with a column that some record may have.
     """
 
     files: tuple[InspectedFile, ...]
     rejects: tuple[str, ...]
     keys: Mapping[str, str]
+    present_keys: frozenset[str]
 
     @property
     def sources(self) -> dict[str, str]:
@@ -107,4 +109,5 @@ def inspect_on_executors(
     files = tuple(sorted((file for result in results for file in result.files), key=lambda file: file.index))
     new_keys = first_sources((file.report.origin_uri, file.keys) for file in files)
     rejects = tuple(result.rejects_uri for result in results if result.rejects_uri is not None)
-    return Inspection(files=files, rejects=rejects, keys=new_keys)
+    present_keys = frozenset[str]().union(*(result.present_keys for result in results))
+    return Inspection(files=files, rejects=rejects, keys=new_keys, present_keys=present_keys)

@@ -80,10 +80,12 @@ class InspectTaskResult:
     Attributes:
         files: In the order of the task.
         rejects_uri: The staged Parquet file of all rejects; None if there are none.
+        present_keys: The keys with a column that some record may have.
     """
 
     files: tuple[InspectedFile, ...]
     rejects_uri: str | None
+    present_keys: frozenset[str]
 
 
 @scratch_errors()
@@ -108,11 +110,12 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
                 InspectedFile(file.index, file.report, *(file.found or ((), False, None)))
                 for file in walk.files(task.files, rejects, inspector.read)
             )
+        present_keys = frozenset(inspector.present)
         if not rejects.rows:
-            return InspectTaskResult(files, None)
+            return InspectTaskResult(files, None, present_keys)
         rejects_uri = f"{task.staging}rejects/{task.task_number:06d}.parquet"
         store.upload(rejects_uri, path)
-        return InspectTaskResult(files, rejects_uri)
+        return InspectTaskResult(files, rejects_uri, present_keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,7 @@ class _Inspector:
     task: InspectTask
     walk: FileWalk
     collected: dict[str, None] = field(default_factory=dict)
+    present: set[str] = field(default_factory=set)
     copied_bytes: Counter[int] = field(default_factory=Counter)
 
     def read(
@@ -135,6 +139,9 @@ class _Inspector:
         finally:
             copy.unlink(missing_ok=True)
             self.walk.scratch.give_back(self.copied_bytes.pop(file.index, 0))
+        if inspected.records:
+            of_path = file.path_values.keys if file.path_values is not None else ()
+            self.present.update(inspected.present_keys, self.task.known_keys.intersection(of_path))
         keys, has_further_keys = self._keys(file, inspected)
         new_keys = [key for key in keys if key not in self.collected]
         room = max(0, self.task.key_limits.max_keys - len(self.collected))

@@ -524,3 +524,16 @@ def test_a_file_whose_folders_give_columns_gets_a_copy(store):
     again = run(store, file, refused={0: frozenset({b'{"year":"2026","b":2}'})})
     assert again.files[0].report.rejects == {"invalid_json": 1, "parsers_disagree": 1}
     assert [row["raw"] for row in rejects(store, again)] == [b"bad", b'{"b":2}']
+
+
+def test_which_keys_with_a_column_the_records_have(store):
+    """Those of all files of the task, and of the paths of files with records."""
+    first, second, empty = put(store, x=b'{"a":1}', y=b'{"b":1,"new":2}', z=b"bad")
+    files = [
+        named(store, first),
+        named(store, second).model_copy(update={"path_columns": {"year": "2026", "other": "1"}}),
+        named(store, empty).model_copy(update={"path_columns": {"month": "01"}}),
+    ]
+    task = InspectTask("m-1", tuple(enumerate(files)), STAGING, LIMITS, "skip", {}, 7)
+    result = inspect_files(store, replace(task, known_keys=frozenset(["a", "b", "year", "month", "unused"])))
+    assert result.present_keys == {"a", "b", "year"}

@@ -273,6 +273,16 @@ def test_keys_with_a_column_are_not_collected():
     assert not run(orjson.dumps(dict.fromkeys(known, 1)), known_keys=known)[0].has_further_keys
 
 
+def test_the_keys_with_a_column_that_records_have():
+    """Without those of rejected lines. Where not every record was searched, they may have any of them."""
+    columns = frozenset(["a", "b", "late", "unused"])
+    data = b'{"a":1}\n{"refused":1,"unused":2}\n{"new":1,"b":2}\n{"a":3,"late":null}'
+    refused = frozenset([b'{"refused":1,"unused":2}'])
+    assert run(data, known_keys=columns, refused=refused)[0].present_keys == {"a", "b", "late"}
+    assert run(data, known_keys=columns, refused=refused, discovery="declared")[0].present_keys == columns
+    assert run(data, known_keys=columns, refused=refused, key_limits=NO_NEW_KEYS)[0].present_keys == columns
+
+
 def test_no_key_at_all_is_collected_if_none_may_become_a_column():
     """Not even the empty one."""
     found, _, _ = run(b'{"":1}', key_limits=NO_NEW_KEYS)

@@ -138,6 +138,15 @@ def test_nothing_new_is_no_version() -> None:
     assert extended(schema, ["a"]) is schema
 
 
+def test_keys_up_to_a_version() -> None:
+    """All keys of the versions up to the last one that any of the keys needs; without such a key, all."""
+    first = extended(EMPTY_SCHEMA, ["a", "b", "c"], max_columns=2)
+    schema = extended(extended(first, ["c", "d"]), ["e"])
+    assert schema.keys_up_to(["b"]) == ("a", "b")
+    assert schema.keys_up_to(["d", "a", "unknown"]) == ("a", "b", "c", "d")
+    assert schema.keys_up_to(["e"]) == schema.keys_up_to([]) == ("a", "b", "c", "d", "e")
+
+
 def test_a_retired_key_gets_no_column_again() -> None:
     """Another key takes the place, whichever caller offers the retired one."""
     retired = RetiredColumn(key="junk", name="junk", retired_in=2)
