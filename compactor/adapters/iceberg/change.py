@@ -7,6 +7,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, Table, Transaction
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import (
@@ -19,6 +20,7 @@ from pyiceberg.table.update import (
     RemoveSnapshotsUpdate,
     SetCurrentSchemaUpdate,
     SetDefaultSpecUpdate,
+    TableUpdate,
 )
 
 from compactor.core.errors import OperatorError
@@ -34,6 +36,7 @@ class Change(Transaction):
     """
 
     def __init__(self, table: Table) -> None:
+        self._applied: tuple[tuple[TableUpdate, ...], TableMetadata] | None = None
         super().__init__(table)
         snapshot = table.metadata.current_snapshot_id
         metadata = table.metadata
@@ -46,6 +49,18 @@ class Change(Transaction):
                 AssertDefaultSpecId(default_spec_id=metadata.default_spec_id),
             ),
         )
+
+    @property
+    def table_metadata(self) -> TableMetadata:
+        """The table with what is staged. No one changes it.
+
+        pyiceberg copies all snapshots each time, and asks for it some twenty times a change.
+        """
+        if not self._updates:
+            return self._table.metadata
+        if self._applied is None or self._applied[0] is not self._updates:
+            self._applied = (self._updates, super().table_metadata)
+        return self._applied[1]
 
     def use_schema(self, schema: Schema) -> None:
         """Give the table these columns, with the ids that they have."""

@@ -4,11 +4,15 @@ import shutil
 import uuid
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import pyiceberg.table
 import pytest
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.fsspec import FsspecFileIO
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update import TableUpdate, update_table_metadata
 from pyiceberg.table.update.snapshot import _ManifestMergeManager
 
 from compactor.adapters.iceberg.change import Change
@@ -161,6 +165,20 @@ def test_a_branch_that_moved_before_a_change_arrived(case: CatalogCase, tmp_path
     with pytest.raises(CommitFailedException):
         change.send(open_catalog(sql_place(tmp_path)))
     assert last in {each.snapshot_id for each in loaded(tmp_path).snapshots()}
+
+
+def test_a_change_is_applied_once_a_stage(case: CatalogCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time, all snapshots are copied: what a commit costs would be that of many copies."""
+    applied = list[int]()
+
+    def counted(metadata: TableMetadata, updates: tuple[TableUpdate, ...], *others: Any) -> TableMetadata:
+        applied.append(len(updates))
+        return update_table_metadata(metadata, updates, *others)
+
+    monkeypatch.setattr(pyiceberg.table, "update_table_metadata", counted)
+    case.catalog.commit(now(case), TableChange(3, (case.file("f3"),)))
+    assert len(applied) == len(set(applied)) <= 3
+    assert now(case).fence == 3
 
 
 def test_metadata_that_a_change_replaces(case: CatalogCase, tmp_path: Path) -> None:
