@@ -63,7 +63,7 @@ def folder_of(table: Table, files: tuple[MetadataFile, ...], without: Collection
         files: The files.
         without: Snapshots that count as expired.
     """
-    own = {_name(table.metadata_location), *_directly_named(table.metadata)}
+    own, without = {_name(table.metadata_location), *_directly_named(table.metadata)}, frozenset(without)
     lists = {each.manifest_list: each for each in table.metadata.snapshots if each.snapshot_id not in without}
     named = own | set(_named_by(table.io, lists.values()))
     foreign = dict[str, Snapshot]()

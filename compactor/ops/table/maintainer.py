@@ -19,6 +19,9 @@ from compactor.table.upkeep import KeepRule, MetadataFile, TableHistory, expired
 TRIES = 5
 """How often a change is decided on again, because the table moved on, or because an answer does not tell."""
 
+EXPIRED_AT_ONCE = 1000
+"""So many snapshots expire by one change, so that it is made between two commits of a job, however many are due."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintainer:
@@ -88,22 +91,24 @@ class Maintainer:
 
     def _expire(self, report: UpkeepReport) -> None:
         """Expire snapshots until the table is seen to have none that are due."""
-        sent = set[int]()
-        for tried in range(TRIES + 1):
+        sent, failures, before = set[int](), 0, 0
+        failure: TableConflict | TableCommitUnknown | None = None
+        while True:
             head, history = self._found()
             there = {each.snapshot_id for each in history.snapshots}
             report.expired_snapshots, report.snapshots = len(sent - there), len(there)
             due = expired(history, self.rule, self.state.clock.now())
             if not due:
                 return
-            if tried == TRIES:
-                raise TableConflict(f"table {self.name}: {len(due)} snapshots did not expire in {TRIES} attempts")
-            sent.update(due)
+            failures = failures + 1 if sent and len(due) >= before else 0
+            if failures == TRIES:
+                raise failure or TableConflict(f"table {self.name}: {len(due)} snapshots do not expire")
+            before, part = len(due), due[:EXPIRED_AT_ONCE]
+            sent.update(part)
             try:
-                self.catalog.expire(head, due)
-            except (TableConflict, TableCommitUnknown):
-                if tried == TRIES - 1:
-                    raise
+                self.catalog.expire(head, part)
+            except (TableConflict, TableCommitUnknown) as error:
+                failure = error
 
     def _leftovers(
         self, report: UpkeepReport, without: Collection[int] = (), since: datetime | None = None

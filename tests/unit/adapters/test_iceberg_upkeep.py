@@ -15,13 +15,14 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableUpdate, update_table_metadata
 from pyiceberg.table.update.snapshot import _ManifestMergeManager
 
+from compactor.adapters.iceberg import iceberg_table
 from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.iceberg_table import IcebergTable
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
 from compactor.adapters.iceberg.upkeep import listed
 from compactor.core.errors import StoreUnavailable, TableRefused
 from compactor.table.catalog import TableChange, TableHead
-from compactor.table.upkeep import TableFolder, TableRef, leftovers
+from compactor.table.upkeep import MetadataFile, TableFolder, TableRef, leftovers
 from tests.support.iceberg_tables import NAME, client, iceberg_case, metadata_folder, sql_place
 from tests.support.table_catalogs import CatalogCase, version
 from tests.support.table_upkeep import OWNER
@@ -77,6 +78,18 @@ def test_metadata_that_the_catalog_did_not_take(case: CatalogCase, tmp_path: Pat
     current.with_name(broken).write_bytes(current.read_bytes()[:-9])
     current.with_name(cut).write_bytes(b"\x1f\x8b")
     assert going(case) == {left}
+
+
+def test_a_commit_while_the_folder_is_listed(case: CatalogCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files are seen as needed: the table is read after they were listed."""
+
+    def after_a_commit(table: Table) -> tuple[MetadataFile, ...] | None:
+        case.other().commit(now(case), TableChange(3, (case.file("f3"),)))
+        return listed(table)
+
+    monkeypatch.setattr(iceberg_table, "listed", after_a_commit)
+    found = folder(case)
+    assert {each.name for each in found.files} <= found.named
 
 
 def test_a_folder_that_another_table_has_too(case: CatalogCase, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from compactor.adapters.memory.table import Answer, MemoryTable
 from compactor.core.errors import OperatorError, StoreUnavailable, TableCommitUnknown, TableConflict, TryAgainError
+from compactor.ops.table import maintainer as maintainer_module
 from compactor.ops.table.maintainer import TRIES
 from compactor.ops.table.upkeep_report import UpkeepReport
 from compactor.table.catalog import TableChange, TableFile, TableHead
@@ -188,9 +189,30 @@ def test_a_catalog_that_never_tells(world: World) -> None:
 def test_a_catalog_that_does_nothing(world: World) -> None:
     """It accepts an expiry, and has all snapshots still: that is told, and no file is removed."""
     before = len(world.table.written)
-    with pytest.raises(TableConflict, match="did not expire"):
+    with pytest.raises(TableConflict, match="do not expire"):
         world.maintain_by(Watched(world.table, otherwise={"expire": lambda *_: None}))
     assert len(world.table.written) == before + 2  # of the merged manifests
+
+
+def test_a_table_that_was_neglected(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change takes only so many snapshots, the oldest first, beside a job that commits all the time."""
+    monkeypatch.setattr(maintainer_module, "EXPIRED_AT_ONCE", 3)
+    parts = list[list[int]]()
+
+    def expire(head: TableHead, part: list[int]) -> None:
+        parts.append(part)
+        if len(parts) % 2:
+            world.commit()
+        world.table.expire(head, part)
+
+    report = world.maintain_by(Watched(world.table, otherwise={"expire": expire}), least=5, days=1)
+    assert {len(part) for part in parts} <= {1, 2, 3}
+    assert parts == sorted(parts)
+    found = world.table.history()
+    assert found is not None
+    assert report.snapshots == len(found[1].snapshots)
+    assert report.expired_snapshots >= MANY - 5
+    world.check()
 
 
 def test_a_kill_at_each_step() -> None:
@@ -319,7 +341,8 @@ def test_a_catalog_that_is_down(world: World) -> None:
 
 
 def test_a_table_that_others_need(world: World) -> None:
-    """With gc.enabled = false nothing expires and nothing is removed."""
+    """With gc.enabled = false nothing expires and nothing is removed, not even what this table does not need."""
+    world.table.written["00000000-0000-0000-0000-0000000000ff-m0.avro"] = START
 
     def kept() -> tuple[TableHead, TableHistory] | None:
         found = world.table.history()
@@ -327,6 +350,7 @@ def test_a_table_that_others_need(world: World) -> None:
 
     report = world.maintain_by(Watched(world.table, otherwise={"history": kept}))
     assert (report.keeps_all, report.expired_snapshots, report.removed_files) == (True, 0, 0)
+    assert world.maintain(least=99).removed_files == 1
 
 
 def test_files_that_cannot_be_listed(world: World) -> None:
