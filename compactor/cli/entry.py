@@ -36,7 +36,7 @@ GROUPS = {
         "clean": "Delete expired archives, rejects, staging and checkpoints.",
         "close": "Verify dates that have been quiet, and write a summary of each.",
         "retire": "Remove the rows, the rejects and the archive of closed dates.",
-        "table": "Compare the table of the output with the ledger; rebuild a lost one.",
+        "table": "Compare the table of the output with the ledger; rebuild a lost one; keep its metadata small.",
     },
     "AWS": {
         "control": "Run one control-plane check now.",

@@ -102,7 +102,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "table": (
         ("compactor table", "Compare the files of the table with the ledger."),
         ("compactor table rebuild", "Make a lost table again, and add what is in no batch."),
-        ("compactor table --json", "Give the result to a program."),
+        ("compactor table maintain --dry-run", "Show which snapshots and files of metadata would go."),
     ),
     "trace": (
         ("compactor trace logs/2025-12-21-a.ndjson", "Show what became of a file."),

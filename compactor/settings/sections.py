@@ -152,6 +152,10 @@ class Table(Section):
     max_waiting_manifests: int = _key(
         5000, "manifests that wait for a commit at which no further ones are begun", ge=1, le=1_000_000
     )
+    keep_snapshot_days: int = _key(
+        1, "days that `compactor table maintain` keeps a snapshot after a later one took its place", ge=1, le=3660
+    )
+    keep_snapshots: int = _key(100, "latest snapshots that it keeps at least, of any age", ge=1, le=100_000)
 
 
 class Convert(Section):

@@ -1,10 +1,11 @@
 """The port of the catalogues that hold the table. No rule of the protocol is decided behind it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from compactor.schema.schema import SchemaVersion
+from compactor.table.upkeep import TableFolder, TableHistory
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,4 +116,54 @@ class TableCatalog(Protocol):
         Raises:
             TryAgainError: The catalogue or the store does not answer.
             OperatorError: It refuses, or has no such snapshot.
+        """
+
+    def history(self) -> tuple[TableHead, TableHistory] | None:
+        """The state of the table, and its snapshots and manifests of the same instant; None if there is no table.
+
+        Raises:
+            TryAgainError: The catalogue or the store does not answer.
+            OperatorError: As for `head`.
+        """
+
+    def expire(self, head: TableHead, snapshot_ids: Collection[int]) -> None:
+        """Forget snapshots, if the table is still the one of `head`, at its snapshot. No file is removed.
+
+        Raises:
+            TableConflict: As for `commit`, and so are the others.
+            TableCommitUnknown: The snapshots may be gone, or may still go.
+            TableRefused: The catalogue refuses it.
+            OperatorError: It refuses any change.
+        """
+
+    def merge_manifests(self, head: TableHead) -> int:
+        """Have the same files in fewer manifests, if the table is still the one of `head`, at its snapshot.
+
+        Returns:
+            The id of the snapshot that has them so.
+
+        Raises:
+            TableConflict: As for `commit`, and so are the others.
+            TableCommitUnknown: The snapshot may be there, or may still come.
+            TableRefused: The catalogue refuses it.
+            OperatorError: It refuses any change.
+        """
+
+    def folder(self, without: Collection[int] = ()) -> TableFolder | None:
+        """The folder of the table's metadata, and which of its files are needed; None if it cannot be listed.
+
+        Args:
+            without: Snapshots whose files do not count as needed by them.
+
+        Raises:
+            TryAgainError: The catalogue or the store does not answer.
+            OperatorError: It refuses, or a file that the table needs is gone.
+        """
+
+    def remove(self, names: Iterable[str]) -> int:
+        """Remove files from the folder of the table's metadata; return how many were there.
+
+        Raises:
+            TryAgainError: The catalogue or the store does not answer; some of the files may be gone.
+            OperatorError: It refuses.
         """

@@ -60,7 +60,7 @@ print(json.dumps([[str(row) for row in each.collect()] for each in (table, files
 
 
 def table_of_two(place: CatalogPlace, name: str, folder: Path) -> list[Path]:
-    """A table with a file of an older and one of a newer schema version, after a removal and an expiry of snapshots."""
+    """A table with a file of an older and one of a newer schema version, after a removal, a merge and an expiry."""
     table, paths = client(place, name), [folder / "older.parquet", folder / "newer.parquet"]
     older = written(paths[0], typed(1), [{**ROW, RESCUED_COLUMN: None}, {"c3": 1, "c5": Decimal("0.01")}], "2026-01-01")
     gone, newer = written(folder / "gone.parquet", typed(1), [{}]), written(paths[1], typed(2), [ROW, {"c3": 2}])
@@ -69,6 +69,9 @@ def table_of_two(place: CatalogPlace, name: str, folder: Path) -> list[Path]:
     ):
         head = table.head() or table.create(OWNER, typed(1))
         table.commit(head, TableChange(number, added, removed, schema))
+    head = table.head()
+    assert head is not None
+    table.merge_manifests(head)
     opened = open_catalog(place).load_table(name)
     current = opened.metadata.current_snapshot_id
     old = [each.snapshot_id for each in opened.snapshots() if each.snapshot_id != current]

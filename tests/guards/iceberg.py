@@ -6,7 +6,38 @@ _CONTRACT = "tests/contract/test_table_catalogs.py"
 _CATALOGS = "tests/unit/adapters/test_iceberg_catalogs.py"
 _FILES = "tests/unit/adapters/test_iceberg_files.py"
 
+_UPKEEP = "tests/contract/test_table_upkeep.py"
+_FOLDER = "tests/unit/adapters/test_iceberg_upkeep.py"
+
 ICEBERG = (
+    Guard(
+        "upkeep changes only the table that it was decided on",
+        "adapters/iceberg/iceberg_table.py",
+        "if table is None or self._head_of(table) != head:",
+        "if table is None:",
+        (_UPKEEP,),
+    ),
+    Guard(
+        "the files of a table that was dropped stay",
+        "adapters/iceberg/upkeep.py",
+        "if found is not None and found.table_uuid != table.metadata.table_uuid:",
+        "if False:",
+        (_UPKEEP,),
+    ),
+    Guard(
+        "snapshots expire only if no branch has moved",
+        "adapters/iceberg/change.py",
+        "if name != MAIN_BRANCH)",
+        "if False)",
+        (_FOLDER,),
+    ),
+    Guard(
+        "merged manifests have the same files",
+        "adapters/iceberg/change.py",
+        "if counts[0] != counts[1]:",
+        "if False:",
+        (_FOLDER,),
+    ),
     Guard(
         "a change is made only for the head that was read",
         "adapters/iceberg/iceberg_table.py",

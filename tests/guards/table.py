@@ -10,7 +10,45 @@ _REBUILD = "tests/unit/ops/rebuild/test_rebuilt_tables.py"
 _VERIFY = "tests/unit/ops/verify/test_verified_table.py"
 _STATUS = "tests/unit/ops/status/test_table_seen.py"
 
+_UPKEEP = "tests/unit/table/test_upkeep.py"
+_MAINTAINER = "tests/unit/ops/table/test_maintainer.py"
+
 TABLE = (
+    Guard(
+        "a snapshot is as old as the one that took its place",
+        "table/upkeep.py",
+        "(later is not None and by_id[later].made_at > after)",
+        "by_id[number].made_at > after",
+        (_UPKEEP,),
+    ),
+    Guard(
+        "upkeep leaves files to a change that may still land",
+        "table/upkeep.py",
+        "before = min(now - SAFE_AGE, folder.current_since - CLOCKS_DIFFER)",
+        "before = now - SAFE_AGE",
+        (_MAINTAINER + "::test_a_batch_that_lands_late",),
+    ),
+    Guard(
+        "upkeep leaves files that are young",
+        "table/upkeep.py",
+        "before = min(now - SAFE_AGE, folder.current_since - CLOCKS_DIFFER)",
+        "before = folder.current_since - CLOCKS_DIFFER",
+        (_MAINTAINER + "::test_what_a_failed_commit_left",),
+    ),
+    Guard(
+        "upkeep leaves files that commits do not name so",
+        "table/upkeep.py",
+        "if each.name not in named and _WRITTEN_BY_COMMITS.fullmatch(each.name))",
+        "if each.name not in named)",
+        (_UPKEEP,),
+    ),
+    Guard(
+        "upkeep leaves a table that lacks batches which were in it",
+        "ops/table/maintainer.py",
+        "if head.fence < finished:",
+        "if False:",
+        (_MAINTAINER + "::test_a_table_of_another_ledger",),
+    ),
     Guard(
         "a rebuild of the table takes in what is behind a manifest that is held back",
         "ops/table/keeper.py",

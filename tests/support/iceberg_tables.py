@@ -1,9 +1,11 @@
 """Tables in catalogs that pyiceberg opens, and Parquet files for them as the engines write them."""
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -54,7 +56,23 @@ def iceberg_case(place: CatalogPlace, folder: Path, name: str = NAME) -> Catalog
     def other() -> IcebergTable:
         return client(place, name)
 
-    return CatalogCase(other(), other, file, lambda: open_catalog(place).drop_table(name))
+    def tag(snapshot_id: int) -> None:
+        open_catalog(place).load_table(name).manage_snapshots().create_tag(snapshot_id, f"kept-{snapshot_id}").commit()
+
+    def age(days: float) -> None:
+        for path in metadata_folder(place, name).iterdir():
+            then = path.stat().st_mtime - days * 24 * 3600
+            os.utime(path, (then, then))
+
+    def leave(named: str) -> None:
+        (metadata_folder(place, name) / named).write_bytes(b"left")
+
+    return CatalogCase(other(), other, file, tag, leave, age, lambda: open_catalog(place).drop_table(name))
+
+
+def metadata_folder(place: CatalogPlace, name: str = NAME) -> Path:
+    """The folder with the metadata of a table."""
+    return Path(urlparse(open_catalog(place).load_table(name).metadata_location).path).parent
 
 
 def written(path: Path, schema: SchemaVersion, rows: Sequence[Mapping[str, Any]], day: str = DATE) -> TableFile:

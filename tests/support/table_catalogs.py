@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.memory.table import MemoryTable
@@ -20,13 +21,21 @@ class CatalogCase:
         catalog: The catalog.
         other: Makes another client of the same table, as another process has it.
         file: A file of rows by a name, and the schema version whose columns it has; made if it is not there.
+        tag: Gives a snapshot a name, as a person does.
+        leave: Puts a file with a name beside the files of metadata.
+        age: Makes all files of metadata that there are older, by days.
         drop: Loses the table; None if that is not possible.
+        drop_keeps_files: Whether its files of metadata stay then, for a table that is made in its place.
     """
 
     catalog: TableCatalog
     other: Callable[[], TableCatalog]
     file: Callable[..., TableFile]
+    tag: Callable[[int], None]
+    leave: Callable[[str], None]
+    age: Callable[[float], None]
     drop: Callable[[], None] | None = None
+    drop_keeps_files: bool = True
 
 
 def memory_case() -> CatalogCase:
@@ -36,7 +45,13 @@ def memory_case() -> CatalogCase:
     def file(name: str, schema: int = 1) -> TableFile:
         return TableFile(f"/lake/output/{DATE}/{name}-{schema}.parquet", 100, 3, DATE)
 
-    return CatalogCase(table, lambda: table, file, table.drop)
+    def age(days: float) -> None:
+        table.written = {name: at - timedelta(days=days) for name, at in table.written.items()}
+
+    def leave(name: str) -> None:
+        table.written[name] = table.now()
+
+    return CatalogCase(table, lambda: table, file, table.tags.add, leave, age, table.drop, drop_keeps_files=False)
 
 
 def version(number: int) -> SchemaVersion:

@@ -7,7 +7,9 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, Table, Transaction
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import (
     AddPartitionSpecUpdate,
     AddSchemaUpdate,
@@ -15,9 +17,13 @@ from pyiceberg.table.update import (
     AssertDefaultSpecId,
     AssertRefSnapshotId,
     AssertTableUUID,
+    RemoveSnapshotsUpdate,
     SetCurrentSchemaUpdate,
     SetDefaultSpecUpdate,
+    TableUpdate,
 )
+
+from compactor.core.errors import OperatorError
 
 _LAST_ADDED = -1
 
@@ -30,6 +36,7 @@ class Change(Transaction):
     """
 
     def __init__(self, table: Table) -> None:
+        self._applied: tuple[tuple[TableUpdate, ...], TableMetadata] | None = None
         super().__init__(table)
         snapshot = table.metadata.current_snapshot_id
         metadata = table.metadata
@@ -42,6 +49,18 @@ class Change(Transaction):
                 AssertDefaultSpecId(default_spec_id=metadata.default_spec_id),
             ),
         )
+
+    @property
+    def table_metadata(self) -> TableMetadata:
+        """The table with what is staged. No one changes it.
+
+        pyiceberg copies all snapshots each time, and asks for it some twenty times a change.
+        """
+        if not self._updates:
+            return self._table.metadata
+        if self._applied is None or self._applied[0] is not self._updates:
+            self._applied = (self._updates, super().table_metadata)
+        return self._applied[1]
 
     def use_schema(self, schema: Schema) -> None:
         """Give the table these columns, with the ids that they have."""
@@ -68,6 +87,38 @@ class Change(Transaction):
             for entry in removed:
                 snapshot.delete_data_file(entry)
         return snapshot.snapshot_id
+
+    def merge_manifests(self) -> int:
+        """Make a snapshot with the same files in fewer manifests.
+
+        Returns:
+            Its id.
+
+        Raises:
+            OperatorError: It would not have the same files.
+        """
+        merging = self.update_snapshot().merge_append()
+        merging._merge_enabled, merging._min_count_to_merge = True, 2  # noqa: SLF001 - otherwise by the properties
+        merging.commit()
+        before, after = self._table.metadata.current_snapshot(), self.table_metadata.current_snapshot()
+        counts = [self._counts(each) for each in (before, after)]
+        if counts[0] != counts[1]:
+            raise OperatorError(f"merged manifests have (files, rows) {counts[1]} -> expected {counts[0]}, as before")
+        return merging.snapshot_id
+
+    def expire(self, snapshot_ids: Collection[int]) -> None:
+        """Forget snapshots, as long as each branch and each tag is where it was."""
+        refs = self._table.metadata.refs.items()
+        others = ((name, ref.snapshot_id) for name, ref in refs if name != MAIN_BRANCH)
+        # `_stage` would leave these out: it takes one requirement of each kind, and has that of the main branch.
+        self._requirements += tuple(AssertRefSnapshotId(ref=name, snapshot_id=each) for name, each in others)
+        self._stage((RemoveSnapshotsUpdate(snapshot_ids=sorted(snapshot_ids)),))
+
+    def _counts(self, snapshot: Snapshot | None) -> tuple[int, int]:
+        """How many files the manifests of a snapshot have, and how many rows, by their list."""
+        manifests = snapshot.manifests(self._table.io) if snapshot else []
+        files = sum((each.added_files_count or 0) + (each.existing_files_count or 0) for each in manifests)
+        return files, sum((each.added_rows_count or 0) + (each.existing_rows_count or 0) for each in manifests)
 
     def send(self, catalog: Catalog) -> CommitTableResponse:
         """Send all of it in one request."""

@@ -1,6 +1,6 @@
 """The port of catalogs, with pyiceberg."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
@@ -21,11 +21,13 @@ from compactor.adapters.iceberg.schemas import (
     first_schema,
     new_metadata_columns,
 )
+from compactor.adapters.iceberg.upkeep import folder_of, history_of, listed, removed
 from compactor.core.errors import OperatorError, SettingsError, StoreUnavailable, TableCommitUnknown, TableConflict
 from compactor.core.text.safe_text import visible
 from compactor.schema.schema import FILE_DATE, SchemaVersion
 from compactor.table.catalog import TableChange, TableFile, TableHead
 from compactor.table.columns import TableColumn, faults, table_columns
+from compactor.table.upkeep import TableFolder, TableHistory
 
 OWNER, FENCE, SCHEMA_VERSION = "compactor.owner", "compactor.batch", "compactor.schema-version"
 REFUSED = "compactor.refused-batch"  # not there before the first one
@@ -87,22 +89,10 @@ class IcebergTable:
         raise StoreUnavailable(f"{self._where}: was not there after {_TRIES} attempts to create it")
 
     def commit(self, head: TableHead, change: TableChange) -> int:
-        table = self._load()
-        if table is None or self._head_of(table) != head:
-            raise TableConflict(f"{self._where}: the table is no longer as it was read")
+        table = self._at(head)
         with preparing(self._where):
             sent, snapshot_id = self._prepared(table, change)
-        catalog = self._catalog()
-        try:
-            answer = sent.send(catalog)
-        except Exception as error:
-            raise refused_or_unknown(error, self._where) from error
-        if answer.metadata.snapshot_by_id(snapshot_id) is None:
-            raise TableCommitUnknown(f"{self._where}: the answer to the commit has no snapshot {snapshot_id}")
-        with suppress(Exception):  # it is in the table, whatever becomes of what it replaced
-            if isinstance(catalog, MetastoreCatalog):  # others delete old metadata themselves
-                catalog._delete_old_metadata(table.io, table.metadata, answer.metadata)  # noqa: SLF001 - as Table does
-        return snapshot_id
+        return self._sent(table, sent, snapshot_id)
 
     def snapshot_of(self, batch: int) -> int | None:
         table = self._load()
@@ -122,6 +112,65 @@ class IcebergTable:
         with reading(self._where):
             for entry in live_data_files(table.io, snapshot) if snapshot else ():
                 yield table_file(entry, specs)
+
+    def history(self) -> tuple[TableHead, TableHistory] | None:
+        table = self._load()
+        if table is None or not self._is_complete(table):
+            return None
+        with reading(self._where):
+            return self._head_of(table), history_of(table)
+
+    def expire(self, head: TableHead, snapshot_ids: Collection[int]) -> None:
+        table = self._at(head)
+        with preparing(self._where):
+            change = Change(table)
+            change.expire(snapshot_ids)
+        self._sent(table, change)
+
+    def merge_manifests(self, head: TableHead) -> int:
+        table = self._at(head)
+        with preparing(self._where):
+            change = Change(table)
+            snapshot_id = change.merge_manifests()
+        return self._sent(table, change, snapshot_id)
+
+    def folder(self, without: Collection[int] = ()) -> TableFolder | None:
+        if (table := self._load()) is None or self.place.kind == "s3tables":
+            return None  # S3 Tables does not let its files be listed, and removes them by itself
+        with reading(self._where):
+            files = listed(table)
+            table = self._load()  # what was written before has been committed, or is not named by it
+            return None if table is None or files is None else folder_of(table, files, without)
+
+    def remove(self, names: Iterable[str]) -> int:
+        table = self._load()
+        with reading(self._where):
+            return removed(table, names) if table else 0
+
+    def _at(self, head: TableHead) -> Table:
+        """The table as it is in the head that a change asserts.
+
+        Raises:
+            TableConflict: It is no longer so.
+        """
+        table = self._load()
+        if table is None or self._head_of(table) != head:
+            raise TableConflict(f"{self._where}: the table is no longer as it was read")
+        return table
+
+    def _sent(self, table: Table, change: Change, snapshot_id: int | None = None) -> int:
+        """Send a change once; return the snapshot that it makes, or the current one."""
+        catalog = self._catalog()
+        try:
+            answer = change.send(catalog)
+        except Exception as error:
+            raise refused_or_unknown(error, self._where) from error
+        if snapshot_id is not None and answer.metadata.snapshot_by_id(snapshot_id) is None:
+            raise TableCommitUnknown(f"{self._where}: the answer to the commit has no snapshot {snapshot_id}")
+        with suppress(Exception):  # it is in the table, whatever becomes of what it replaced
+            if isinstance(catalog, MetastoreCatalog):  # others delete old metadata themselves
+                catalog._delete_old_metadata(table.io, table.metadata, answer.metadata)  # noqa: SLF001 - as Table does
+        return snapshot_id or answer.metadata.current_snapshot_id or 0
 
     def _prepared(self, table: Table, change: TableChange) -> tuple[Change, int]:
         made, notes = Change(table), {FENCE: str(change.batch)}

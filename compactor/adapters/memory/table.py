@@ -1,13 +1,19 @@
 """A catalog with one table in memory. It refuses what a real one refuses, and answers as badly as it is told to."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import Enum
+from functools import partial
 
 from compactor.core.errors import OperatorError, StoreUnavailable, TableCommitUnknown, TableConflict, TableRefused
 from compactor.schema.schema import SchemaVersion
 from compactor.table.catalog import TableChange, TableFile, TableHead
+from compactor.table.upkeep import MetadataFile, TableFolder, TableHistory, TableRef, TableSnapshot
+
+_MANIFEST_BYTES = 1000
+_TARGET_BYTES = 100 * _MANIFEST_BYTES
 
 
 class Answer(Enum):
@@ -26,6 +32,17 @@ class _Table:
     head: TableHead
     files: dict[int, tuple[TableFile, ...]]  # of each snapshot that is not expired
     batches: dict[int, int] = field(default_factory=dict)  # the snapshot that took each batch
+    metadata: dict[int, "_Metadata"] = field(default_factory=dict)  # likewise of each snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class _Metadata:
+    """What a snapshot is made of, beside files with rows."""
+
+    parent_id: int | None
+    made_at: datetime
+    listed_in: str
+    manifests: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -37,16 +54,23 @@ class MemoryTable:
         is_down: Whether no call is answered.
         exists: Tells whether there is a file to be added, whose footer a real catalog's client reads.
         on_change: Called with the live files after each change of the table.
+        now: Tells the time, which snapshots and files of metadata get.
+        tags: Snapshots that are kept by name.
+        written: The files of metadata, with the time of each.
     """
 
     answers: Callable[[], Answer] = lambda: Answer.WELL
     is_down: bool = False
     exists: Callable[[str], bool] = lambda _: True
     on_change: Callable[[tuple[TableFile, ...]], None] = lambda _: None
+    now: Callable[[], datetime] = lambda: datetime(2026, 1, 1, tzinfo=UTC)
+    tags: set[int] = field(default_factory=set)
+    written: dict[str, datetime] = field(default_factory=dict)
     commits: int = 0
     _table: _Table | None = None
     _made: int = 0
-    _late: list[tuple[TableHead, TableChange]] = field(default_factory=list)
+    _names: int = 0
+    _late: list[Callable[[], int]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def head(self) -> TableHead | None:
@@ -65,16 +89,7 @@ class MemoryTable:
         self._check_up()
         if missing := [file.uri for file in change.added if not self.exists(file.uri)]:
             raise TableRefused(f"{missing[0]} is not there; expected the files of the change")
-        answer = self.answers()
-        if answer is Answer.UNAVAILABLE:
-            raise TableCommitUnknown("the catalog answered 503")
-        if answer is Answer.LATE:
-            self._late.append((head, change))
-            raise TableCommitUnknown("the catalog did not answer")
-        snapshot_id = self._change(head, change)
-        if answer is Answer.LOST:
-            raise TableCommitUnknown("the answer of the catalog was lost")
-        return snapshot_id
+        return self._answered(partial(self._change, head, change, self._written(head)))
 
     def snapshot_of(self, batch: int) -> int | None:
         self._check_up()
@@ -89,13 +104,46 @@ class MemoryTable:
             raise OperatorError(f"the table has no snapshot {wanted}")
         return iter(table.files[wanted] if wanted is not None else ())
 
+    def history(self) -> tuple[TableHead, TableHistory] | None:
+        self._check_up()
+        if (table := self._table) is None:
+            return None
+        current = table.head.snapshot_id
+        made = tuple(TableSnapshot(each, it.parent_id, it.made_at) for each, it in table.metadata.items())
+        refs = (*map(TableRef, () if current is None else (current,)), *(TableRef(each, False) for each in self.tags))
+        manifests = () if current is None else table.metadata[current].manifests
+        lengths = (_MANIFEST_BYTES,) * len(manifests)
+        return table.head, TableHistory(made, refs, lengths, _TARGET_BYTES)
+
+    def expire(self, head: TableHead, snapshot_ids: Collection[int]) -> None:
+        self._check_up()
+        self._answered(partial(self._expire, head, set(snapshot_ids)))
+
+    def merge_manifests(self, head: TableHead) -> int:
+        self._check_up()
+        return self._answered(partial(self._merge, head, self._written(head, is_merged=True)))
+
+    def folder(self, without: Collection[int] = ()) -> TableFolder | None:
+        self._check_up()
+        with self._lock:
+            if (table := self._table) is None:
+                return None
+            files = tuple(MetadataFile(name, _MANIFEST_BYTES, at) for name, at in self.written.items())
+            kept = [it for each, it in table.metadata.items() if each not in without]
+            named = {name for each in kept for name in (each.listed_in, *each.manifests)}
+            current = None if table.head.snapshot_id is None else table.metadata[table.head.snapshot_id].made_at
+            return TableFolder(files, frozenset(named), current)
+
+    def remove(self, names: Iterable[str]) -> int:
+        self._check_up()
+        return sum(self.written.pop(name, None) is not None for name in names)
+
     def land(self) -> bool:
         """Make the first of the changes that are late; return whether it was made."""
         if not self._late:
             return False
-        head, change = self._late.pop(0)
         try:
-            self._change(head, change)
+            self._late.pop(0)()
         except (TableConflict, OperatorError):
             return False
         return True
@@ -106,36 +154,98 @@ class MemoryTable:
             table = self._existing()
             self._replace(table.head, tuple(rename(file) for file in self._live(table)))
 
-    def expire(self) -> None:
-        """Forget all snapshots but the current one."""
+    def forget(self) -> None:
+        """Forget all snapshots but the current one, as another program does that expires them."""
         with self._lock:
             table = self._existing()
-            kept = {number: files for number, files in table.files.items() if number == table.head.snapshot_id}
-            self._table = _Table(table.head, kept, table.batches)
+            self._forget({number for number in table.files if number != table.head.snapshot_id})
 
     def drop(self) -> None:
         """Lose the table."""
         self._table = None
 
-    def _change(self, head: TableHead, change: TableChange) -> int:
+    def _written(self, head: TableHead, *, is_merged: bool = False) -> _Metadata:
+        """Write the files of metadata of a change, as its client does before it sends it."""
         with self._lock:
             table = self._table
-            now = table.head if table else None
-            if table is None or now is None or (now.table_id, now.snapshot_id) != (head.table_id, head.snapshot_id):
-                raise TableConflict("the table is no longer at the snapshot that the change was made for")
+            known = table.metadata.get(head.snapshot_id or 0) if table else None
+            self._names += 1
+            number = self._names
+            name = f"{number:08x}-0000-0000-0000-000000000000"
+            added = f"{name}-m0.avro"
+            manifests = (added,) if known is None or is_merged else (added, *known.manifests)
+            made = _Metadata(head.snapshot_id, self.now(), f"snap-{number}-0-{name}.avro", manifests)
+            self.written |= dict.fromkeys((made.listed_in, added), made.made_at)
+            return made
+
+    def _answered(self, change: Callable[[], int]) -> int:
+        """Make a change, and answer as badly as it is told to."""
+        answer = self.answers()
+        if answer is Answer.UNAVAILABLE:
+            raise TableCommitUnknown("the catalog answered 503")
+        if answer is Answer.LATE:
+            self._late.append(change)
+            raise TableCommitUnknown("the catalog did not answer")
+        made = change()
+        if answer is Answer.LOST:
+            raise TableCommitUnknown("the answer of the catalog was lost")
+        return made
+
+    def _change(self, head: TableHead, change: TableChange, metadata: _Metadata) -> int:
+        with self._lock:
+            table, now = self._at(head)
             removed = set(change.removed)
             files = tuple(file for file in self._live(table) if file.uri not in removed) + change.added
             version = change.schema.version if change.schema else now.schema_version
             refused = change.batch if change.is_refused else now.refused
             batches = {**table.batches, change.batch: self.commits + 1}
             head = replace(now, fence=change.batch, schema_version=version, refused=refused)
-            return self._replace(head, files, batches)
+            return self._replace(head, files, batches, metadata)
 
-    def _replace(self, head: TableHead, files: tuple[TableFile, ...], batches: Mapping[int, int] | None = None) -> int:
+    def _expire(self, head: TableHead, gone: set[int]) -> int:
+        with self._lock:
+            self._at(head)
+            self._forget(gone)
+            return head.snapshot_id or 0
+
+    def _merge(self, head: TableHead, metadata: _Metadata) -> int:
+        with self._lock:
+            table, now = self._at(head)
+            return self._replace(now, self._live(table), metadata=metadata)
+
+    def _forget(self, gone: Collection[int]) -> None:
         table = self._existing()
+        files = {number: files for number, files in table.files.items() if number not in gone}
+        kept = {
+            number: replace(it, parent_id=None) if it.parent_id in gone else it
+            for number, it in table.metadata.items()
+            if number not in gone
+        }
+        self._table = _Table(table.head, files, table.batches, kept)
+
+    def _at(self, head: TableHead) -> tuple[_Table, TableHead]:
+        """The table and its head of now, if it is at the snapshot of another head."""
+        table = self._table
+        now = table.head if table else None
+        if table is None or now is None or (now.table_id, now.snapshot_id) != (head.table_id, head.snapshot_id):
+            raise TableConflict("the table is no longer at the snapshot that the change was made for")
+        return table, now
+
+    def _replace(
+        self,
+        head: TableHead,
+        files: tuple[TableFile, ...],
+        batches: Mapping[int, int] | None = None,
+        metadata: _Metadata | None = None,
+    ) -> int:
+        table = self._existing()
+        made = metadata or self._written(table.head)
+        if lost := {made.listed_in, *made.manifests} - self.written.keys():
+            raise AssertionError(f"a snapshot names files that were removed: {sorted(lost)}")
         self.commits += 1
         live = {**table.files, self.commits: files}
-        self._table = _Table(replace(head, snapshot_id=self.commits), live, dict(batches or table.batches))
+        head = replace(head, snapshot_id=self.commits)
+        self._table = _Table(head, live, dict(batches or table.batches), {**table.metadata, self.commits: made})
         self.on_change(files)
         return self.commits
 

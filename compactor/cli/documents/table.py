@@ -4,6 +4,7 @@ from pydantic import Field
 
 from compactor.cli.documents.common import Document
 from compactor.ops.table.table_report import TableReport
+from compactor.ops.table.upkeep_report import UpkeepReport
 
 
 class Table(Document, of=TableReport):
@@ -14,4 +15,10 @@ class Table(Document, of=TableReport):
     )
 
 
-Root = Table
+class Upkeep(Document, of=UpkeepReport):
+    """What `compactor table maintain` did. With `--dry-run` nothing is changed."""
+
+    dry_run: bool = Field(description="Whether nothing was changed.")
+
+
+Root = Table | Upkeep

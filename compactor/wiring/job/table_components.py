@@ -1,6 +1,7 @@
 """Puts the table sink together."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from compactor.core.errors import SettingsError
@@ -13,10 +14,12 @@ from compactor.table.changes import Changes
 from compactor.table.committer import Committer
 from compactor.table.named import NamedManifests
 from compactor.table.taking import TakesNow
+from compactor.table.upkeep import KeepRule
 from compactor.wiring.job.engine_components import EngineComponents
 
 if TYPE_CHECKING:
     from compactor.ops.table.keeper import TableKeeper
+    from compactor.ops.table.maintainer import Maintainer
 
 
 class TableComponents(EngineComponents):
@@ -28,7 +31,7 @@ class TableComponents(EngineComponents):
         Args:
             replays: Whether the table may lack batches that were applied, and manifests that are done.
         """
-        batches = TableBatches(self.store, self.layout, self.clock, self.run_id)
+        batches = self._batches
         return Committer(
             state=self.state,
             batches=batches,
@@ -48,10 +51,33 @@ class TableComponents(EngineComponents):
         """
         from compactor.ops.table.keeper import TableKeeper  # noqa: PLC0415 - most commands do without
 
-        if not self.has_table:
-            raise SettingsError(['output.table: "none" -> expected "iceberg", and the table in [table]'])
+        self._check_table()
         name = self.settings.table.name
         return TableKeeper(state=self.state, committer=self.committer(replays=True), name=name, on_batch=on_batch)
+
+    def maintainer(self, keep_days: int | None = None, keep_snapshots: int | None = None) -> "Maintainer":
+        """Make what does the upkeep of the table.
+
+        Args:
+            keep_days: Days that a snapshot stays after a later one took its place; None for those of the settings.
+            keep_snapshots: Snapshots that stay at least; None for those of the settings.
+
+        Raises:
+            SettingsError: The settings name no table.
+        """
+        from compactor.ops.table.maintainer import Maintainer  # noqa: PLC0415 - most commands do without
+
+        self._check_table()
+        table = self.settings.table
+        days = table.keep_snapshot_days if keep_days is None else keep_days
+        least = table.keep_snapshots if keep_snapshots is None else keep_snapshots
+        return Maintainer(
+            state=self.state,
+            batches=self._batches,
+            catalog=self.table_catalog,
+            name=table.name,
+            rule=KeepRule(timedelta(days=days), least),
+        )
 
     def table_commits(self, publisher: Publisher) -> TableCommits | None:
         """Make what brings placed manifests of a job to done; None without a table sink."""
@@ -72,3 +98,11 @@ class TableComponents(EngineComponents):
     def takes_now(self) -> TakesNow | None:
         """Make what commits one manifest at once; None without a table sink."""
         return TakesNow(self.committer()) if self.has_table else None
+
+    @property
+    def _batches(self) -> TableBatches:
+        return TableBatches(self.store, self.layout, self.clock, self.run_id)
+
+    def _check_table(self) -> None:
+        if not self.has_table:
+            raise SettingsError(['output.table: "none" -> expected "iceberg", and the table in [table]'])

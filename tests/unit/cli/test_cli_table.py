@@ -104,3 +104,48 @@ def test_without_the_catalog(workspace: Workspace) -> None:
     assert (code, traced["table"]["batch"], traced["table"]["snapshot_id"]) == (ExitCode.DONE, 1, None)
     assert traced["table"]["error"]
     assert workspace.json("status")[0]["table"]["last_batch"] == 2
+
+
+def test_upkeep(workspace: Workspace) -> None:
+    """Snapshots expire by the settings or the options; a dry run changes nothing; all commands agree as before."""
+    before = table_of(workspace).metadata
+    nothing, code = workspace.json("table", "maintain")
+    assert (code, nothing["expired_snapshots"], nothing["snapshots"]) == (ExitCode.DONE, 0, 2)
+    options = ("table", "maintain", "--keep-days", "0", "--keep-snapshots", "1")
+    foreseen = workspace.json(*options, "--dry-run")[0]
+    assert foreseen["expired_snapshots"] == 1
+    shown = workspace.call(*options, "--dry-run").stdout.split()
+    assert " ".join(shown) == "would expire 1 snapshot; 1 left would merge none would remove 0 files, 0 bytes"
+    assert table_of(workspace).metadata == before
+    done = workspace.json(*options)[0]
+    assert done == {**foreseen, "dry_run": False}
+    shown = workspace.call(*options).stdout.split()
+    assert " ".join(shown) == "expired 0 snapshots; 1 left merged none removed 0 files, 0 bytes"
+    after = table_of(workspace)
+    assert (after.properties, len(after.snapshots())) == (before.properties, 1)
+    assert workspace.call("table").exit_code == ExitCode.DONE
+    assert verified(workspace)[1] == ExitCode.DONE
+
+
+def test_upkeep_of_a_table_that_others_need(workspace: Workspace) -> None:
+    """Its property says so; nothing of it goes."""
+    with table_of(workspace).transaction() as change:
+        change.set_properties({"gc.enabled": "false"})
+    shown = workspace.call("table", "maintain", "--keep-days", "0", "--keep-snapshots", "1").stdout
+    assert "expired 0 snapshots; 2 left" in " ".join(shown.split())
+    assert "gc.enabled is false: nothing expires and nothing is removed" in shown
+
+
+def test_options_of_upkeep(workspace: Workspace) -> None:
+    """Go with no other action."""
+    for arguments in (["--dry-run"], ["rebuild", "--keep-days", "1"], ["--keep-snapshots", "1"]):
+        result = workspace.call("table", *arguments)
+        assert result.exit_code == ExitCode.WRONG_USAGE
+        assert "go with maintain" in result.stderr
+
+
+def test_upkeep_of_a_table_that_is_not_there(workspace: Workspace) -> None:
+    """Has nothing to do."""
+    open_catalog(sql_place(workspace.root)).drop_table(NAME)
+    result = workspace.call("table", "maintain")
+    assert (result.exit_code, result.stdout) == (ExitCode.DONE, f"{NAME}: there is no such table\n")

@@ -348,7 +348,10 @@ def tables(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     printed = workspace.call("table")
     assert "Held back: 1" in printed.stdout
     assert "`compactor table rebuild` takes it in again" in printed.stderr
-    return [gone, made, twice, other, held]
+    memory.drop()
+    without = workspace.json("table", "maintain")[0]
+    assert (without["exists"], without["dry_run"]) == (False, False)
+    return [gone, made, twice, other, held, without]
 
 
 def costs(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:

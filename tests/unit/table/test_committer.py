@@ -143,7 +143,7 @@ def test_another_program_changes_the_table(world: TableWorld) -> None:
         def stranger() -> None:
             if world.table.commits:
                 world.table.rewrite()
-                world.table.expire()
+                world.table.forget()
 
         world.process([placed], before=at(step, stranger)).step()
     world.check()

@@ -49,7 +49,7 @@ def test_what_the_table_has(harness: Harness) -> None:
 def test_an_expired_snapshot(harness: Harness) -> None:
     """The batch is on record for ever."""
     sink_of(harness).rewrite()
-    sink_of(harness).expire()
+    sink_of(harness).forget()
     assert words(harness, "m3") == "lake.events: in batch 3, snapshot expired"
 
 

@@ -1,0 +1,155 @@
+"""Keeps the table of the output small: merges manifests, expires snapshots, and removes files of metadata.
+
+Each change asserts the head that it was decided on. After any answer the table is read again and decided on anew, so
+nothing depends on what the catalog said, and what another process did meanwhile is seen. What a kill leaves undone is
+what the next call finds. Files with rows are the ledger's: nothing here removes one.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from compactor.core.errors import OperatorError, TableCommitUnknown, TableConflict
+from compactor.ledger.state import State
+from compactor.ledger.table.batches import TableBatches
+from compactor.ops.table.upkeep_report import UpkeepReport
+from compactor.table.catalog import TableCatalog, TableHead
+from compactor.table.upkeep import KeepRule, MetadataFile, TableHistory, expired, leftovers, needs_merge
+
+TRIES = 5
+"""How often a change is decided on again, because the table moved on, or because an answer does not tell."""
+
+EXPIRED_AT_ONCE = 1000
+"""So many snapshots expire by one change, so that it is made between two commits of a job, however many are due."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintainer:
+    """Does the upkeep of the table. Safe beside jobs, and beside itself.
+
+    Attributes:
+        name: The name of the table.
+        rule: Which snapshots stay.
+    """
+
+    state: State
+    batches: TableBatches
+    catalog: TableCatalog
+    name: str
+    rule: KeepRule
+
+    def maintain(self, *, dry_run: bool = False) -> UpkeepReport:
+        """Do what is due, or only say what that is.
+
+        Raises:
+            TryAgainError: The catalog or the store does not answer, or the table moves on all the time. What is done
+                is done; another call does the rest.
+            OperatorError: A person must act: the catalog refuses, or the table is not the one of this ledger.
+        """
+        report = UpkeepReport(self.name)
+        if (found := self._read()) is None:
+            return report
+        report.exists, report.keeps_all = True, found[1].keeps_all
+        if dry_run:
+            gone = self._foresee(found[1], report)
+        else:
+            self._merge(report)
+            self._expire(report)
+            gone = self._leftovers(report)
+            if gone:
+                self.catalog.remove(each.name for each in gone)
+        report.removed_files, report.removed_bytes = len(gone), sum(each.size_bytes for each in gone)
+        return report
+
+    def _foresee(self, history: TableHistory, report: UpkeepReport) -> list[MetadataFile]:
+        """Note what would be done; return the files that would go."""
+        now = self.state.clock.now()
+        going = expired(history, self.rule, now)
+        report.merged_manifests = len(history.manifest_bytes) if needs_merge(history) else 0
+        report.expired_snapshots, report.snapshots = len(going), len(history.snapshots) - len(going)
+        return self._leftovers(report, going, since=now if report.merged_manifests else None)
+
+    def _merge(self, report: UpkeepReport) -> None:
+        """Merge manifests if they are too many, once."""
+        for tried in range(1, TRIES + 1):
+            head, history = self._found()
+            if not needs_merge(history):
+                return
+            report.merged_manifests = 0
+            try:
+                self.catalog.merge_manifests(head)
+            except TableConflict:
+                if tried == TRIES:
+                    raise
+            except TableCommitUnknown:
+                if tried == TRIES:
+                    raise
+                report.merged_manifests = len(history.manifest_bytes)  # unless the next round finds as many
+            else:
+                report.merged_manifests = len(history.manifest_bytes)
+                return
+
+    def _expire(self, report: UpkeepReport) -> None:
+        """Expire snapshots until the table is seen to have none that are due."""
+        sent, failures, before = set[int](), 0, 0
+        failure: TableConflict | TableCommitUnknown | None = None
+        while True:
+            head, history = self._found()
+            there = {each.snapshot_id for each in history.snapshots}
+            report.expired_snapshots, report.snapshots = len(sent - there), len(there)
+            due = expired(history, self.rule, self.state.clock.now())
+            if not due:
+                return
+            failures = failures + 1 if sent and len(due) >= before else 0
+            if failures == TRIES:
+                raise failure or TableConflict(f"table {self.name}: {len(due)} snapshots do not expire")
+            before, part = len(due), due[:EXPIRED_AT_ONCE]
+            sent.update(part)
+            try:
+                self.catalog.expire(head, part)
+            except (TableConflict, TableCommitUnknown) as error:
+                failure = error
+
+    def _leftovers(
+        self, report: UpkeepReport, without: Collection[int] = (), since: datetime | None = None
+    ) -> list[MetadataFile]:
+        """The files that may be removed.
+
+        Args:
+            report: Gets to know whether they can be listed.
+            without: Snapshots that would have expired.
+            since: When the current snapshot would have been made; None for the one that there is.
+        """
+        if report.keeps_all:
+            return []
+        folder = self.catalog.folder(without)
+        report.lists_files = folder is not None
+        if folder is None:
+            return []
+        return leftovers(replace(folder, current_since=since or folder.current_since), self.state.clock.now())
+
+    def _found(self) -> tuple[TableHead, TableHistory]:
+        found = self._read()
+        if found is None:
+            raise TableConflict(f"table {self.name}: it was dropped meanwhile")
+        return found
+
+    def _read(self) -> tuple[TableHead, TableHistory] | None:
+        """The table, if it is the one that took the batches on record: another one may have to be restored."""
+        finished, found = self.batches.finished(), self.catalog.history()
+        if found is None:
+            return None
+        head, owner = found[0], self.state.layout.table_owner
+        if head.owner != owner:
+            raise OperatorError(f"the table is of the state {head.owner}; expected a table of {owner} alone")
+        if head.fence and self.batches.batch(head.fence) is None:
+            raise OperatorError(
+                f"the table has batch {head.fence} as its last one, which is not on record at "
+                f"{self.batches.layout.table_batch(head.fence)}; expected the state that the table was made from"
+            )
+        if head.fence < finished:
+            raise OperatorError(
+                f"the table has batch {head.fence} as its last one, and batch {finished} was in it: it was dropped, "
+                "made again or restored; expected the table that took all batches: `compactor table rebuild`"
+            )
+        return found

@@ -1,0 +1,30 @@
+"""What upkeep did to the table of the output, or would do."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class UpkeepReport:
+    """What upkeep did.
+
+    Attributes:
+        table: The name of the table.
+        exists: Whether there is one.
+        keeps_all: Whether its property gc.enabled is false, so that nothing expires or is removed.
+        merged_manifests: How many manifests were merged into fewer; 0 if they were few enough.
+        expired_snapshots: How many snapshots expired.
+        snapshots: How many it has left.
+        lists_files: Whether this client can list the files of its metadata; if not, none are removed.
+        removed_files: How many files of metadata were removed. None of them has rows.
+        removed_bytes: Their total length.
+    """
+
+    table: str
+    exists: bool = False
+    keeps_all: bool = False
+    merged_manifests: int = 0
+    expired_snapshots: int = 0
+    snapshots: int = 0
+    lists_files: bool = True
+    removed_files: int = 0
+    removed_bytes: int = 0

@@ -1,0 +1,174 @@
+"""What upkeep of a table goes by, and what it decides: which snapshots expire, and which files nothing needs. No I/O.
+
+A change that was sent may land as long as the table stays at the snapshot that the change asserts. A file that was
+written before the current snapshot was made is of a change that is in the table, or that can never land.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from compactor.ledger.table.batches import CLOCKS_DIFFER
+
+SAFE_AGE = timedelta(days=1)
+"""Files that were written later stay in any case."""
+
+LOOSE_MANIFESTS = 16
+"""A snapshot may have so many manifests more than its entries fill."""
+
+_ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_WRITTEN_BY_COMMITS = re.compile(
+    rf"snap-\d+-\d+-{_ID}\.avro|{_ID}-m\d+\.avro|\d+-{_ID}(?:\.gz)?\.metadata\.json(?:\.gz)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableSnapshot:
+    """A snapshot that has not expired.
+
+    Attributes:
+        snapshot_id: Its id.
+        parent_id: The one that it replaced as the current one; None for the first.
+        made_at: When, by the clock of who made it.
+    """
+
+    snapshot_id: int
+    parent_id: int | None
+    made_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TableRef:
+    """A branch or a tag; the branch `main` has the current snapshot.
+
+    Attributes:
+        snapshot_id: The snapshot that it names.
+        is_branch: Whether it moves on to later ones, and keeps earlier ones for a while.
+        keep_for: What it asks to keep itself, beside what the settings say.
+        keep_snapshots: How many snapshots it asks to keep itself.
+    """
+
+    snapshot_id: int
+    is_branch: bool = True
+    keep_for: timedelta = timedelta()
+    keep_snapshots: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TableHistory:
+    """What there is of a table beside its current state.
+
+    Attributes:
+        snapshots: All that have not expired, in any order.
+        refs: Its branches and tags.
+        manifest_bytes: The length of each manifest of the current snapshot.
+        manifest_target_bytes: The length that manifests of the table should have.
+        keeps_all: Whether nothing of it may be removed, because something outside this catalog needs it.
+    """
+
+    snapshots: tuple[TableSnapshot, ...]
+    refs: tuple[TableRef, ...]
+    manifest_bytes: tuple[int, ...]
+    manifest_target_bytes: int
+    keeps_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataFile:
+    """A file in the folder of a table's metadata.
+
+    Attributes:
+        name: Its name in the folder.
+        size_bytes: Its length.
+        written_at: When, by the clock of the store.
+    """
+
+    name: str
+    size_bytes: int
+    written_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TableFolder:
+    """The folder of a table's metadata. It has no rows.
+
+    Attributes:
+        files: The files that were in it before the table was read.
+        named: The names of all files that the table needs, or another table whose metadata is in the folder.
+        current_since: When the current snapshot was made; None without one.
+    """
+
+    files: tuple[MetadataFile, ...]
+    named: frozenset[str]
+    current_since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeepRule:
+    """Which snapshots stay readable.
+
+    Attributes:
+        keep_for: How long a snapshot stays after a later one took its place.
+        snapshots: So many stay at least, the latest of each branch.
+    """
+
+    keep_for: timedelta
+    snapshots: int
+
+
+def expired(history: TableHistory, rule: KeepRule, now: datetime) -> list[int]:
+    """The snapshots that expire, in the order of the history: neither a branch nor a tag needs them."""
+    if history.keeps_all:
+        return []
+    by_id, reached, kept = {each.snapshot_id: each for each in history.snapshots}, set[int](), set[int]()
+    for ref in history.refs:
+        if ref.is_branch:
+            reached.update(_line(by_id, ref.snapshot_id))
+            kept.update(_kept_of(by_id, ref, rule, now))
+        else:
+            reached.add(ref.snapshot_id)
+            kept.add(ref.snapshot_id)
+    for each in history.snapshots:  # one that is staged, or was rolled back
+        if each.snapshot_id not in reached and each.made_at > now - rule.keep_for:
+            kept.add(each.snapshot_id)
+    return [each.snapshot_id for each in history.snapshots if each.snapshot_id not in kept]
+
+
+def needs_merge(history: TableHistory) -> bool:
+    """Whether the current snapshot has many more manifests than its entries fill."""
+    filled = 2 * sum(history.manifest_bytes) // history.manifest_target_bytes + 1  # two in a row exceed the target
+    return len(history.manifest_bytes) > filled + LOOSE_MANIFESTS
+
+
+def leftovers(folder: TableFolder, now: datetime) -> list[MetadataFile]:
+    """The files that no table needs, and that no change needs that may still land.
+
+    Files that are not named as commits name theirs are of other programs, and stay.
+    """
+    if folder.current_since is None:
+        return []
+    before = min(now - SAFE_AGE, folder.current_since - CLOCKS_DIFFER)
+    return [each for each in _unneeded(folder.files, folder.named) if each.written_at < before]
+
+
+def _unneeded(files: Iterable[MetadataFile], named: frozenset[str]) -> Iterable[MetadataFile]:
+    return (each for each in files if each.name not in named and _WRITTEN_BY_COMMITS.fullmatch(each.name))
+
+
+def _line(by_id: Mapping[int, TableSnapshot], snapshot_id: int | None) -> list[int]:
+    """A snapshot and those before it, the latest first."""
+    line = dict[int, None]()
+    while snapshot_id is not None and snapshot_id in by_id and snapshot_id not in line:
+        line[snapshot_id] = None
+        snapshot_id = by_id[snapshot_id].parent_id
+    return list(line)
+
+
+def _kept_of(by_id: Mapping[int, TableSnapshot], ref: TableRef, rule: KeepRule, now: datetime) -> Iterable[int]:
+    """What a branch keeps. A snapshot is as old as the one that replaced it: until then, readers begin with it."""
+    line = _line(by_id, ref.snapshot_id)
+    at_least, after = max(1, rule.snapshots, ref.keep_snapshots), now - max(rule.keep_for, ref.keep_for)
+    for place, (number, later) in enumerate(zip(line, [None, *line], strict=False)):
+        if place < at_least or (later is not None and by_id[later].made_at > after):
+            yield number

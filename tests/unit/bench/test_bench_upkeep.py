@@ -1,0 +1,39 @@
+"""With upkeep, neither the metadata of a table nor the time of a commit grows with the number of its commits."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.upkeep.commits import Figures, Upkeep, measured
+
+
+def figures(folder: Path, *at: int, upkeep: Upkeep | None) -> list[Figures]:
+    return list(measured(folder, at[-1], frozenset(at), upkeep))
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> list[Path]:
+    made = [tmp_path / "with", tmp_path / "without"]
+    for each in made:
+        each.mkdir()
+    return made
+
+
+def test_a_few_commits(folders: list[Path]) -> None:
+    """They grow without upkeep, and with it the snapshots stay as many as are kept."""
+    early, late = figures(folders[0], 10, 40, upkeep=Upkeep(every=10, keep=10))
+    assert (early.snapshots, late.snapshots) == (10, 10)
+    alone = figures(folders[1], 40, upkeep=None)[-1]
+    assert alone.snapshots == 40
+    assert alone.metadata_bytes - late.metadata_bytes > 30 * 500  # of thirty snapshots
+    assert late.upkeep_seconds > alone.upkeep_seconds == 0
+
+
+@pytest.mark.large
+@pytest.mark.timeout(3600)
+def test_many_commits(folders: list[Path]) -> None:
+    """From the thousandth to the three thousandth commit, nothing that a commit reads or writes grows by much."""
+    early, late = figures(folders[0], 1000, 3000, upkeep=Upkeep(every=100, keep=100))
+    assert late.metadata_bytes < 1.05 * early.metadata_bytes
+    assert late.files <= early.files + 10
+    assert late.cpu_seconds < 1.5 * early.cpu_seconds
