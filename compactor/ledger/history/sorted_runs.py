@@ -25,8 +25,8 @@ PAGE_ROWS = 4096
 READ_ROWS = 1 << 18
 """The most rows that one request reads: 2 MB of digests."""
 
-_ROWS_A_SEARCH = 40
-"""About so many rows are looked at in the time of one search (measured: 25 ns, and 1 us)."""
+_ROWS_A_SEARCH = 64
+"""About so many rows are looked at in the time of one search (measured: 25 ns, and 1.6 us)."""
 
 _MERGED_ROWS = 1 << 16  # of each run that is merged, in memory
 
