@@ -6,11 +6,13 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 import pyarrow.parquet as pq
 
 from compactor.adapters.aws.s3 import S3Store
 from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.memory.store import ManualClock
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import CompactorError, OperatorError, StuckError
 from compactor.core.layout import KEEP_MARKER, base_name
@@ -158,6 +160,11 @@ class S3Lake:
             if not report.failures:
                 return restarts
         raise CompactorError(f"{self.root}: not done after {RESTARTS} restarts")
+
+    def sweep(self) -> None:
+        """Delete old staging, as a job does two days later."""
+        clock = ManualClock(datetime.now(UTC) + timedelta(days=2))
+        App(parse_settings(self.settings(self.server.url)), store=self.store, clock=clock).cleaner.sweep()
 
     def lost_and_doubled(self) -> tuple[int, int]:
         """How many lines, good and bad, are missing and how many are there once too often."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from compactor.adapters.aws.s3 import S3Store
 from compactor.core.errors import AccessError, CompactorError
 from tests.faults.fault_rules import LOST_ANSWERS, PASSING, FaultKind, Operation, Rule, applies
 from tests.faults.proxy import FaultProxy
@@ -72,6 +73,23 @@ def test_a_job_gets_through_a_storm(
     proxy.use()
     lake.run_job(proxy.url, attempts=3, timeout_seconds=TIMEOUT_SECONDS)
     record_and_judge(lake, findings, "storm", proxy.restart_count().injected, PASSING, restarts)
+
+
+def test_staging_that_a_stale_listing_left_is_swept(
+    lakes: Callable[[], S3Lake], proxy: FaultProxy, findings: Findings
+) -> None:
+    """A job that is shown its staging as it was before does not delete it; a later one does."""
+    lake = lakes()
+    lake.fill()
+    proxy.use([Rule(FaultKind.STALE_LISTING, pattern="staging", probability=1.0)])
+    proxy.restart_count()
+    client = lake.server.client(proxy.url, attempts=3, timeout_seconds=TIMEOUT_SECONDS)
+    assert not list(S3Store(client).list(f"{lake.root}/state/staging/good/"))
+    lake.run_job(proxy.url, attempts=3, timeout_seconds=TIMEOUT_SECONDS)
+    injected = proxy.restart_count().injected
+    proxy.use()
+    assert lake.left_over()
+    record_and_judge(lake, findings, "job", injected, [FaultKind.STALE_LISTING])
 
 
 # A bucket is gone for all calls or for none: if only HEAD said so, it would say that objects are.
