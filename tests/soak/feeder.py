@@ -152,9 +152,9 @@ class Feeder:
         """Run the planner over its part of the files; whether none is left for a later run."""
         place = f"{self._input}/planned"
         try:
-            plan = self._new_planner().planner.plan(place)
+            plan = self._new_planner().planner.plan(place, hidden=True)
         except StuckError:  # a manifest that the job may not read may name the same files; an operator may read it
-            plan = self._app.planner.plan(place)
+            plan = self._app.planner.plan(place, hidden=True)
         except CompactorError:
             return False
         self.record.events["plan runs"] += 1
