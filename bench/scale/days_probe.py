@@ -51,7 +51,11 @@ def _start(app: App) -> object:
     from tests.support.fakes import PlainEngine  # noqa: PLC0415 - it comes with the repository only
 
     source = ListedManifests(app.store, app.layout.manifests_folder)
-    return app.service_on(PlainEngine(app.store), source).run(once=True)
+    engine = PlainEngine(app.store, metadata_columns=app.settings.metadata_columns)
+    report = app.service_on(engine, source).run(once=True)
+    if report.failures or report.dead_lettered:
+        raise RuntimeError(f"the job has left something: {report}")
+    return report
 
 
 def _close_a_date(app: App) -> None:

@@ -86,7 +86,7 @@ def _plain(app: App) -> tuple[Service, Callable[[], bool], Callable[[], None]]:
 def _plain_engine(app: App) -> Engine:
     from tests.support.fakes import PlainEngine  # noqa: PLC0415 - it comes with the repository only
 
-    return PlainEngine(app.store)
+    return PlainEngine(app.store, metadata_columns=app.settings.metadata_columns)
 
 
 def _await(happened: Callable[[], bool], what: str) -> None:

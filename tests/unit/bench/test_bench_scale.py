@@ -44,7 +44,6 @@ def test_what_is_written_is_what_a_job_leaves(tmp_path: Path):
     assert (state.outcome.outputs[0].staged.endswith("left/1/0.parquet"), state.is_done) == (True, False)
 
 
-@pytest.mark.full  # each of its parts has a test of its own here
 def test_twenty_against_forty(tmp_path: Path):
     """A whole run, small and without Spark, measures everything, leaves nothing behind and prints one table."""
     result_file = tmp_path / "scale.json"
@@ -115,26 +114,14 @@ def calls(states: dict[int, Path], command: Callable[[App], object], name: str =
     return found
 
 
-@pytest.mark.parametrize(
-    "command",
-    [pytest.param(each, marks=pytest.mark.full if each == "compact, one new file" else ()) for each in COMMANDS],
-)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_no_call_more_with_more_closed_dates(command: str, states: dict[int, Path]) -> None:
     """Each command makes as many calls with 20 closed dates as with one, within 20 %."""
     found = calls(states, COMMANDS[command])
     assert max(found) <= 1.2 * min(found), found
 
 
-ONE_OF_A_KIND = {*CLOSING, "compact from a disk to S3, one new file"}
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(each, marks=() if each in ONE_OF_A_KIND else pytest.mark.full)
-        for each in (*ON_S3, *TO_S3, *CLOSING)
-    ],
-)
+@pytest.mark.parametrize("command", [*ON_S3, *TO_S3, *CLOSING])
 def test_an_index_is_some_calls_more(command: str, states: dict[int, Path]) -> None:
     """Of 20 dates it has one merged run and up to fifteen others: each of them is two calls, and one to list it."""
     found = calls(states, ALL[command], command)
