@@ -19,6 +19,7 @@ _SHARE_MAX = 5.0
 _YOUNG = 0.5
 _SHORT_SECONDS = 12.0
 _SAMPLE_SECONDS = 1.0
+_LAUNCH_SECONDS = 3.0  # for Spark's launcher to start the JVM of the job
 END_SECONDS = 90.0
 """Time for a job to end by itself after SIGTERM, or after one of its halves was killed."""
 
@@ -224,6 +225,8 @@ class Supervisor:
             kill(of_session(process.pid))
         elif ending is Ending.KILL_JVM:
             kill(iter(jvm))
+            time.sleep(_LAUNCH_SECONDS)
+            kill(iter(_jvm(process.pid)))  # the first one was that of Spark's launcher
         elif ending is Ending.KILL_PARENT:
             process.kill()
         else:
