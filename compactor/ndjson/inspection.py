@@ -49,7 +49,7 @@ class Inspected(LineCounts):
 
     keys: tuple[str, ...]
     has_further_keys: bool
-    present_keys: frozenset[str] = frozenset()
+    present_keys: frozenset[str]
 
 
 def inspect_lines(

@@ -18,6 +18,7 @@ def inspected(*, rejected_lines: int = 0, has_bom: bool = False, file_format: Fi
         reject_rows=rejected_lines,
         keys=("a",),
         has_further_keys=False,
+        present_keys=frozenset(),
         has_bom=has_bom,
         format=file_format,
     )
