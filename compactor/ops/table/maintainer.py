@@ -75,18 +75,15 @@ class Maintainer:
             head, history = self._found()
             if not needs_merge(history):
                 return
-            report.merged_manifests = 0
+            report.merged_manifests = len(history.manifest_bytes)
             try:
                 self.catalog.merge_manifests(head)
-            except TableConflict:
+            except (TableConflict, TableCommitUnknown) as error:
                 if tried == TRIES:
                     raise
-            except TableCommitUnknown:
-                if tried == TRIES:
-                    raise
-                report.merged_manifests = len(history.manifest_bytes)  # unless the next round finds as many
+                if isinstance(error, TableConflict):
+                    report.merged_manifests = 0  # another process may have merged them by the next round
             else:
-                report.merged_manifests = len(history.manifest_bytes)
                 return
 
     def _expire(self, report: UpkeepReport) -> None:
