@@ -18,7 +18,7 @@ from bench.scale.days import closed_days, later_days
 from bench.scale.history import HistoryStore
 from bench.scale.journal import store_on_s3
 from bench.scale.ledger import FIRST_DAY
-from bench.scale.probe import settings_at
+from bench.scale.probe import plain_engine, settings_at
 from bench.scale.s3 import settings_on_s3
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
@@ -48,11 +48,8 @@ def _report(app: App) -> object:
 
 
 def _start(app: App) -> object:
-    from tests.support.fakes import PlainEngine  # noqa: PLC0415 - it comes with the repository only
-
     source = ListedManifests(app.store, app.layout.manifests_folder)
-    engine = PlainEngine(app.store, metadata_columns=app.settings.metadata_columns)
-    report = app.service_on(engine, source).run(once=True)
+    report = app.service_on(plain_engine(app), source).run(once=True)
     if report.failures or report.dead_lettered:
         raise RuntimeError(f"the job has left something: {report}")
     return report
@@ -61,7 +58,8 @@ def _start(app: App) -> object:
 def _close_a_date(app: App) -> None:
     """Close the first date behind those that are closed, whose records are made up as well."""
     dates = ClosedDates(app.store, app.layout)
-    dates.mark_date(next(date for date in later_days() if date not in dates.totals().dates), app.run_id)
+    closed = dates.totals().dates
+    dates.mark_date(next(date for date in later_days() if date not in closed), app.run_id)
     report = app.closer().close()
     if not report.summarised:
         raise RuntimeError(f"nothing was closed: {report}")

@@ -80,10 +80,11 @@ def _plain(app: App) -> tuple[Service, Callable[[], bool], Callable[[], None]]:
     from tests.support.fakes import ListSource  # noqa: PLC0415 - it comes with the repository only
 
     source = ListSource(app.store, app.layout.manifests_folder)
-    return app.service_on(_plain_engine(app), source), lambda: source.starts > 0, source.poke
+    return app.service_on(plain_engine(app), source), lambda: source.starts > 0, source.poke
 
 
-def _plain_engine(app: App) -> Engine:
+def plain_engine(app: App) -> Engine:
+    """An engine in this process, which writes what the settings say."""
     from tests.support.fakes import PlainEngine  # noqa: PLC0415 - it comes with the repository only
 
     return PlainEngine(app.store, metadata_columns=app.settings.metadata_columns)
@@ -149,7 +150,7 @@ def _recovery(settings: Settings, engine: str, root: Path, manifests: int) -> fl
     ids = [f"open-{uuid.uuid4().hex}" for _ in range(manifests)]
     for manifest_id in ids:
         write_decided(app.layout, manifest_id, str(root / "raw"))
-    runner = app.batch_runner(app.engine() if engine == "spark" else _plain_engine(app))
+    runner = app.batch_runner(app.engine() if engine == "spark" else plain_engine(app))
     recovery = Recovery(app.state, app.runs, app.cleaner)
     seconds = _seconds(lambda: runner.resume([each.manifest_id for each in recovery.find()]))
     if not all(app.ledger.is_done(ManifestKey(FIRST_DAY.isoformat(), manifest_id)) for manifest_id in ids):

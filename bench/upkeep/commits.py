@@ -3,13 +3,10 @@
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from statistics import median
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from compactor.adapters.iceberg.iceberg_table import IcebergTable
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
@@ -19,12 +16,12 @@ from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
 from compactor.ops.table.maintainer import Maintainer
-from compactor.schema.field_ids import METADATA_IDS
-from compactor.schema.schema import FILE_DATE, Column, SchemaVersion
-from compactor.table.catalog import TableChange, TableFile
+from compactor.table.catalog import TableChange
 from compactor.table.upkeep import KeepRule
+from tests.support.iceberg_tables import NAME, client, metadata_folder, sql_place, written
+from tests.support.table_catalogs import version
 
-NAME, DATE, COLUMNS = "lake.events", "2026-01-02", 10
+COLUMNS = 10
 WINDOW = 100
 """Commits of which a figure is the median: also a round of merging manifests, which a commit in a hundred does."""
 
@@ -80,11 +77,12 @@ def measured(folder: Path, commits: int, at: frozenset[int], upkeep: Upkeep | No
         at: After which there are figures.
         upkeep: When upkeep is done; None for never.
     """
-    place = CatalogPlace(kind="sql", uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=(folder / "lake").as_uri())
-    table = IcebergTable(place=place, name=NAME, metadata_columns=[FILE_DATE])
-    state, original, times = _state(), _file(folder / "file.parquet"), list[tuple[float, float]]()
+    place, schema, state = sql_place(folder), version(COLUMNS), _state()
+    table, times = client(place), list[tuple[float, float]]()
+    row = {column.name: "some text" for column in schema.columns}
+    original = written(folder / "file.parquet", schema, [row])
     batches, upkeep_seconds = TableBatches(state.store, state.layout, state.clock, "bench"), 0.0
-    table.create(state.layout.table_owner, _schema(state))
+    table.create(state.layout.table_owner, schema)
     for number in range(1, commits + 1):
         uri = folder / f"{number}.parquet"
         os.link(folder / "file.parquet", uri)
@@ -92,21 +90,20 @@ def measured(folder: Path, commits: int, at: frozenset[int], upkeep: Upkeep | No
         head = table.head()
         if head is None:
             raise RuntimeError("the table is gone")
-        table.commit(head, TableChange(number, (TableFile(uri.as_uri(), original.st_size, 1, DATE),)))
+        table.commit(head, TableChange(number, (replace(original, uri=uri.as_uri()),)))
         times.append((time.perf_counter() - began, time.process_time() - cpu_began))
         if upkeep is not None and number % upkeep.every == 0:
             batches.create(number, [])
-            upkeep_seconds = _maintained(state, table, folder, upkeep)
+            upkeep_seconds = _maintained(state, batches, table, upkeep)
         if number in at:
             yield _figures(place, number, times[-WINDOW:], upkeep_seconds)
 
 
-def _maintained(state: State, table: IcebergTable, folder: Path, upkeep: Upkeep) -> float:
+def _maintained(state: State, batches: TableBatches, table: IcebergTable, upkeep: Upkeep) -> float:
     """Do the upkeep, with all files as old as after a long pause; return how long it took."""
     long_ago = time.time() - _LONG_AGO_SECONDS
-    for each in (folder / "lake").rglob("metadata/*"):
+    for each in metadata_folder(table.place).iterdir():
         os.utime(each, (long_ago, long_ago))
-    batches = TableBatches(state.store, state.layout, state.clock, "bench")
     rule = KeepRule(timedelta(0), upkeep.keep)
     began = time.perf_counter()
     Maintainer(state=state, batches=batches, catalog=table, name=NAME, rule=rule).maintain()
@@ -135,24 +132,3 @@ def _state() -> State:
     clock.set(clock.now().replace(year=clock.now().year + 100))  # later than all snapshots
     layout = Layout(manifests="/w/manifests", output="/w/output", state="/w/state")
     return State(store=store, layout=layout, ledger=Ledger(store, layout, clock, "bench"), clock=clock)
-
-
-def _schema(state: State) -> SchemaVersion:
-    columns = tuple(Column(key=f"c{at}", name=f"c{at}", added_in=1, field_id=at) for at in range(1, COLUMNS + 1))
-    return SchemaVersion(version=1, created_at=state.clock.now(), manifest_id="m", columns=columns)
-
-
-def _file(path: Path) -> os.stat_result:
-    """Write a file of one row, as an engine writes it."""
-    names = {f"c{at}": at for at in range(1, COLUMNS + 1)}
-    fields = [_field(name, pa.string(), number) for name, number in names.items()]
-    fields.append(_field(FILE_DATE, pa.date32(), METADATA_IDS[FILE_DATE]))
-    row = {**dict.fromkeys(names, "some text"), FILE_DATE: DATE}
-    days = pa.array([row[FILE_DATE]]).cast(pa.date32())
-    values = [*(pa.array([row[name]]) for name in names), days]
-    pq.write_table(pa.Table.from_arrays(values, schema=pa.schema(fields)), path)
-    return path.stat()
-
-
-def _field(name: str, kind: pa.DataType, number: int) -> pa.Field:
-    return pa.field(name, kind).with_metadata({"PARQUET:field_id": str(number)})
