@@ -27,18 +27,21 @@ from tests.support.extras import NATIVE
 pytestmark = NATIVE.needed
 
 
+@pytest.fixture(autouse=True)
+def aws(aws_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variables by which a call finds the stand-in for S3."""
+    monkeypatch.setenv("COMPACTOR_AWS__ENDPOINT_URL", aws_endpoint)
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+
+
 def call(*arguments: str) -> dict[str, Any]:
     result = CliRunner().invoke(command, [*arguments, "--json"])
     assert result.exit_code == 0, result.stderr
     return dict(json.loads(result.stdout))
 
 
-def test_a_prefix_becomes_rows(
-    s3: Any, bucket: str, aws_endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_prefix_becomes_rows(s3: Any, bucket: str, tmp_path: Path) -> None:
     """Rows and rejects are on S3, with a journal of claims; a second call takes what is new and finds its settings."""
-    monkeypatch.setenv("COMPACTOR_AWS__ENDPOINT_URL", aws_endpoint)
-    monkeypatch.setenv("AWS_REGION", "eu-west-1")
     store = S3Store(s3)
     store.put(f"s3://{bucket}/raw/a ü.ndjson", b'{"id": 1}\nno json\n')
     words = ("compact", f"s3://{bucket}/raw", f"s3://{bucket}/rows")
@@ -59,10 +62,8 @@ def test_a_prefix_becomes_rows(
 
 
 @pytest.fixture
-def folder_to_s3(bucket: str, aws_endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+def folder_to_s3(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """A local folder with two files, and a destination on S3."""
-    monkeypatch.setenv("COMPACTOR_AWS__ENDPOINT_URL", aws_endpoint)
-    monkeypatch.setenv("AWS_REGION", "eu-west-1")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     for name in ("a", "b"):
         written = tmp_path / "raw" / f"{name}.ndjson"
@@ -124,13 +125,10 @@ def test_files_of_closed_dates_are_looked_up(
     with_caches: bool,
     index: type,
     bucket: str,
-    aws_endpoint: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Local files may be renamed and appended to: only for files on S3 the index of names on S3 is enough."""
-    monkeypatch.setenv("COMPACTOR_AWS__ENDPOINT_URL", aws_endpoint)
-    monkeypatch.setenv("AWS_REGION", "eu-west-1")
     for name in ("XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
     if with_caches:
