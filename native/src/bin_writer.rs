@@ -10,6 +10,7 @@ use arrow_schema::{DataType, Field as ArrowField, Schema, TimeUnit};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use parquet::errors::{ParquetError, Result};
 
+use crate::background::BackgroundOutput;
 use crate::columns::{ColumnKind, Rescued, UTC};
 use crate::keys::KeyRules;
 use crate::memory::{NoRoom, expect_room};
@@ -136,10 +137,14 @@ pub struct BinWriter {
     /// Rows of a file are held back up to here, so that the file can be withdrawn.
     held_bytes: usize,
     rows: Rows,
-    output: Output,
+    output: BackgroundOutput,
 }
 
 impl BinWriter {
+    /// # Arguments
+    ///
+    /// * `threads` - As long as this process has fewer writers, each encodes in a thread of its own.
+    ///
     /// # Errors
     ///
     /// The compression is not supported; or keys have to be rescued, and there is no column for them.
@@ -148,6 +153,7 @@ impl BinWriter {
         compression: &str,
         rules: &KeyRules,
         held_bytes: usize,
+        threads: usize,
     ) -> Result<Self> {
         let (fields, columns): (Vec<ArrowField>, Vec<OutputColumn>) =
             columns.into_iter().map(|(name, column)| (name.into().field(data_type(&column)), column)).unzip();
@@ -162,7 +168,7 @@ impl BinWriter {
         if !can_rescue && (rules.rescues_unknown || !rules.refused.is_empty()) {
             return Err(ParquetError::General("keys to rescue: expected a column of rescued data".to_owned()));
         }
-        let output = Output::new(Arc::new(Schema::new(fields)), compression)?;
+        let output = BackgroundOutput::new(Output::new(Arc::new(Schema::new(fields)), compression)?, threads);
         let full_columns = (columns.len() - keyed.len()).max(1);
         Ok(Self { columns, full_columns, held_bytes, rows: Rows::new(&keyed, rules, can_rescue), output })
     }
@@ -232,12 +238,12 @@ impl BinWriter {
         Ok((new_keys, has_further))
     }
 
-    /// The Parquet bytes that were completed since the last call.
+    /// The Parquet bytes that were completed since the last call, without those of the last batch of rows.
     pub fn take(&mut self) -> Vec<u8> {
         self.output.take()
     }
 
-    /// The length of the Parquet file so far, including bytes that were not taken yet.
+    /// The length of the Parquet file so far, including bytes that were not taken yet, without the last batch of rows.
     #[must_use]
     pub fn output_bytes(&self) -> usize {
         self.output.size_bytes()
@@ -301,7 +307,7 @@ impl BinWriter {
                 OutputColumn::Date(days) => dates(*days, rows).into(),
             })
             .collect();
-        Ok(self.output.write(&arrays)?)
+        Ok(self.output.write(arrays)?)
     }
 }
 

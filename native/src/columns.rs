@@ -88,8 +88,9 @@ impl Texts {
     ///
     /// A text is not UTF-8, which the scan has ruled out.
     pub fn take(&mut self, nulls: Option<NullBuffer>) -> Result<StringArray, ArrowError> {
-        let ends = std::mem::replace(&mut self.ends, vec![0]);
-        let bytes = Buffer::from_vec(std::mem::take(&mut self.bytes));
+        // The next batch is likely to be as long: a text that grows by doubling is copied again and again.
+        let (ends, bytes) = (emptied(&mut self.ends), Buffer::from_vec(emptied(&mut self.bytes)));
+        self.ends.push(0);
         StringArray::try_new(OffsetBuffer::new(ScalarBuffer::from(ends)), bytes, nulls)
     }
 
@@ -288,6 +289,14 @@ impl Column {
             Slots::Days(slots) => slots.resize(stored, 0),
         }
     }
+}
+
+/// Returns all items, and leaves room for as many where there is memory for them.
+fn emptied<T>(items: &mut Vec<T>) -> Vec<T> {
+    let mut next = Vec::new();
+    // Without memory it grows item by item, and the caller that adds one is told.
+    let _ = next.try_reserve_exact(items.len());
+    std::mem::replace(items, next)
 }
 
 fn place(end: i32) -> usize {

@@ -9,6 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
+mod background;
 mod bin_writer;
 mod columns;
 mod entries;
@@ -36,7 +37,7 @@ use scan::NoRecord;
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 
 /// Grows with every change of what Python passes to the module or gets from it, so that each refuses an older other.
-const INTERFACE: u32 = 4;
+const INTERFACE: u32 = 5;
 
 /// A column as Python names it: its name and id, what it is (`key`, `rescued`, `source`, `text`, `timestamp` or `date`),
 /// and what that takes: the key, the text, the time or the day; of a key also its type with precision, scale and epoch.
@@ -135,9 +136,15 @@ impl PyBinWriter {
 #[pymethods]
 impl PyBinWriter {
     #[new]
-    fn new(columns: Vec<ColumnPlan>, compression: &str, rules: KeyPlan, held_bytes: usize) -> PyResult<Self> {
+    fn new(
+        columns: Vec<ColumnPlan>,
+        compression: &str,
+        rules: KeyPlan,
+        held_bytes: usize,
+        threads: usize,
+    ) -> PyResult<Self> {
         let columns = columns.into_iter().map(ColumnPlan::output_column).collect::<PyResult<_>>()?;
-        let writer = BinWriter::new(columns, compression, &rules.rules(), held_bytes)
+        let writer = BinWriter::new(columns, compression, &rules.rules(), held_bytes, threads)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(Self(Mutex::new(State { writer, is_broken: false })))
     }

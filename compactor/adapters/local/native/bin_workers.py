@@ -27,7 +27,8 @@ class ThreadBinWorkers:
         self._stream = stream
 
     def write_bins(self, manifest_id: str, tasks: Sequence[BinTask]) -> list[BinResult]:
-        work = (partial(write_bin, self._store, task, NativeKernel) for task in tasks)
+        new_kernel = partial(NativeKernel, threads=self._threads.threads)
+        work = (partial(write_bin, self._store, task, new_kernel) for task in tasks)
         calls = [self._threads.submit(self._stream, manifest_id, each) for each in work]
         try:
             wait(calls, return_when=FIRST_EXCEPTION)

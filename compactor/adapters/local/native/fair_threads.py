@@ -18,6 +18,7 @@ class FairThreads:
     """
 
     def __init__(self, threads: int) -> None:
+        self.threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="bin")
         self._waiting: dict[tuple[str, str], deque[tuple[Future[Any], Callable[[], Any]]]] = {}
         self._running: Counter[tuple[str, str]] = Counter()

@@ -20,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MODULE_OF_PANICS = "pyo3_runtime"
 """The module of the one exception that a panic becomes. Python cannot import it."""
 
-INTERFACE = 4
+INTERFACE = 5
 """The version of what is passed to the module and back. A module of another version is not used."""
 
 
@@ -79,9 +79,13 @@ class NativeKernel:
     """`compactor.engines.native.kernel.Kernel` in Rust; a `StagingError` if that rejects the plan.
 
     It releases Python's global lock while it works. A module of another release is refused as well.
+
+    Args:
+        plan: What it follows.
+        threads: Rows are encoded in a further thread while this process has fewer kernels; 1 for never.
     """
 
-    def __init__(self, plan: RowPlan) -> None:
+    def __init__(self, plan: RowPlan, *, threads: int = 2) -> None:
         if why := why_not_installed():
             raise StagingError(f"the native kernel: {why}")
         import compactor_native as native  # noqa: PLC0415 - it is not installed everywhere
@@ -91,7 +95,7 @@ class NativeKernel:
         keys = _KeyPlan(
             plan.rescues_unknown, sorted(plan.schema.retired_keys), limits.max_keys, max(0, limits.max_key_characters)
         )
-        new_writer = partial(native.BinWriter, _columns(plan), plan.compression, keys, plan.held_bytes)
+        new_writer = partial(native.BinWriter, _columns(plan), plan.compression, keys, plan.held_bytes, threads)
         try:
             self._writer: Kernel = self._call(new_writer)
         except (ValueError, TypeError) as exc:

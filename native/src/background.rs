@@ -1,0 +1,161 @@
+//! Encodes rows in a thread of its own where a processor is free for it, so that one output file keeps two of them busy.
+//!
+//! At most one batch is under way: the next one, and the end of the file, wait for it. What callers learn of the output
+//! is as of then, wherever the batch is encoded, so it depends on the rows alone and never on who works beside.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use parquet::errors::{ParquetError, Result};
+
+use crate::output::Output;
+use crate::sparse::SparseArray;
+
+/// Outputs of this process.
+static OUTPUTS: AtomicUsize = AtomicUsize::new(0);
+
+/// An [`Output`] that another thread may write to.
+pub struct BackgroundOutput {
+    state: State,
+    /// Threads that may encode at once: another one is begun while there are fewer outputs in this process.
+    threads: usize,
+    /// What was completed before the last batch, and not taken yet.
+    completed: Vec<u8>,
+    size_bytes: usize,
+    in_progress_bytes: usize,
+}
+
+enum State {
+    Idle(Box<Output>),
+    UnderWay(JoinHandle<Written>),
+    /// The last batch, encoded by the caller's own thread.
+    Ended(Written),
+    /// An earlier call failed.
+    Broken,
+}
+
+/// A batch, and what it is written to.
+type Batch = (Box<Output>, Vec<SparseArray>);
+type Written = (Box<Output>, Result<()>);
+
+impl BackgroundOutput {
+    /// # Arguments
+    ///
+    /// * `threads` - The number of outputs in this process from which on nothing is done in the background.
+    pub fn new(output: Output, threads: usize) -> Self {
+        OUTPUTS.fetch_add(1, Ordering::Relaxed);
+        let state = State::Idle(Box::new(output));
+        Self { state, threads, completed: Vec::new(), size_bytes: 0, in_progress_bytes: 0 }
+    }
+
+    /// The length of the file so far, without the last batch.
+    pub fn size_bytes(&self) -> usize {
+        self.size_bytes
+    }
+
+    /// The bytes of the row group in the making, without the last batch.
+    pub fn in_progress_bytes(&self) -> usize {
+        self.in_progress_bytes
+    }
+
+    /// Writes a batch, or begins to, as soon as the one before is written.
+    ///
+    /// # Errors
+    ///
+    /// The one before could not be encoded.
+    ///
+    /// # Panics
+    ///
+    /// As the thread that encoded the one before.
+    pub fn write(&mut self, rows: Vec<SparseArray>) -> Result<()> {
+        let batch = (self.idle()?, rows);
+        self.state = if OUTPUTS.load(Ordering::Relaxed) < self.threads {
+            in_background(batch)
+        } else {
+            State::Ended(written(batch))
+        };
+        Ok(())
+    }
+
+    /// The bytes that were completed since the last call, without the last batch.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.completed)
+    }
+
+    /// Ends the file. The next row begins another one.
+    ///
+    /// # Returns
+    ///
+    /// All bytes that were not taken; none if the file never began.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Self::write`]; or the file cannot be put together.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::write`].
+    pub fn finish(&mut self) -> Result<Vec<u8>> {
+        let mut output = self.idle()?;
+        let end = output.finish()?;
+        self.complete(end);
+        self.state = State::Idle(self.taken_back((output, Ok(())))?);
+        Ok(self.take())
+    }
+
+    /// The output, once the last batch is written.
+    fn idle(&mut self) -> Result<Box<Output>> {
+        match std::mem::replace(&mut self.state, State::Broken) {
+            State::Idle(output) => Ok(output),
+            State::UnderWay(thread) => self.taken_back(thread.join().unwrap_or_else(|panic| resume_unwind(panic))),
+            State::Ended(written) => self.taken_back(written),
+            State::Broken => Err(ParquetError::General("an earlier batch failed; expected none behind it".to_owned())),
+        }
+    }
+
+    fn taken_back(&mut self, (mut output, written): Written) -> Result<Box<Output>> {
+        written?;
+        self.complete(output.take());
+        (self.size_bytes, self.in_progress_bytes) = (output.size_bytes(), output.in_progress_bytes());
+        Ok(output)
+    }
+
+    /// Adds completed bytes; nearly always there are no others, and nothing is copied.
+    fn complete(&mut self, mut bytes: Vec<u8>) {
+        if self.completed.is_empty() {
+            self.completed = bytes;
+        } else {
+            self.completed.append(&mut bytes);
+        }
+    }
+}
+
+impl Drop for BackgroundOutput {
+    fn drop(&mut self) {
+        if let State::UnderWay(thread) = std::mem::replace(&mut self.state, State::Broken) {
+            // What it has written is not wanted, nor a panic of it; but it must not outlive its output.
+            let _ = thread.join();
+        }
+        OUTPUTS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn in_background(batch: Batch) -> State {
+    let batch = Arc::new(Mutex::new(Some(batch)));
+    let of_thread = Arc::clone(&batch);
+    match Builder::new().name("encode".to_owned()).spawn(move || written(taken(&of_thread))) {
+        Ok(thread) => State::UnderWay(thread),
+        Err(_) => State::Ended(written(taken(&batch))), // there is no further thread to be had
+    }
+}
+
+fn taken(batch: &Mutex<Option<Batch>>) -> Batch {
+    batch.lock().unwrap_or_else(PoisonError::into_inner).take().expect("a batch is written once")
+}
+
+fn written((mut output, rows): Batch) -> Written {
+    let written = output.write(&rows);
+    (output, written)
+}
