@@ -218,8 +218,7 @@ class Feeder:
 
     def _deliver_replaced(self) -> None:
         """A file gets other content before or after its manifest was delivered; that comes with one of its own."""
-        first = replace(self._next_spec(), with_bad_lines=False)
-        second = replace(first, version=2)
+        first, second = self._next_versions()
         uri = f"{self._input}/{DAY}-replaced-{first.number}.ndjson"
         old = self._write(first, uri)
         raced = self._chance.random() < 0.5
@@ -266,6 +265,14 @@ class Feeder:
         named = self._write(spec, uri)
         self.record.files.append(Fed(spec, uri))
         return named
+
+    def _next_versions(self) -> tuple[FileSpec, FileSpec]:
+        """Two contents of one file. Both may be empty, and would be one version then: such a file is passed over."""
+        while True:
+            first = replace(self._next_spec(), with_bad_lines=False)
+            second = replace(first, version=2)
+            if make_file(first).stored != make_file(second).stored:
+                return first, second
 
     def _next_spec(self) -> FileSpec:
         self._spec = replace(self._spec, number=self._spec.number + 1)

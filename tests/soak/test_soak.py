@@ -122,6 +122,12 @@ def test_everything_that_can_be_fed_comes_out_exact(job: Fed) -> None:
     assert found.bad_lines > 50
 
 
+def test_a_replaced_file_has_another_content(job: Fed) -> None:
+    """Else its versions are one, and `verify` would be right to call its second manifest a repetition."""
+    versions = [job.feeder._next_versions() for _ in range(300)]
+    assert all(make_file(first).stored != make_file(second).stored for first, second in versions)
+
+
 def test_what_is_lost_doubled_or_changed_is_seen(job: Fed) -> None:
     """An output file that is gone, one that is there twice, and a changed dead letter each show in their place."""
     output, *_ = (uri for uri in job.files(job.layout.output + "/"))
