@@ -209,7 +209,9 @@ def test_when_a_load_was_held(flow: Flow, faults: list[str], expected: tuple[str
 def test_processes_are_watched_and_ended(tmp_path: Path) -> None:
     """A process that still runs at the end is ended with its children, and its use is known."""
     nap = "[sys.executable, '-c', 'import time; time.sleep(99)']"
-    code = f"import subprocess, sys, time; subprocess.Popen({nap}); print('up', flush=True); time.sleep(99)"
+    # The system counts processor time in ticks: a process that has just started may have used none.
+    work = "while sum(os.times()[:2]) < 0.05: pass"
+    code = f"import os, subprocess, sys, time\n{work}\nsubprocess.Popen({nap}); print('up', flush=True); time.sleep(99)"
     module = ["timeit", "--number", "1", "--repeat", "1", code]
     with started(module, tmp_path / "log", stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
