@@ -15,9 +15,10 @@ from tests.faults.s3_findings import FINDINGS
 from tests.faults.tally import TALLY, Case, Kind
 from tests.support.aws_stand_in import share_service_models, stand_in
 from tests.support.environment import clear_environment
-from tests.support.extras import REST_CATALOG, missing_lines, missing_required, required
+from tests.support.extras import KAFKA, REST_CATALOG, missing_lines, missing_required, required
 from tests.support.json_documents import check_printed_documents
 from tests.support.jvm_starts import jvm_lines, jvm_starts, watch_jvm_starts
+from tests.support.kafka_broker import KafkaBroker
 from tests.support.rest_catalog import RestCatalogServer
 from tests.support.scheduling import OneSparkSession
 from tests.support.stored import refuse_updates_in_ci
@@ -64,6 +65,14 @@ def rest_catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestCatal
     REST_CATALOG.need()
     with RestCatalogServer(tmp_path_factory.mktemp("rest-catalog")) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """A broker of Kafka, one for all tests of a module."""
+    KAFKA.need()
+    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

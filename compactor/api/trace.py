@@ -8,6 +8,7 @@ from typing import Self
 
 from compactor.api.arguments import Place, settings_of
 from compactor.core.errors import SettingsError
+from compactor.core.kafka.ranges import RANGE_EXPECTED, is_kafka, is_range
 from compactor.core.layout import MANIFEST_ID, canonical
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.trace.tables import TracedTable
@@ -174,6 +175,10 @@ def _found(tracer: Tracer, thing: str, days: int) -> Trace:
 
 def _absolute(uri: str) -> str:
     """The URI as given; a relative path starts at the current working directory."""
+    if is_kafka(uri):
+        if not is_range(uri):
+            raise SettingsError([f"{uri!r} -> expected kafka://cluster/topic/partition?offset=N, or {RANGE_EXPECTED}"])
+        return uri
     if canonical(uri).startswith(("s3://", "/")):
         return uri
     try:

@@ -21,7 +21,7 @@ from compactor.wiring.job.app import App
 class VerifyResult:
     """What a verification has found. All figures but those in bytes are counts.
 
-    `rows + rejected_lines + blank_lines == lines` holds for every file, or a discrepancy names the file.
+    `rows + rejected_lines + blank_lines + erased_lines == lines`, or a discrepancy names the file or the manifest.
 
     Attributes:
         complete: Whether nothing is unfinished, no person has to act, and the table was compared, if there is one.
@@ -40,6 +40,7 @@ class VerifyResult:
         rejected_lines: Lines that are in the rejects, or only counted there.
         unkept_rejects: Rejected lines that are only counted; their bytes are in the input file alone.
         blank_lines: Lines without anything but white space.
+        erased_lines: Lines whose row or reject was erased on request. No other figure has them.
         rejects_by_reason: Rejected lines by reason.
         rescued_values: Values in `_rescued_data`, because they do not fit the type of their column.
         misfits: The same by column, as far as it is on record.
@@ -47,6 +48,7 @@ class VerifyResult:
         output_bytes: Their size in bytes.
         inputs_compared: With `deep`, inputs of which every value was compared.
         inputs_gone: With `deep`, inputs that are deleted or replaced since, so that they could not be compared.
+        inputs_erased: With `deep`, inputs that were not compared: lines of their manifests were erased on request.
         expired: Files on record that are gone under a rule of retention, by date, part and rule.
         discrepancies: Differences between the ledger and what is stored.
         quarantined_files: Input files that could not be read, settled or not (`is_settled`).
@@ -70,6 +72,7 @@ class VerifyResult:
     rejected_lines: int
     unkept_rejects: int
     blank_lines: int
+    erased_lines: int
     rejects_by_reason: Mapping[str, int]
     rescued_values: int
     misfits: Mapping[str, int]
@@ -77,6 +80,7 @@ class VerifyResult:
     output_bytes: int
     inputs_compared: int
     inputs_gone: int
+    inputs_erased: int
     expired: tuple[ExpiredFiles, ...]
     discrepancies: tuple[Discrepancy, ...]
     quarantined_files: tuple[QuarantinedFile, ...]
@@ -102,6 +106,7 @@ class VerifyResult:
             rejected_lines=report.rejected_lines,
             unkept_rejects=report.unkept_rejects,
             blank_lines=report.blank_lines,
+            erased_lines=report.erased_lines,
             rejects_by_reason=dict(report.rejects_by_reason),
             rescued_values=report.rescued_values,
             misfits=dict(report.misfits),
@@ -109,6 +114,7 @@ class VerifyResult:
             output_bytes=report.output_bytes,
             inputs_compared=report.inputs_compared,
             inputs_gone=report.inputs_gone,
+            inputs_erased=report.inputs_erased,
             expired=tuple(report.expired),
             discrepancies=tuple(report.discrepancies),
             quarantined_files=tuple(report.quarantined_files),

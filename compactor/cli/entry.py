@@ -35,6 +35,7 @@ GROUPS = {
         "doctor": "Check settings, machine, AWS and every place.",
         "clean": "Delete expired archives, rejects, staging and checkpoints.",
         "close": "Verify dates that have been quiet, and write a summary of each.",
+        "forget": "Erase the lines that have given values of a key, on request.",
         "retire": "Remove the rows, the rejects and the archive of closed dates.",
         "table": "Compare the table of the output with the ledger; rebuild a lost one; keep its metadata small.",
     },

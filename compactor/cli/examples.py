@@ -41,6 +41,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("compactor doctor --config s3://bucket/compactor.toml --elsewhere", "Check what a job on Glue needs."),
         ("compactor doctor --json", "Give the findings to a program."),
     ),
+    "forget": (
+        ("compactor forget --key user_id --value-file ids.txt --dry-run", "Show what holds one of the values."),
+        ("compactor forget --key /user/id --value-file ids.txt --inputs delete", "Erase them, input files included."),
+        ("compactor forget rows --key user_id --value-file - --yes", "Erase the values on stdin from the folder rows."),
+    ),
     "init": (
         ("compactor init", "Ask for three places, and write compactor.toml."),
         ("compactor init --input logs --output rows --state rows.state", "Ask nothing."),

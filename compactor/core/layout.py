@@ -8,6 +8,7 @@ from datetime import date
 from string import Formatter
 
 from compactor.core.manifest_key import ManifestKey
+from compactor.core.partitions import FOLDERS
 
 MANIFEST_ID = re.compile(
     r"(?=.{1,230}\Z)(?!.*\.reason\Z)[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
@@ -364,6 +365,11 @@ class Layout:
         return f"{self.redriven_folder}{manifest_id}/{run_id}/"
 
     @property
+    def kafka_folder(self) -> str:
+        """The folder of what was planned of topics, and of the drafts of their manifests."""
+        return f"{folder(self.state)}kafka/"
+
+    @property
     def staging_folder(self) -> str:
         return f"{folder(self.state)}staging/"
 
@@ -460,6 +466,14 @@ class Layout:
     def expiring(self, kind: str, date: str, name: str) -> str:
         """A copy of a record that exists until everything under it is deleted."""
         return f"{self.expiring_folder}{kind}~{date}~{name}.json"
+
+    def erasure(self, erasure_id: str) -> str:
+        """The record that an erasure began."""
+        return f"{folder(self.state)}erasures/{erasure_id}.json"
+
+    def erasure_done(self, erasure_id: str) -> str:
+        """The record of what an erasure did."""
+        return f"{folder(self.state)}erasures/{erasure_id}-done.json"
 
     @property
     def schemas_folder(self) -> str:
@@ -570,9 +584,15 @@ class Layout:
         """The folder of a date's Parquet files."""
         return f"{folder(self.output)}{self.output_folder.format(date=date)}/"
 
-    def output_file(self, key: ManifestKey, part: int) -> str:
-        """The final name of one output file; the same for every attempt."""
-        return f"{self.output_folder_of(key.date)}{key.id}-{part:05d}.{self.compression}.parquet"
+    def output_file(self, key: ManifestKey, part: int, partition: str = "") -> str:
+        """The final name of one output file; the same for every attempt.
+
+        Args:
+            key: The manifest.
+            part: The number of the file, which no other one of the manifest has, in no partition.
+            partition: The folders of its partition below the folder of the date; see `core.partitions.folders`.
+        """
+        return f"{self.output_folder_of(key.date)}{partition}{key.id}-{part:05d}.{self.compression}.parquet"
 
     def output_owner(self, uri: str) -> ManifestKey | None:
         """The manifest that a file below `output` belongs to, by its name.
@@ -581,7 +601,8 @@ class Layout:
             A key, whose id is empty if the compactor gives no such name; None outside the folders of dates.
         """
         before, after = (re.escape(part) for part in self.output_folder.split("{date}"))
-        return _owner(uri, re.compile(f"{re.escape(canonical(folder(self.output)))}{before}{_DATE_GROUP}{after}/"))
+        place = f"{re.escape(canonical(folder(self.output)))}{before}{_DATE_GROUP}{after}/{FOLDERS}"
+        return _owner(uri, re.compile(place))
 
     @property
     def rejects_folder(self) -> str:

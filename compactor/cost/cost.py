@@ -12,7 +12,7 @@ from compactor.cost.prices import HOUR_SECONDS, PRICES, TERABYTE, HourlyCost, Jo
 from compactor.cost.request_counts import Requests
 from compactor.engines.engine import EngineName
 from compactor.ledger.file_counts import planned_files
-from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_STREAMS
+from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_PARTITIONS, ONLY_OF_STREAMS
 
 __all__ = ["Basis", "CostLine", "Estimate", "Load", "Shape", "estimate"]
 
@@ -131,11 +131,21 @@ def _service_lines(load: Load, shape: Shape, prices: Mapping[str, Price]) -> Ite
     yield CostLine("Lambda", "calls", "assumed", calls, prices["lambda_call"])
     # With one set of dimensions, each metric of the catalogue is one metric on the bill.
     yield CostLine(
-        "CloudWatch", "metrics", "counted", len(CATALOGUE.keys() - ONLY_OF_STREAMS), prices["cloudwatch_metric"]
+        "CloudWatch",
+        "metrics",
+        "counted",
+        len(CATALOGUE.keys() - ONLY_OF_STREAMS - ONLY_OF_PARTITIONS),
+        prices["cloudwatch_metric"],
     )
     shards = shape.shards if shape.shards > 1 else 0
     if shards:
-        yield CostLine("CloudWatch", "shard metrics", "assumed", len(CATALOGUE) * shards, prices["cloudwatch_metric"])
+        yield CostLine(
+            "CloudWatch",
+            "shard metrics",
+            "assumed",
+            len(CATALOGUE.keys() - ONLY_OF_PARTITIONS) * shards,
+            prices["cloudwatch_metric"],
+        )
     alarms = ALARMS + ALARMS_OF_A_SHARD * shards
     yield CostLine("CloudWatch", "alarms", "assumed", alarms, prices["cloudwatch_alarm"])
     yield CostLine("CloudWatch", "dashboards", "assumed", 1, prices["cloudwatch_dashboard"])

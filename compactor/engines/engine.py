@@ -1,12 +1,14 @@
 """The port of the engines, which turn the lines of a manifest into Parquet. Callers do not know which engine runs."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import FileReport
+from compactor.core.kafka.ports import NoKafka, OpenKafka
+from compactor.core.partitions import PartitionField, PartitionValues
 from compactor.ndjson.files.file_walk import OnChangedFile
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
@@ -40,6 +42,7 @@ class EngineRules:
     target_file_bytes: int
     compression: str
     formats: Formats = Formats()  # noqa: RUF009 - it is frozen
+    kafka: OpenKafka = NoKafka()  # noqa: RUF009
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +81,14 @@ class StagedOutput:
 
     Attributes:
         schema: The version whose columns it has. Older than that of the commit if no row has a key that came later.
+        partition: The value of each field of `Staged.partition_by` that all its rows have.
+        holds_others: Its rows have other values than `partition`, which are None: those of too many partitions.
     """
 
     uri: str
     schema: SchemaVersion
+    partition: PartitionValues = ()
+    holds_others: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +103,11 @@ class Staged:
         rescued_values: Number of values that do not fit the type of their column and are in the rescued data instead.
         redone_bins: Number of bins that had to be written again because of new keys.
         refused_keys: Number of keys that got no column, at least.
+        partition_by: How the rows are divided; empty if they are not.
+        unparsed_times: Number of rows whose value is no time where one was expected.
+        partition_rows: The rows of each partition, as they were counted before they were divided; not those that
+            outputs have which hold others.
+        are_partition_rows_exact: Whether there are as many, and not more.
     """
 
     reports: tuple[FileReport, ...]
@@ -105,6 +117,10 @@ class Staged:
     rescued_values: int = 0
     redone_bins: int = 0
     refused_keys: int = 0
+    partition_by: tuple[PartitionField, ...] = ()
+    unparsed_times: int = 0
+    partition_rows: Mapping[PartitionValues, int] = field(default_factory=dict)
+    are_partition_rows_exact: bool = True
 
 
 class Engine(Protocol):

@@ -1,14 +1,19 @@
 """Verifies the staged files against the engine's report, before they may be published."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import StagingError
+from compactor.core.map_ordered import map_ordered
+from compactor.core.partitions import PartitionValues
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import Staged
 from compactor.engines.parquet_files import ParquetFacts, parquet_facts
+from compactor.ndjson.files.range_reading import range_fault
 from compactor.schema.schema import parquet_columns, parquet_types
 
 
@@ -39,16 +44,22 @@ def verify_staged(
     """
     where = f"manifest {manifest.manifest_id}"
     _check_reports(where, manifest, staged.reports)
-    outputs = [VerifiedFile(output.uri, parquet_facts(store, output.uri)) for output in staged.outputs]
-    rejects = [VerifiedFile(uri, parquet_facts(store, uri)) for uri in staged.rejects]
+    read = map_ordered if staged.partition_by else map  # of partitions, there may be many
+    outputs = list(read(partial(_verified, store), [output.uri for output in staged.outputs]))
+    rejects = [_verified(store, uri) for uri in staged.rejects]
     for output, file in zip(staged.outputs, outputs, strict=True):
         if not staged.schema.continues(output.schema):
             raise StagingError(f"{where}: {file.uri} has columns that are not the first ones of the schema")
         columns, types = (planned(output.schema, metadata_columns) for planned in (parquet_columns, parquet_types))
         _check_columns(f"{where}: {file.uri}", file.facts, columns, types)
     _check_rows(where, "rows", outputs, sum(report.records for report in staged.reports))
+    _check_partitions(where, staged, outputs)
     _check_rows(where, "rejects", rejects, sum(report.reject_rows for report in staged.reports))
     return outputs, rejects
+
+
+def _verified(store: ObjectStore, uri: str) -> VerifiedFile:
+    return VerifiedFile(uri, parquet_facts(store, uri))
 
 
 def _check_reports(where: str, manifest: Manifest, reports: Sequence[FileReport]) -> None:
@@ -59,6 +70,8 @@ def _check_reports(where: str, manifest: Manifest, reports: Sequence[FileReport]
         accounted = report.records + report.rejected_lines + report.blank_lines
         if accounted != report.lines:
             raise StagingError(f"{where}: {report.uri} has {report.lines} lines, but {accounted} are accounted for")
+        if fault := range_fault(report):
+            raise StagingError(f"{where}: {report.uri} has {fault}")
         if report.status != FileStatus.COMPACTED and report.lines:
             raise StagingError(f"{where}: {report.uri} is {report.status}, but has lines")
 
@@ -75,3 +88,16 @@ def _check_rows(where: str, what: str, files: Sequence[VerifiedFile], expected: 
     found = sum(file.facts.rows for file in files)
     if found != expected:
         raise StagingError(f"{where}: the staged Parquet holds {found} {what}, expected {expected}")
+
+
+def _check_partitions(where: str, staged: Staged, files: Sequence[VerifiedFile]) -> None:
+    """Each partition has the rows that were counted before they were divided."""
+    found = Counter[PartitionValues]()
+    for output, file in zip(staged.outputs, files, strict=True):
+        if not output.holds_others:
+            found[output.partition] += file.facts.rows
+    for values, rows in staged.partition_rows.items():
+        if found[values] < rows or (staged.are_partition_rows_exact and found[values] > rows):
+            raise StagingError(f"{where}: a partition holds {found[values]} rows, expected {rows}")
+    if staged.partition_by and found.keys() - staged.partition_rows.keys():
+        raise StagingError(f"{where}: a partition was staged that no row was counted in")

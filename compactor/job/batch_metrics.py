@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from compactor.core.distributions import Distribution, distribution_of
 from compactor.core.documents.records import NEEDS_OPERATOR, Commit, DeadLetter, FileStatus
 from compactor.job.steps.results import CompactionResult, Ending
-from compactor.ledger.sizing import sizing_hits
+from compactor.ledger.sizing import sizes_by_partition, sizing_hits
 
 MAX_DISTINCT_LATENCIES = 150
 """The most distinct values that CloudWatch takes for one metric in one request."""
@@ -35,7 +35,7 @@ def batch_metrics(
     commits = [result.outcome for result in fresh if isinstance(result.outcome, Commit)]
     reports = [report for commit in commits for report in commit.files]
     sizes = [[file.size_bytes for file in commit.outputs] for commit in commits]
-    hits = [sizing_hits(each, target_file_bytes) for each in sizes]
+    hits = [sizing_hits(each, target_file_bytes) for commit in commits for each in sizes_by_partition(commit)]
     counted = sum(files for _, files in hits)
     bytes_in = sum(report.size_bytes for report in reports if report.status == FileStatus.COMPACTED)
     values: dict[str, float | Distribution] = {
@@ -51,6 +51,7 @@ def batch_metrics(
         "BytesIn": bytes_in,
         "BytesOut": sum(map(sum, sizes)),
         "OutputFiles": sum(map(len, sizes)),
+        **_partition_metrics(commits, target_file_bytes),
         "ValuesRescued": sum(commit.rescued_values for commit in commits),
         "BinsRedone": sum(commit.redone_bins for commit in commits),
         "ColumnsRefused": sum(commit.refused_keys for commit in commits),
@@ -70,3 +71,12 @@ def batch_metrics(
     if arrivals:
         values["ArrivalToVisibleSeconds"] = distribution_of(arrivals).coarsened(MAX_DISTINCT_LATENCIES)
     return values
+
+
+def _partition_metrics(commits: Sequence[Commit], target_file_bytes: int) -> dict[str, float | Distribution]:
+    """What partitions make of the output; nothing without them."""
+    divided = [commit for commit in commits if commit.partition_by]
+    sizes = [each for commit in divided for each in sizes_by_partition(commit)]
+    small = sum(len(each) for each in sizes if not sizing_hits(each, target_file_bytes)[1])
+    outside = sum(file.rows for commit in divided for file in commit.outputs if None in file.partition)
+    return {"SmallPartitionFiles": small, "RowsOfNoPartition": outside} if divided else {}

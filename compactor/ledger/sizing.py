@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from compactor.core.documents.records import RecentCommit
+from compactor.core.documents.records import Commit, RecentCommit
 
 RATIO_HISTORY = 16  # commits that the ratio is learned from
 MIN_LEARNING_BYTES = 8 * 1024 * 1024  # smaller commits mostly show Parquet's fixed costs
@@ -69,13 +69,21 @@ def is_right_sized(size_bytes: int, target_file_bytes: int) -> bool:
     return abs(size_bytes - target_file_bytes) <= SIZE_TOLERANCE * target_file_bytes
 
 
+def sizes_by_partition(commit: Commit) -> list[list[int]]:
+    """Bytes of each output file of a manifest, together those of one partition; without partitions, all of them."""
+    sizes: dict[tuple[tuple[str | None, ...], bool], list[int]] = {}
+    for file in commit.outputs:
+        sizes.setdefault((tuple(file.partition), file.holds_others), []).append(file.size_bytes)
+    return list(sizes.values())
+
+
 def sizing_hits(output_sizes: Sequence[int], target_file_bytes: int) -> tuple[int, int]:
     """Count the output files that have the right size, and those that should have.
 
-    A manifest that fills less than one file cannot reach the target, so it does not count.
+    A manifest, or a partition of one, that fills less than one file cannot reach the target, so it does not count.
 
     Args:
-        output_sizes: Bytes of each output file of one manifest.
+        output_sizes: Bytes of each output file of one manifest, or of one of its partitions.
         target_file_bytes: How large an output file should be.
 
     Returns:

@@ -9,6 +9,7 @@ from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import Clock, ObjectStore
 from compactor.schema.field_ids import Ids, with_field_ids
+from compactor.schema.partition_columns import name_faults
 from compactor.schema.schema import (
     ColumnLimits,
     ColumnsUsed,
@@ -35,6 +36,7 @@ class SchemaRegistry:
         names: The naming rule for columns.
         limits: How many columns keys may get.
         declared: The columns of the schema file, which come first in the next version.
+        reserved: Names of folders of partitions, which no column may have.
 
     Attributes:
         limits: How many columns keys may get.
@@ -50,6 +52,7 @@ class SchemaRegistry:
         names: Names,
         limits: ColumnLimits,
         declared: Sequence[DeclaredColumn] = (),
+        reserved: Sequence[str] = (),
     ) -> None:
         self._store = store
         self._layout = layout
@@ -57,6 +60,7 @@ class SchemaRegistry:
         self._names: Names = names
         self.limits = limits
         self._declared = declared
+        self._reserved = reserved
         self.declared_keys = frozenset(column.key for column in declared)
         self._lock = Lock()
         self._latest: SchemaVersion | None = None
@@ -91,7 +95,7 @@ class SchemaRegistry:
         return map(self._read, self._numbers())
 
     def check_declared(self) -> None:
-        """Check that the schema file does not contradict the latest version.
+        """Check that neither the schema file nor the names of folders contradict the latest version.
 
         Raises:
             SettingsError: Lists every contradiction.
@@ -142,6 +146,7 @@ class SchemaRegistry:
                     max_new=self._allowed(latest, max_new),
                     manifest_id=manifest_id,
                     now=self._clock.now(),
+                    reserved=self._reserved,
                 )
                 if wanted is latest or self._store.create(
                     self._layout.schema(wanted.version), wanted.model_dump_json().encode()
@@ -170,7 +175,7 @@ class SchemaRegistry:
         return of_day if max_new is None else min(of_day, max_new)
 
     def _check_declared(self, schema: SchemaVersion) -> None:
-        faults = list(contradictions(schema, self._declared))
+        faults = [*contradictions(schema, self._declared), *name_faults(self._reserved, schema, self._declared)]
         if faults:
             raise SettingsError(faults)
 

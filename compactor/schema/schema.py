@@ -255,6 +255,7 @@ def extend(
     max_new: int | None = None,
     manifest_id: str,
     now: datetime,
+    reserved: Collection[str] = (),
 ) -> SchemaVersion:
     """The version with these keys and all declared columns: the given one if it has them, else the next one.
 
@@ -268,6 +269,7 @@ def extend(
         max_new: The most columns that keys get now; None if that is not limited.
         manifest_id: The manifest that has the keys.
         now: The time of the new version.
+        reserved: Names that no key gets, such as those of folders that readers see as columns.
     """
     version = schema.version + 1
     added = [
@@ -283,7 +285,7 @@ def extend(
     if max_new is not None:
         room = min(room, max_new)
     used = {column.name.lower() if names == "safe" else column.name for column in (*schema.columns, *added)}
-    used |= RESERVED_NAMES
+    used |= RESERVED_NAMES.union(name.lower() if names == "safe" else name for name in reserved)
     used |= {column.name.lower() if names == "safe" else column.name for column in schema.retired}
     for key in new_keys[:room]:
         name = column_name(key, used, names=names)

@@ -4,6 +4,7 @@ import os
 import re
 
 from compactor.core import layout
+from compactor.core.kafka.ranges import input_place, is_kafka
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -11,6 +12,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _GLOB = frozenset("*?[]{}\\")
 
 EXPECTED = "s3://bucket/prefix, file:///folder or a path"
+INPUT_EXPECTED = f"{EXPECTED}, or kafka://cluster/topic"
 
 
 def parse_place(text: str, *, any_name: bool = False) -> str:
@@ -41,6 +43,15 @@ def parse_place(text: str, *, any_name: bool = False) -> str:
         raise ValueError(f"an absolute path, because the current working directory is unknown ({exc})") from exc
 
 
+def parse_input_place(text: str) -> str:
+    """Parse a place that input comes from: as `parse_place`, or a cluster or a topic of Kafka.
+
+    Raises:
+        ValueError: The place is invalid. The message says what was expected.
+    """
+    return input_place(text) if is_kafka(text) else parse_place(text)
+
+
 def parse_own_place(text: str) -> str:
     """Parse a place that the compactor writes to: as `parse_place`, but without Spark's glob characters.
 
@@ -63,7 +74,7 @@ def overlap(one: str, other: str) -> bool:
 
 def real_place(place: str) -> str:
     """A parsed place with symbolic links resolved, so that each folder has one spelling. It need not exist."""
-    return place if layout.is_s3(place) else os.path.realpath(place)
+    return place if layout.is_s3(place) or is_kafka(place) else os.path.realpath(place)
 
 
 def exists(text: str) -> bool:

@@ -24,12 +24,14 @@ from compactor.settings.types import (
     Endpoint,
     FilePlace,
     FolderTemplate,
+    InputPlaces,
+    KafkaProperties,
     LogGroup,
     MetadataColumns,
     Namespace,
     OwnPlace,
     OwnPlaceOrEmpty,
-    Places,
+    PartitionBy,
     QueueUrl,
     Region,
     RoleArn,
@@ -65,7 +67,9 @@ class Paths(Section):
 class Input(Section):
     """Which input may be read, and how."""
 
-    allowed_prefixes: Places = Field(description="folders that input may come from; must not overlap paths")
+    allowed_prefixes: InputPlaces = Field(
+        description="folders and topics that input may come from; must not overlap paths"
+    )
     format: Literal["ndjson", "json"] = _key(
         "ndjson", '"json" also reads JSON arrays and documents of several lines; their elements count as lines'
     )
@@ -137,6 +141,12 @@ class Output(Section):
         "merged-parquet-{date}", 'folder of a date below paths.output; "date={date}" for Hive'
     )
     compression: Literal["snappy", "zstd"] = _key("snappy", "Parquet codec")
+    partition_by: PartitionBy = _key(
+        (), 'what divides the files of a date, as folders: ["event_day = day(event_time)"]; empty: nothing'
+    )
+    max_partitions: int = _key(
+        1000, "most partitions of a manifest; rows of further ones are in the one without values", ge=1, le=10_000
+    )
     table: Literal["none", "iceberg"] = _key("none", '"iceberg" also lists the files in the table of [table]')
 
 
@@ -278,3 +288,11 @@ class Spark(Section):
 
     master: str = _key("", "Spark master; empty: that of spark-submit or Glue, else local[*]")
     conf: SparkConf = Field(default_factory=dict, description="Spark properties, passed through; quote names with dots")
+
+
+class Kafka(Section):
+    """The Kafka clusters that input may come from."""
+
+    clusters: KafkaProperties = Field(
+        default_factory=dict, description="by name, the properties of its clients; secrets as env:NAME or file:/path"
+    )

@@ -13,9 +13,12 @@ from compactor.core.errors import SettingsError
 from compactor.core.inputs.dates import DateWindow
 from compactor.core.inputs.path_columns import path_columns
 from compactor.core.inputs.routes import Routes
+from compactor.core.kafka.ranges import input_place
+from compactor.core.partitions import PartitionField, parse_fields
 from compactor.core.rules.sharding import Shard
 from compactor.core.text.suggestions import Suggestions
 from compactor.settings import compact_paths, places, sections
+from compactor.settings.partitions import check_partitions, check_table_partitions
 from compactor.settings.streams import Entry, Member, OneStream, crossing, merged, read_entries
 from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import Source, read_document, read_environment, shown, validate
@@ -45,6 +48,7 @@ class Settings:
     aws: sections.Aws
     metrics: sections.Metrics
     spark: sections.Spark
+    kafka: sections.Kafka
     folder: str = ""  # what `compact` wrote, as other commands name it, if it keeps these settings; empty for a job's
     member: Member | None = None  # the stream that these are of; None unless the file has [[streams]]
     streams: tuple["Settings", ...] = ()  # those of each stream, if the file has [[streams]]
@@ -190,6 +194,11 @@ class Settings:
         return tuple(name for name in columns if name not in of_folder)
 
     @property
+    def partition_fields(self) -> tuple[PartitionField, ...]:
+        """What divides the files of a date."""
+        return parse_fields(self.output.partition_by)
+
+    @property
     def suggestions(self) -> Suggestions:
         """How commands are suggested to those who use these settings."""
         again = compact_paths.compact_again(self.folder, self.paths.output)
@@ -272,9 +281,12 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     valid: dict[str, Any] = {name: validate(name, model, source) for name, model in SECTIONS.items()}
     _check_places(source)
     _check_target(source)
+    _check_clusters(source)
+    check_partitions(source)
     if not is_common:  # else each stream has a schema file of its own, or none, and so with its table
         _check_declared(source)
         _check_table(source)
+        check_table_partitions(source)
     return None if source.faults else Settings(**valid)
 
 
@@ -343,6 +355,16 @@ def _check_places(source: Source) -> None:
         for key, place in own.items():
             if prefix and places.overlap(prefix, place):
                 source.fault(f"input.allowed_prefixes[{index}]", text, _apart_from(key, place))
+
+
+def _check_clusters(source: Source) -> None:
+    """Record topics that input may come from, of clusters that are not named."""
+    clusters = source.values.get("kafka", {}).get("clusters", {})
+    prefixes = source.values.get("input", {}).get("allowed_prefixes")
+    for index, text in enumerate(prefixes if isinstance(prefixes, list | tuple) else []):
+        place = _parsed(text, input_place)
+        if place and isinstance(clusters, dict) and place.split("/")[2] not in clusters:
+            source.fault(f"input.allowed_prefixes[{index}]", text, "a cluster of kafka.clusters")
 
 
 def _check_declared(source: Source) -> None:

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from compactor.core import layout
+from compactor.core import layout, partitions
+from compactor.core.kafka.ranges import CLUSTER_PATTERN
 from compactor.core.rules.sharding import EXPECTED as _SHARD_EXPECTED
 from compactor.core.rules.sharding import Shard
 from compactor.settings import places
@@ -17,6 +18,8 @@ from compactor.settings.validation import Expected
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 TIB = 1024 * GIB
+
+METADATA_NAMES = frozenset({"_source_file", "_processed_at", "_manifest_id", "file_date"})
 
 JOURNAL_CLAIMS = "@journal"
 """Value of `builder.claims` for a journal of objects below the state instead of a table."""
@@ -80,6 +83,15 @@ def _folder_template(text: str) -> str:
     return text
 
 
+def _partition_by(texts: tuple[str, ...]) -> tuple[str, ...]:
+    names = [field.name.lower() for field in partitions.parse_fields(texts)]
+    if len(names) > partitions.MAX_FIELDS:
+        raise ValueError(f"at most {partitions.MAX_FIELDS} of them")
+    if len(set(names)) < len(names) or METADATA_NAMES.intersection(names):
+        raise ValueError(f"names of folders that differ, none of them {', '.join(sorted(METADATA_NAMES))}")
+    return texts
+
+
 def _file_place(text: str) -> str:
     place = places.parse_place(text) if text else ""
     if text.endswith("/") or (layout.is_s3(place) and place.count("/") < 3):  # noqa: PLR2004 - s3://bucket/key
@@ -102,6 +114,25 @@ def _conf_value(value: object) -> str:
     raise ValueError(f"a string, a number or a boolean{hint}")
 
 
+def _cluster_name(name: str) -> str:
+    if not re.fullmatch(CLUSTER_PATTERN, name):
+        raise ValueError("1 to 32 lower-case letters, digits or '-', which begin with a letter")
+    return name
+
+
+def _cluster_properties(properties: dict[str, str]) -> dict[str, str]:
+    for key, value in properties.items():
+        if not _CLUSTER_PROPERTY.fullmatch(key):
+            raise ValueError(f"properties of the connection only, such as security.protocol, and not {key}")
+        if key in _RUNS_CODE:
+            raise ValueError(f"properties that run no code, and not {key}")
+        if _SECRET.search(key) and not _REFERENCE.fullmatch(value):
+            raise ValueError(f"{key} as a reference: env:NAME or file:/path")
+    if not properties.get("bootstrap.servers"):
+        raise ValueError("bootstrap.servers among the properties; names with dots need quotes")
+    return properties
+
+
 def _own_place_or_empty(text: str) -> str:
     return places.parse_own_place(text) if text else ""
 
@@ -116,18 +147,22 @@ def _window_or_empty(text: str) -> str:
     return text
 
 
+_CLUSTER_PROPERTY = re.compile(r"bootstrap\.servers|security\.protocol|(?:sasl|ssl|socket|reconnect|client)\.[a-z.]+")
+_REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/.+")
+_SECRET = re.compile(r"password|secret|passphrase|key\.pem$|oauthbearer\.config$")
+_RUNS_CODE = frozenset({"sasl.kerberos.kinit.cmd", "ssl.engine.location"})
 _DAY_EXPECTED = "a calendar day as yyyy-mm-dd"
 _FILE_EXPECTED = "s3://bucket/key, file:///file or a path, or empty"
 
-Place = Annotated[str, AfterValidator(places.parse_place), Expected(places.EXPECTED)]
 OwnPlace = Annotated[str, AfterValidator(places.parse_own_place), Expected(places.EXPECTED)]
 OwnPlaceOrEmpty = Annotated[str, AfterValidator(_own_place_or_empty), Expected(f"{places.EXPECTED}; or empty")]
+InputPlace = Annotated[str, AfterValidator(places.parse_input_place), Expected(places.INPUT_EXPECTED)]
 # TOML gives lists; strict models accept tuples only.
-Places = Annotated[
-    tuple[Place, ...],
+InputPlaces = Annotated[
+    tuple[InputPlace, ...],
     Field(strict=False),
     AfterValidator(_at_least_one),
-    Expected(f"a list of places, each {places.EXPECTED}"),
+    Expected(f"a list of places, each {places.INPUT_EXPECTED}"),
 ]
 CalendarDay = Annotated[str, AfterValidator(_calendar_day), Expected(_DAY_EXPECTED)]
 FilePlace = Annotated[str, AfterValidator(_file_place), Expected(_FILE_EXPECTED)]
@@ -137,10 +172,23 @@ MetadataColumns = Annotated[
     AfterValidator(_no_repeats),
     Expected("a list of `_source_file`, `_processed_at`, `_manifest_id` and `file_date`, each once; or an empty one"),
 ]
+PartitionBy = Annotated[
+    tuple[str, ...],
+    Field(strict=False),
+    AfterValidator(_partition_by),
+    Expected(f"a list of {partitions.EXPECTED}; or an empty one"),
+]
 FolderTemplate = Annotated[str, AfterValidator(_folder_template), Expected("a folder such as merged-parquet-{date}")]
 SparkConf = Annotated[
     dict[Annotated[str, AfterValidator(_conf_key)], Annotated[str, BeforeValidator(_conf_value)]],
     Expected("a table of strings, numbers and booleans"),
+]
+KafkaProperties = Annotated[
+    dict[
+        Annotated[str, AfterValidator(_cluster_name)],
+        Annotated[dict[str, Annotated[str, BeforeValidator(_conf_value)]], AfterValidator(_cluster_properties)],
+    ],
+    Expected("a table of clusters, each with a table of properties"),
 ]
 ShardText = Annotated[str, AfterValidator(_shard_or_empty), Expected(_SHARD_EXPECTED)]
 Window = Annotated[str, AfterValidator(_window_or_empty), Expected("a day and an hour as in Sun:10, or empty")]

@@ -4,8 +4,30 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from compactor.core.partitions import PartitionValues, Transform
 from compactor.schema.schema import SchemaVersion
 from compactor.table.upkeep import TableFolder, TableHistory
+
+
+@dataclass(frozen=True, slots=True)
+class FilePartition:
+    """A value that all rows of a file have, or None, for one field of the partitions within a date.
+
+    Attributes:
+        name: Of the field.
+        transform: What makes the value of that of the column.
+        field_id: Of the column.
+        type: Of the column, as the registry spells it.
+        buckets: How many there are, for `bucket`.
+        value: As in `compactor.core.partitions.PartitionValues`.
+    """
+
+    name: str
+    transform: Transform
+    field_id: int
+    type: str
+    buckets: int
+    value: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +39,17 @@ class TableFile:
         size_bytes: Its length.
         records: How many rows it has.
         date: The value of its partition, as YYYY-MM-DD.
+        partition: Its partition within the date, if its commit names one. Files that are read from a table have none.
+        values: Of a file that is read from a table, the values of its partition within the date, of which there may be
+            none; None if they cannot be told.
     """
 
     uri: str
     size_bytes: int
     records: int
     date: str
+    partition: tuple[FilePartition, ...] = field(default=(), compare=False)
+    values: PartitionValues | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

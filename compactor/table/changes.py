@@ -1,16 +1,17 @@
 """What a batch does to the table: which files it adds and removes, by the commits of its manifests."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from compactor.core.documents.records import Commit
+from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.documents.table_records import BatchedManifest, TableBatch
 from compactor.core.errors import RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.core.partitions import parse_fields
 from compactor.ledger.state import State
-from compactor.schema.schema import SchemaVersion
-from compactor.table.catalog import TableChange, TableFile
+from compactor.schema.schema import Column, SchemaVersion
+from compactor.table.catalog import FilePartition, TableChange, TableFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,30 @@ class Changes:
         is_superseded = bool(commit.outputs) and store.stat(later) is not None
         if is_superseded and not self.state.ledger.is_done(commit.key, commit.generation):
             return  # the later generation has its rows, perhaps because the catalog refuses these files
+        columns = self._columns(commit)
         for file in commit.outputs:
             # Once the batch of a rebuild has taken effect, the files that it replaces are deleted. A table that is made
             # again takes the batches from the first one on.
             if not is_superseded or store.stat(file.final) is not None:
-                yield TableFile(file.final, file.size_bytes, file.rows, commit.date)
+                yield TableFile(file.final, file.size_bytes, file.rows, commit.date, _partition(commit, file, columns))
+
+    def _columns(self, commit: Commit) -> dict[str, Column]:
+        """By key, the columns that tell the partitions of a commit; none if one of these has no column."""
+        fields = parse_fields(commit.partition_by)
+        if not fields:
+            return {}
+        columns = {column.key: column for column in self.schema_of(commit.schema_version).columns}
+        found = {field.key: columns[field.key] for field in fields if field.key in columns}
+        return found if all(field.key in found for field in fields) else {}
+
+
+def _partition(commit: Commit, file: StagedFile, columns: Mapping[str, Column]) -> tuple[FilePartition, ...]:
+    """The partition of a file within its date; none if its rows have several."""
+    if not columns or file.holds_others:
+        return ()
+    return tuple(
+        FilePartition(
+            field.name, field.transform, columns[field.key].field_id, columns[field.key].type, field.buckets, value
+        )
+        for field, value in zip(parse_fields(commit.partition_by), file.partition, strict=True)
+    )

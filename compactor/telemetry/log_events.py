@@ -57,6 +57,8 @@ EventName = Literal[
     "metrics.unfit",
     "orphans.swept",
     "part.unreadable",
+    "partitions.too_many",
+    "partitions.unparsed",
     "parts.sealed",
     "planning.waiting",
     "rebuild.failed",
@@ -261,6 +263,16 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         {"manifest_id": _MANIFEST, "keys": "such keys, at least", "new_columns": "columns that other keys got"},
         "if values are used as keys, tell the producer; if the keys are honest, raise the limits in [schema]",
     ),
+    "partitions.too_many": _warning(
+        "rows of a manifest are in the partition without values, because they have more partitions than there may be",
+        {"manifest_id": _MANIFEST, "rows": "such rows", "partitions": "partitions that got files of their own"},
+        "if the values are honest, choose a coarser output.partition_by or raise output.max_partitions",
+    ),
+    "partitions.unparsed": _warning(
+        "rows of a manifest are in a partition without a time, because their value is no time",
+        {"manifest_id": _MANIFEST, "rows": "such rows"},
+        "tell the producer; numbers are times only with a unit, as in day(KEY, milliseconds)",
+    ),
     "columns.left_out": _warning(
         "the output has no metadata column of this name, because a key has it since an earlier release",
         {"column": "name of the column"},
@@ -454,7 +466,7 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         },
     ),
     "manifest.rebuilt": _info(
-        "the rows of a manifest whose files were lost or damaged were made again",
+        "the rows of a manifest whose files were lost or damaged, or had lines to erase, were made again",
         {
             "manifest_id": _MANIFEST,
             "why": "what was wrong with its files; empty if an earlier rebuild was not finished",

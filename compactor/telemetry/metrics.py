@@ -39,7 +39,17 @@ CATALOGUE = {
     "BytesOut": Metric("size of the Parquet files", "sizing learns its ratio to BytesIn", "Bytes"),
     "OutputFiles": Metric("Parquet files of rows", "rises against BytesOut: files become too small"),
     "OutputFileSizeHitRate": Metric(
-        "output files within 25 % of the target", "below 90: the data changes quickly", "Percent"
+        "output files within 25 % of the target, of manifests or partitions that fill one",
+        "below 90: the data changes quickly",
+        "Percent",
+    ),
+    "SmallPartitionFiles": Metric(
+        "output files of partitions that do not fill one; they do not count in the hit rate",
+        "near OutputFiles: choose a coarser output.partition_by, or larger manifests",
+    ),
+    "RowsOfNoPartition": Metric(
+        "rows without a value for output.partition_by, or beyond output.max_partitions",
+        "rises: read partitions.* in the log",
     ),
     "ArrivalToVisibleSeconds": Metric(
         "time from a file's event (else its listing, or its manifest's creation) until its rows are visible",
@@ -164,3 +174,6 @@ CATALOGUE = {
 
 ONLY_OF_STREAMS = frozenset({"FilesUnrouted"})
 """Metrics that are emitted only where the settings have `[[streams]]`."""
+
+ONLY_OF_PARTITIONS = frozenset({"SmallPartitionFiles", "RowsOfNoPartition"})
+"""Metrics that are emitted only where the settings have `output.partition_by`."""

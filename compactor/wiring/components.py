@@ -12,6 +12,7 @@ from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.adapters.stores import StoreSpec
 from compactor.adapters.stream_claims import StreamClaims
 from compactor.core.crash_points import OnBuildCrashPoint, ignore_build_crash_point
+from compactor.core.kafka.ports import OpenKafka
 from compactor.core.layout import Layout
 from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
 from compactor.ledger.heartbeat import Runs
@@ -42,6 +43,7 @@ class Replacements(TypedDict, total=False):
     catalog_table: CatalogTable | None
     table_catalog: TableCatalog | None
     metrics: MetricsSink | None
+    kafka: OpenKafka | None
     job: "JobRuns | None"  # of the control plane, as the notifier
     notifier: "Notifier | None"
     spark: Any  # a Spark session

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from compactor import __version__
+from compactor.adapters.kafka_clusters import kafka_of
 from compactor.core.crash_points import (
     OnExpiryCrashPoint,
     OnRedriveCrashPoint,
@@ -14,6 +15,7 @@ from compactor.core.crash_points import (
     ignore_redrive_crash_point,
 )
 from compactor.core.errors import ObjectNotFound, SettingsError
+from compactor.core.kafka.ports import OpenKafka
 from compactor.core.layout import is_s3
 from compactor.core.ports import ClaimTable
 from compactor.job.retention.cleaner import Cleaner
@@ -21,6 +23,7 @@ from compactor.job.retention.expiring import BY_JOB, Expirer
 from compactor.job.retention.retention import Retention
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.schema.catalog import CatalogTable, Published, catalog_columns, published
+from compactor.schema.partition_columns import partition_faults
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import ColumnLimits, DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
@@ -52,16 +55,28 @@ class OperatorComponents(CatalogComponents):
     """The components of the commands of operators."""
 
     @cached_property
+    def kafka(self) -> OpenKafka:
+        """How to reach the Kafka clusters."""
+        return kafka_of(self.settings.kafka.clusters)
+
+    @cached_property
     def registry(self) -> SchemaRegistry:
         """The recorded schema versions, for reading. The schema file does not matter."""
         return self._registry(())
 
     @cached_property
     def job_registry(self) -> SchemaRegistry:
-        """The schema versions for making new ones, with the columns of the schema file."""
-        return self._registry(self._declared_columns())
+        """The schema versions for making new ones, with the columns of the schema file.
 
-    def _registry(self, declared: Sequence[DeclaredColumn]) -> SchemaRegistry:
+        Raises:
+            SettingsError: The schema file has faults, or partitions cannot be told by its columns.
+        """
+        declared, fields = self._declared_columns(), self.settings.partition_fields
+        if faults := list(partition_faults(fields, declared, has_table=self.has_table)):
+            raise SettingsError(faults)
+        return self._registry(declared, [field.name for field in fields])
+
+    def _registry(self, declared: Sequence[DeclaredColumn], reserved: Sequence[str] = ()) -> SchemaRegistry:
         schema = self.settings.schema
         return SchemaRegistry(
             self.store,
@@ -75,6 +90,7 @@ class OperatorComponents(CatalogComponents):
                 max_key_characters=schema.max_key_characters,
             ),
             declared=declared,
+            reserved=reserved,
         )
 
     @cached_property
@@ -147,7 +163,12 @@ class OperatorComponents(CatalogComponents):
         from compactor.ops.verify.verifier import Verifier
 
         return Verifier(
-            state=self.state, registry=self.registry, table=self.listed_table, deep=deep, on_manifest=on_manifest
+            state=self.state,
+            registry=self.registry,
+            kafka=self.kafka,
+            table=self.listed_table,
+            deep=deep,
+            on_manifest=on_manifest,
         )
 
     def closer(self, on_date: Callable[[str], None] = lambda _: None) -> "Closer":
@@ -235,6 +256,7 @@ class OperatorComponents(CatalogComponents):
             claims=RedriveClaims(claims=self.claims_if_any, clock=self.clock, lease_seconds=lease_seconds),
             search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes),
             allowed_prefixes=allowed_prefixes,
+            kafka=self.kafka,
         )
         recheck = Recheck(
             max_line_bytes=self.settings.input.max_line_bytes,

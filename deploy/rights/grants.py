@@ -119,7 +119,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         *_READ_ONLY,
         Grant("Write", ("s3:PutObject", "s3:AbortMultipartUpload"), ("manifests", "pending", "state", "rows")),
         Grant("Delete", ("s3:DeleteObject",), ("manifests", "pending", "state")),
-        Grant("RemoveRows", ("s3:DeleteObject",), ("rows",)),  # `compactor retire` and `rebuild`
+        Grant("RemoveRows", ("s3:DeleteObject",), ("rows",)),  # `compactor retire`, `rebuild` and `forget`
         Grant("Claim", ("dynamodb:PutItem",), ("claims",)),
         Grant("AddColumns", ("glue:UpdateTable",), ("catalog", "database", "table")),
         Grant("RunTheJob", ("glue:StartJobRun", "glue:BatchStopJobRun"), ("job",)),

@@ -97,7 +97,7 @@ def test_a_table_with_other_partitions_blames_no_batch(world: SqlWorld, monkeypa
     world.process([world.place("a")]).step()
     process = world.process([world.place("b")])
     with monkeypatch.context() as other:
-        other.setattr("compactor.adapters.iceberg.data_files.PARTITIONS", PartitionSpec())
+        other.setattr("compactor.adapters.iceberg.partitions.PARTITIONS", PartitionSpec())
         for _ in range(2):
             with pytest.raises(TableRefused, match="other partitions"):
                 process.step()

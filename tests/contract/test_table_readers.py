@@ -14,7 +14,7 @@ from compactor.schema.schema import RESCUED_COLUMN
 from compactor.table.catalog import TableChange
 from tests.support import extras
 from tests.support.iceberg_tables import NAME, client, rest_place, sql_place, written
-from tests.support.rest_catalog import FOR_SPARK, RestCatalogServer
+from tests.support.rest_catalog import FOR_SPARK, SPARK_OF_CATALOG, RestCatalogServer
 from tests.support.table_catalogs import OWNER
 from tests.unit.adapters.test_iceberg_files import ROW, typed
 
@@ -39,24 +39,14 @@ print(json.dumps(found))
 """
 
 
-IN_SPARK = """
-import json, sys
-from pyspark.sql import SparkSession
-jars, uri, name, *paths = sys.argv[1:]
-spark = (
-    SparkSession.builder.master("local[1]")
-    .config("spark.jars", jars)
-    .config("spark.ui.enabled", "false")
-    .config("spark.sql.session.timeZone", "UTC")
-    .config("spark.sql.catalog.lake", "org.apache.iceberg.spark.SparkCatalog")
-    .config("spark.sql.catalog.lake.type", "rest")
-    .config("spark.sql.catalog.lake.uri", uri)
-    .getOrCreate()
-)
+IN_SPARK = (
+    SPARK_OF_CATALOG
+    + """
 table = spark.table(name)
 files = spark.read.option("mergeSchema", "true").parquet(*paths).select(*table.columns)
 print(json.dumps([[str(row) for row in each.collect()] for each in (table, files)]))
 """
+)
 
 
 def table_of_two(place: CatalogPlace, name: str, folder: Path) -> list[Path]:

@@ -193,7 +193,9 @@ def test_people(people: People) -> None:
         people.s3.put_object(Bucket=RAW, Key=name, Body=data)
     people.run("plan", f"s3://{RAW}/")
     people.run("run", "--once", codes=(0, 3))
-    iam = people.iam
+    iam, values = people.iam, people.config.with_name("values.txt")
+    values.write_text("1\n")
+    forget = ("forget", "--key", "id", "--value-file", str(values))
 
     iam.statements = policy("ReadOnlyPolicy")
     for words in (
@@ -209,6 +211,7 @@ def test_people(people: People) -> None:
         ("redrive", "rejects", "--dry-run"),
         ("clean", "--dry-run"),
         ("rebuild", "--dry-run"),
+        (*forget, "--dry-run"),
     ):
         people.run(*words, codes=(0, 3))
         assert iam.refused == [], words
@@ -225,6 +228,7 @@ def test_people(people: People) -> None:
     for words in (
         ("doctor", "--elsewhere"),
         ("redrive", "rejects", "--yes"),
+        (*forget, "--yes"),
         ("plan", f"s3://{RAW}/"),
         ("run", "--once"),
         ("schema", "retire", "id"),

@@ -8,6 +8,7 @@ from tests.guards.doctor import DOCTOR
 from tests.guards.effects import ONCE, VERIFICATION
 from tests.guards.expiring import EXPIRING
 from tests.guards.folders import FOLDERS
+from tests.guards.forgetting import FORGETTING
 from tests.guards.guard import Guard
 from tests.guards.iceberg import ICEBERG
 from tests.guards.intake import ATTEMPTS, PLACES
@@ -15,6 +16,7 @@ from tests.guards.inventories import INVENTORIES
 from tests.guards.measurements import MEASUREMENTS
 from tests.guards.names import LINKS, NAMES
 from tests.guards.one_pass import ONE_PASS
+from tests.guards.partitions import PARTITIONS
 from tests.guards.rebuilding import REBUILDING
 from tests.guards.records import CREATE_ONLY, VERSIONS
 from tests.guards.redriving import REDRIVING
@@ -22,6 +24,7 @@ from tests.guards.rotation import ROTATION
 from tests.guards.shards import SHARDS
 from tests.guards.streams import STREAMS
 from tests.guards.table import TABLE
+from tests.guards.topics import TOPICS
 
 __all__ = ["GUARDS", "Guard"]
 
@@ -45,6 +48,7 @@ GUARDS = (
     *FOLDERS,
     *CLOSING,
     *EXPIRING,
+    *FORGETTING,
     *DEPLOYMENTS,
     *INVENTORIES,
     *STREAMS,
@@ -52,4 +56,6 @@ GUARDS = (
     *TABLE,
     *ROTATION,
     *ICEBERG,
+    *PARTITIONS,
+    *TOPICS,
 )

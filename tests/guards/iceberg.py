@@ -5,6 +5,8 @@ from tests.guards.guard import Guard
 _CONTRACT = "tests/contract/test_table_catalogs.py"
 _CATALOGS = "tests/unit/adapters/test_iceberg_catalogs.py"
 _FILES = "tests/unit/adapters/test_iceberg_files.py"
+_PARTITIONS = "tests/contract/test_table_partitions.py"
+_PARTITIONED_OUTPUT = "tests/unit/job/test_partitioned_output.py"
 
 _UPKEEP = "tests/contract/test_table_upkeep.py"
 _FOLDER = "tests/unit/adapters/test_iceberg_upkeep.py"
@@ -103,9 +105,16 @@ ICEBERG = (
     ),
     Guard(
         "a table has the partitions that its files are entered with",
-        "adapters/iceberg/data_files.py",
-        "if metadata.spec().fields != PARTITIONS.fields:",
+        "adapters/iceberg/partitions.py",
+        "if spec.fields != PARTITIONS.fields and own != str(spec.spec_id):",
         "if False:",
-        (_FILES,),
+        (_PARTITIONS,),
+    ),
+    Guard(
+        "a file is in a partition of the table only if all its rows are",
+        "table/changes.py",
+        "if not columns or file.holds_others:",
+        "if not columns:",
+        (_PARTITIONED_OUTPUT,),
     ),
 )

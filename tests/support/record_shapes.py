@@ -8,8 +8,10 @@ from pydantic import TypeAdapter
 from compactor.control.gathering import BreakerClosed, StartsRefused
 from compactor.control.notices import Told
 from compactor.core.documents.closed_dates import ClosedDate, ClosedTotals, ClosingBegun
+from compactor.core.documents.erasures import Erasure, ErasureDone
 from compactor.core.documents.expired import Expired
 from compactor.core.documents.formats import FORMATS
+from compactor.core.documents.kafka_records import KafkaLink, KafkaOrigin
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import (
     OUTCOME,
@@ -49,9 +51,13 @@ MODELS: Mapping[str, Any] = {
             ClosedTotals,
             ClosingBegun,
             Done,
+            Erasure,
+            ErasureDone,
             Expired,
             FinishedBatches,
             HeldManifest,
+            KafkaLink,
+            KafkaOrigin,
             LastCleaning,
             Manifest,
             OpenMarker,

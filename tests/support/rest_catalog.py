@@ -5,12 +5,9 @@ The server listens on all addresses of the machine, on a free port, as long as i
 """
 
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -19,15 +16,32 @@ from types import TracebackType
 from typing import Self
 from urllib.error import URLError
 
+from tests.support.server_process import ServerProcess, free_ports
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".tools" / "rest-catalog"
 FOR_SPARK = ROOT / ".tools" / "iceberg-spark"
 
+SPARK_OF_CATALOG = """
+import json, sys
+from pyspark.sql import SparkSession
+jars, uri, name, *paths = sys.argv[1:]
+spark = (
+    SparkSession.builder.master("local[1]")
+    .config("spark.jars", jars)
+    .config("spark.ui.enabled", "false")
+    .config("spark.sql.session.timeZone", "UTC")
+    .config("spark.sql.catalog.lake", "org.apache.iceberg.spark.SparkCatalog")
+    .config("spark.sql.catalog.lake.type", "rest")
+    .config("spark.sql.catalog.lake.uri", uri)
+    .getOrCreate()
+)
+"""
+"""The beginning of a program that reads a table by Spark: it gets `FOR_SPARK`, the address, and a name."""
+
 _OF_SPARK = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "commons-logging-*.jar", "log4j-*.jar")
 _SHORT = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m")
 _ARCHIVE = FOLDER / "classes.jsa"
-_START_SECONDS = 300.0  # on a machine that does much else
-_END_SECONDS = 60.0
 
 
 def checksums(folder: Path) -> dict[str, str]:
@@ -76,8 +90,8 @@ class RestCatalogServer:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._port = _free_port()
-        self._process: subprocess.Popen[bytes] | None = None
+        [self._port] = free_ports(1)
+        self._process = ServerProcess("the REST catalog", folder / "server.log", self._answers)
 
     @property
     def url(self) -> str:
@@ -105,23 +119,11 @@ class RestCatalogServer:
         }
         java = [shutil.which("java") or "java", *_SHORT, *archive, f"-Djava.io.tmpdir={self._folder}"]
         command = [*java, "-cp", ":".join(jars), "org.apache.iceberg.rest.RESTCatalogServer"]
-        with (self._folder / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        deadline = time.monotonic() + _START_SECONDS
-        while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
-                raise RuntimeError(
-                    f"the REST catalog did not start: {(self._folder / 'server.log').read_text()[-2000:]}"
-                )
-            time.sleep(0.1)
+        self._process.start(command, environment)
 
     def kill(self) -> None:
         """End it at once, whatever it is doing."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait(_END_SECONDS)
-            self._process = None
+        self._process.kill()
 
     def _answers(self) -> bool:
         try:
@@ -137,12 +139,6 @@ def _spark_jars(pattern: str) -> Iterator[Path]:
     if found is None or found.origin is None:
         raise RuntimeError("Spark is not installed: make dev")
     return (Path(found.origin).parent / "jars").glob(pattern)
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 if __name__ == "__main__":

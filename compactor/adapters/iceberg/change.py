@@ -1,6 +1,7 @@
 """One change of a table: prepared on the state that it was read in, and sent once."""
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.manifest import DataFile
@@ -9,12 +10,13 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.table.update import (
     AddPartitionSpecUpdate,
     AddSchemaUpdate,
     AssertCurrentSchemaId,
     AssertDefaultSpecId,
+    AssertLastAssignedPartitionId,
     AssertRefSnapshotId,
     AssertTableUUID,
     RemoveSnapshotsUpdate,
@@ -22,7 +24,9 @@ from pyiceberg.table.update import (
     SetDefaultSpecUpdate,
     TableUpdate,
 )
+from pyiceberg.table.update.snapshot import _SnapshotProducer
 
+from compactor.adapters.iceberg.mixed_snapshots import MixedAppend, MixedOverwrite
 from compactor.core.errors import OperatorError
 
 _LAST_ADDED = -1
@@ -74,19 +78,41 @@ class Change(Transaction):
         """Partition the files of this and later changes so."""
         self._stage((AddPartitionSpecUpdate(spec=spec), SetDefaultSpecUpdate(spec_id=_LAST_ADDED)))
 
+    def use_specs(self, added: Sequence[PartitionSpec], default: int) -> bool:
+        """Give the table further specifications of partitions, and one to write by; return whether that changed."""
+        if added:
+            last = AssertLastAssignedPartitionId(last_assigned_partition_id=self._table.metadata.last_partition_id)
+            self._stage(tuple(AddPartitionSpecUpdate(spec=spec) for spec in added), (last,))
+        is_other = default != self._table.metadata.default_spec_id
+        if is_other:
+            self._stage((SetDefaultSpecUpdate(spec_id=default),))
+        return is_other
+
     def use_files(self, added: Sequence[DataFile], removed: Collection[DataFile], notes: dict[str, str]) -> int:
         """Make a snapshot with further files and without others, also for none of both: the table has to move on.
 
         Returns:
             Its id.
         """
-        update = self.update_snapshot(snapshot_properties=notes)
-        with update.overwrite() if removed else update.merge_append() as snapshot:
+        with self._producer(added, removed, notes) as snapshot:
             for entry in added:
                 snapshot.append_data_file(entry)
             for entry in removed:
                 snapshot.delete_data_file(entry)
-        return snapshot.snapshot_id
+        return int(snapshot.snapshot_id)
+
+    def _producer(
+        self, added: Sequence[DataFile], removed: Collection[DataFile], notes: dict[str, str]
+    ) -> _SnapshotProducer[Any]:
+        """What makes the snapshot: pyiceberg's own, unless some files have other partitions than the table by now."""
+        metadata = self.table_metadata
+        if all(entry.spec_id == metadata.default_spec_id for entry in added):
+            update = self.update_snapshot(snapshot_properties=notes)
+            return update.overwrite() if removed else update.merge_append()
+        kind: type[MixedAppend | MixedOverwrite] = MixedOverwrite if removed else MixedAppend
+        replaces = bool(removed) and metadata.current_snapshot_id is not None
+        operation = Operation.OVERWRITE if replaces else Operation.APPEND
+        return kind(operation=operation, transaction=self, io=self._table.io, snapshot_properties=notes)
 
     def merge_manifests(self) -> int:
         """Make a snapshot with the same files in fewer manifests.

@@ -24,7 +24,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 from pyiceberg.types import PrimitiveType
 
-from compactor.adapters.iceberg.schemas import PARTITIONS
+from compactor.adapters.iceberg.partitions import Specs, values_in
 from compactor.core.errors import OperatorError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import visible
@@ -41,21 +41,25 @@ MAX_COLUMNS_WITH_BOUNDS = 100
 """Of how many columns the table keeps lowest and highest values: each costs room in every manifest [Java's default]."""
 
 
-def data_files(io: FileIO, metadata: TableMetadata, schema: Schema, files: Sequence[TableFile]) -> list[DataFile]:
+def data_files(
+    io: FileIO, metadata: TableMetadata, schema: Schema, files: Sequence[TableFile], specs: Specs
+) -> list[DataFile]:
     """The entries of new files, in the same order.
 
     Args:
         io: Reads the files.
-        metadata: The table, with its partitions.
+        metadata: The table.
         schema: The columns that the table has with these files.
         files: What the ledger says of them.
+        specs: The partitions of the table, to which this call adds those that the files need.
 
     Raises:
         OperatorError: A file is gone, differs from what the ledger says, or could not be read by means of its ids.
         OSError: It cannot be read now.
     """
-    entry = _Entries(io, metadata, schema).entry
-    return list(map_ordered(entry, files, threads=_FOOTERS_AT_ONCE))
+    entry = _Entries(io, metadata, schema, specs).entry
+    named = [(file, specs.of(file)) for file in files]
+    return list(map_ordered(entry, named, threads=_FOOTERS_AT_ONCE))
 
 
 def live_data_files(io: FileIO, snapshot: Snapshot) -> Iterator[DataFile]:
@@ -73,20 +77,16 @@ def table_file(entry: DataFile, specs: dict[int, PartitionSpec]) -> TableFile:
     )
     days = None if date_at is None else entry.partition[date_at]
     day = "" if days is None else (_EPOCH + timedelta(days=days)).isoformat()
-    return TableFile(entry.file_path, entry.file_size_in_bytes, entry.record_count, day)
+    values = values_in(entry, specs[entry.spec_id])
+    return TableFile(entry.file_path, entry.file_size_in_bytes, entry.record_count, day, values=values)
 
 
 class _Entries:
     """Makes entries of files for one commit."""
 
-    def __init__(self, io: FileIO, metadata: TableMetadata, schema: Schema) -> None:
-        if metadata.spec().fields != PARTITIONS.fields:
-            raise OperatorError(
-                f"table at {metadata.location}: has other partitions than by {FILE_DATE} -> expected those that it was "
-                f"made with: set them again"
-            )
+    def __init__(self, io: FileIO, metadata: TableMetadata, schema: Schema, specs: Specs) -> None:
         self._io = io
-        self._spec_id = metadata.default_spec_id
+        self._specs = specs
         self._fields = {field.field_id: field for field in schema.fields}
         self._plan = compute_statistics_plan(schema, metadata.properties)
         # A person may drop a column. Later files have it still, and no reader finds it.
@@ -97,7 +97,8 @@ class _Entries:
                 self._fields[field.field_id] = field
         self._bounded = {field.field_id for field in schema.fields[:MAX_COLUMNS_WITH_BOUNDS]}
 
-    def entry(self, file: TableFile) -> DataFile:
+    def entry(self, named: tuple[TableFile, PartitionSpec]) -> DataFile:
+        file, spec = named
         footer, size_bytes = self._footer(file)
         if (footer.num_rows, size_bytes) != (file.records, file.size_bytes):
             raise OperatorError(
@@ -105,22 +106,23 @@ class _Entries:
                 f"rows in {file.size_bytes} bytes that the ledger names: `compactor verify`"
             )
         found = data_file_statistics_from_parquet_metadata(footer, self._plan, self._ids_by_path(footer, file.uri))
-        partition = self._partition(found, file)
+        partition = self._partition(found, file, spec)
         statistics = found.to_serialized_dict()
         for bounds in ("lower_bounds", "upper_bounds"):
             statistics[bounds] = {key: value for key, value in statistics[bounds].items() if key in self._bounded}
-        return DataFile.from_args(
+        entry = DataFile.from_args(
             content=DataFileContent.DATA,
             file_path=file.uri,
             file_format=FileFormat.PARQUET,
             partition=partition,
             file_size_in_bytes=size_bytes,
             sort_order_id=None,
-            spec_id=self._spec_id,
             equality_ids=None,
             key_metadata=None,
             **statistics,
         )
+        entry.spec_id = spec.spec_id  # in no version of the format a field of the entry itself
+        return entry
 
     def _footer(self, file: TableFile) -> tuple[pq.FileMetaData, int]:
         try:
@@ -154,7 +156,7 @@ class _Entries:
         paths = (footer.schema.column(at).path for at in range(footer.num_columns))
         return dict(zip(paths, parquet_path_to_id_mapping(own).values(), strict=True))
 
-    def _partition(self, statistics: DataFileStatistics, file: TableFile) -> Record:
+    def _partition(self, statistics: DataFileStatistics, file: TableFile, spec: PartitionSpec) -> Record:
         """The date of a file, which has to be a column of it, too: some readers take it from there."""
         day, number = date.fromisoformat(file.date), METADATA_IDS[FILE_DATE]
         found = statistics.column_aggregates.get(number)
@@ -164,4 +166,4 @@ class _Entries:
                 f"{visible(file.uri)}: the column {FILE_DATE} is not {file.date} in each row -> expected a file of "
                 f"this release with it: `compactor rebuild` writes those of earlier ones anew"
             )
-        return Record((day - _EPOCH).days)
+        return Record((day - _EPOCH).days, *self._specs.values_of(file, spec))

@@ -14,6 +14,7 @@ from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.data_files import data_files, live_data_files, table_file
 from compactor.adapters.iceberg.errors import preparing, reading, refused_or_unknown
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
+from compactor.adapters.iceberg.partitions import SPEC, Specs
 from compactor.adapters.iceberg.schemas import (
     PARTITIONS,
     PLACEHOLDER,
@@ -175,7 +176,7 @@ class IcebergTable:
     def _prepared(self, table: Table, change: TableChange) -> tuple[Change, int]:
         made, notes = Change(table), {FENCE: str(change.batch)}
         if change.is_refused:
-            data_files(table.io, table.metadata, table.schema(), ())  # is the table to blame, or the batch?
+            Specs(table.metadata, table.schema())  # is the table to blame, or the batch?
             made.set_properties({**notes, REFUSED: str(change.batch)})
             return made, made.use_files([], [], notes)
         properties, columns = dict(notes), new_metadata_columns(table.metadata, self.metadata_columns)
@@ -186,8 +187,12 @@ class IcebergTable:
         if extended is not None:
             made.use_schema(extended)
         schema = extended or table.schema()
+        specs = Specs(table.metadata, schema)
+        added = data_files(table.io, table.metadata, schema, change.added, specs)
+        default = added[-1].spec_id if added else table.metadata.default_spec_id
+        if made.use_specs(specs.added, default):
+            properties[SPEC] = str(default)
         made.set_properties(properties)
-        added = data_files(table.io, table.metadata, schema, change.added)
         removed = self._removed(table, change.removed)
         return made, made.use_files(added, removed, notes)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -30,4 +31,4 @@ class SparkBinWorkers:
 
 
 def _write(store: ObjectStore, task: BinTask) -> BinResult:
-    return write_bin(store, task, NativeKernel)
+    return write_bin(store, task, partial(NativeKernel, threads=1))  # Spark gives a task one processor

@@ -9,6 +9,7 @@ from compactor.adapters.local.own_folders import OwnFolders
 from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.stores import StoreSpec
 from compactor.core.documents.manifest import Manifest
+from compactor.core.kafka.ranges import is_kafka
 from compactor.core.rules.packing import spread
 from compactor.engines.engine import EngineRules
 from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
@@ -76,15 +77,16 @@ def inspect_on_executors(
     """Inspect all files of a manifest, and stage rejects and repaired copies.
 
     By file index, `refused` has lines to reject although inspection would accept them. Spark opens local files by name,
-    without a check where links lead: of those in folders of others it gets copies, which are made of what inspection
-    opened.
+    without a check where links lead: of those in folders of others, and of ranges of Kafka, it gets copies, which are
+    made of what inspection read.
 
     Raises:
         CompactorError: The error of a task, unchanged.
     """
     numbered = list(enumerate(manifest.files))
     own = OwnFolders(store.confined)
-    refused = {**{index: frozenset() for index, file in numbered if not own.hold(file.uri)}, **refused}
+    copied = (index for index, file in numbered if is_kafka(file.uri) or not own.hold(file.uri))
+    refused = {**dict.fromkeys(copied, frozenset[bytes]()), **refused}
     shares = spread(
         numbered, session.sparkContext.defaultParallelism * TASKS_PER_CORE, lambda entry: entry[1].weight_bytes
     )
@@ -96,6 +98,7 @@ def inspect_on_executors(
             limits=rules.limits,
             on_changed_file=rules.on_changed_file,
             formats=rules.formats,
+            kafka=rules.kafka,
             discovery=discovery,
             refused={index: refused[index] for index, _ in share if index in refused},
             task_number=number,

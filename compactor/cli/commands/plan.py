@@ -12,12 +12,15 @@ from compactor.cli.destination import taken_destination
 from compactor.cli.inventory_plan import InventoryPlan, parsed_rate, plan_inventory, show_end
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.times import moment
+from compactor.cli.topic_plan import plan_topic, show_topic, topic_document
 from compactor.cli.ui.output import picked, print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.exit_codes import ExitCode
+from compactor.core.kafka.ranges import Topic, is_kafka
 from compactor.core.text.formatting import count, size
 from compactor.manifests.dating import DatedFiles
 from compactor.manifests.inventory.rows import INVENTORY_REASONS
+from compactor.manifests.kafka.planner import TopicPlan
 from compactor.manifests.listing_planning import PlanScope
 from compactor.manifests.planning import SKIP_REASONS
 from compactor.manifests.spilled.totals import PlanTotals
@@ -42,7 +45,7 @@ def _inventory(_context: click.Context, _option: click.Parameter, value: str | N
 
 def _place(value: str) -> str:
     try:
-        return parse_place(value, any_name=True)
+        return str(Topic.parse(value)) if is_kafka(value) else parse_place(value, any_name=True)
     except ValueError as exc:
         raise click.BadParameter(f"{value!r} -> expected {exc}") from exc
 
@@ -96,7 +99,8 @@ def plan(
 ) -> ExitCode:
     """Write manifests for the files below PREFIX that are in none.
 
-    Use it for back-fills, and for files whose events were lost. A second call writes nothing twice.
+    Use it for back-fills, and for files whose events were lost. For the records of a topic, PREFIX is
+    kafka://CLUSTER/TOPIC. A second call writes nothing twice.
     """
     if not words and inventory is None:
         raise click.UsageError("Missing argument '[DST] PREFIX'.")
@@ -106,8 +110,13 @@ def plan(
         invocation, words = taken_destination(invocation, words, most=1)
     prefix = _place(words[0]) if words else None
     app = App(invocation.settings())
-    of_inventory = None
-    if inventory is not None:
+    of_inventory, of_topic = None, None
+    if prefix is not None and is_kafka(prefix):
+        if inventory is not None or day is not None or since is not None or hidden:
+            raise click.UsageError("--inventory, --date, --since and --hidden are for files; a topic is planned whole.")
+        of_topic = plan_topic(app, Topic.parse(prefix), max_manifests, dry_run=dry_run)
+        made = of_topic.totals
+    elif inventory is not None:
         of_inventory = plan_inventory(
             app, inventory, prefix=prefix, date=day, since=since, hidden=hidden, rate=rate or Rate(),
             max_manifests=max_manifests, dry_run=dry_run, quiet=as_json,
@@ -116,12 +125,14 @@ def plan(
     else:
         made = _listed(app, prefix or "", max_manifests, dry_run=dry_run, date=day, since=since, hidden=hidden)
     if as_json:
-        print_json(_document(made, of_inventory, dry_run=dry_run))
+        print_json(_document(made, of_inventory, of_topic, dry_run=dry_run))
     else:
         _show(made, app.layout.manifests_folder, dry_run=dry_run)
+        show_topic(of_topic)
         if of_inventory is not None:
             show_end(of_inventory, dry_run=dry_run)
-    return ExitCode.NEEDS_OPERATOR if made.stalled else ExitCode.DONE
+    needs_operator = made.stalled or (of_topic is not None and of_topic.needs_operator)
+    return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE
 
 
 def _listed(
@@ -133,7 +144,9 @@ def _listed(
     return made
 
 
-def _document(made: PlanTotals, of_inventory: InventoryPlan | None, *, dry_run: bool) -> dict[str, Any]:
+def _document(
+    made: PlanTotals, of_inventory: InventoryPlan | None, of_topic: TopicPlan | None = None, *, dry_run: bool
+) -> dict[str, Any]:
     manifests = [
         {"manifest_id": each.manifest_id or None, "date": each.date, "files": each.files, "bytes": each.size_bytes}
         for each in made.manifests
@@ -141,7 +154,8 @@ def _document(made: PlanTotals, of_inventory: InventoryPlan | None, *, dry_run: 
     planned = picked(made, "dated", "skipped", "planned_before", "held", "held_until")
     further = picked(made, "misdated", "left_manifests", "left_files", "stalled")
     inventory = None if of_inventory is None else of_inventory.document()
-    return {"dry_run": dry_run, "manifests": manifests, **planned, **further, "inventory": inventory}
+    particular = {"inventory": inventory, "topic": topic_document(of_topic)}
+    return {"dry_run": dry_run, "manifests": manifests, **planned, **further, **particular}
 
 
 def show_dates(dated: Sequence[DatedFiles]) -> None:

@@ -78,6 +78,7 @@ def _show(found: Trace) -> None:
         ("rejects are in", found.rejects),
         ("table", found.table.meaning if found.table is not None else ""),
         ("expired", found.expired),
+        ("erased", found.erased),
         ("quarantined", _quarantined(found)),
         ("redriven as", _redrives(found)),
         ("taken over", f"by later manifests, the last file by {found.settled_by}" if found.settled_by else ""),
@@ -105,7 +106,7 @@ def _lines(found: Trace) -> str:
     counts = found.counts
     if counts is None:
         return ""
-    sums = fates(counts.rows, counts.rejected_lines, counts.blank_lines)
+    sums = fates(counts.rows, counts.rejected_lines, counts.blank_lines, counts.erased_rejects)
     return f"{counts.lines:,} = {sums}"
 
 

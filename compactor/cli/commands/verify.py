@@ -106,9 +106,8 @@ def _document(report: VerifyReport, *, deep: bool) -> dict[str, Any]:
 
 
 def _show(report: VerifyReport, *, deep: bool) -> None:
-    accounted = report.rows + report.rejected_lines + report.blank_lines
-    sign = "=" if accounted == report.lines else "is not"
-    sums = fates(report.rows, report.rejected_lines, report.blank_lines)
+    sign = "=" if report.adds_up else "is not"
+    sums = fates(report.rows, report.rejected_lines, report.blank_lines, report.erased_lines)
     statuses = by_name(report.files_by_status)
     unkept = f"; {report.unkept_rejects:,} only counted, too many to keep" if report.unkept_rejects else ""
     fields: list[Field] = [
@@ -128,6 +127,10 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
         fields.append(("compared", f"every value of {count(report.inputs_compared, 'input file')}"))
         if report.inputs_gone:
             fields.append(("", f"{count(report.inputs_gone, 'input file')} deleted or replaced, not compared"))
+        if report.inputs_erased:
+            fields.append(
+                ("", f"{count(report.inputs_erased, 'input file')} of manifests with erased lines, not compared")
+            )
     fields.append(("discrepancies", f"{len(report.discrepancies):,}" if report.discrepancies else "none"))
     print_fields(fields)
     show_list([_shown(each) for each in report.discrepancies], spaced=True)

@@ -32,6 +32,22 @@ class ReadInventory(Document):
     dollars: float = Field(description="Cost of claims and requests for planning, at list prices.")
 
 
+class CutOff(Document):
+    """A partition that ends before offsets that are in manifests."""
+
+    partition: int = Field(description="Its number.")
+    end: int = Field(description="Offset at which it ends now.")
+    planned_to: int = Field(description="Offset at which planning goes on once it has more.")
+
+
+class PlannedTopic(Document):
+    """What a person has to know of a topic that was planned."""
+
+    removed: list[str] = Field(description="Ranges that retention removed before they were planned.")
+    cut_off: list[CutOff] = Field(description="Partitions whose log was cut off.")
+    former_ids: list[str] = Field(description="Ids of topics of the same name that are gone, and were planned.")
+
+
 class Plan(Document):
     """What was planned. With `--dry-run` nothing is claimed or written."""
 
@@ -49,6 +65,7 @@ class Plan(Document):
     held_until: Time | None = Field(description="End of the last of those leases; null if nothing is held.")
     stalled: bool = Field(description="Whether planning ended early because the job did not keep up.")
     inventory: ReadInventory | None = Field(description="Inventory that was planned from; null for a listing.")
+    topic: PlannedTopic | None = Field(description="What is particular to a topic of Kafka; null for files.")
 
 
 Root = Plan

@@ -5,8 +5,8 @@ and that a reader may ignore. Any other change, such as a new word of an enumera
 writes a format only if the release before it reads that format: the change of a format takes two releases.
 
 A record in a format from 2 names the format and the release that wrote it, so that a release that cannot read it says
-what to upgrade, and leaves it as it is. So does a manifest, beside its version. Other writers of manifests do not: a
-version of theirs that no release reads makes a dead letter.
+what to upgrade, and leaves it as it is. A manifest names its format beside its version. Other writers of manifests do
+not: a version of theirs that no release reads makes a dead letter.
 """
 
 import re
@@ -49,11 +49,15 @@ FORMATS: Mapping[str, Format] = {
     "ClosedTotals": Format(),
     "ClosingBegun": Format(),
     "Done": Format(),
+    "Erasure": Format(),
+    "ErasureDone": Format(),
     "Expired": Format(),
     "FinishedBatches": Format(),
     "HeldManifest": Format(),
+    "KafkaLink": Format(),
+    "KafkaOrigin": Format(),
     "LastCleaning": Format(),
-    "Manifest": Format(),
+    "Manifest": Format(reads=2),
     "OpenMarker": Format(),
     "Outcome": Format(),
     "RecentCommit": Format(),

@@ -1,9 +1,13 @@
 """Manifests: the files that are compacted together, and why a manifest can become a dead letter."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
+from compactor.core.documents.formats import FORMAT_KEY
+from compactor.core.kafka.ranges import is_kafka
 from compactor.core.manifest_key import ManifestKey
 
 OUTSIDE = "outside_allowed_prefixes"
@@ -20,9 +24,10 @@ REASONS = {
     "no_files": "it names no files",
     "too_many_files": "it names more files than `input.max_manifest_files`, or has JSON for more files",
     "bad_file": "an entry of files is malformed",
-    "bad_uri": "a URI is not s3://bucket/key, file:///path or an absolute path, or is too long for one",
+    "bad_uri": "a URI is not s3://bucket/key, file:///path, a path or a Kafka range, or is too long for one",
     OUTSIDE: "a URI is not below an allowed prefix",
     "duplicate_uri": "it names a file twice",
+    "not_planned": "it names a Kafka range that no plan has given to it",
     "id_already_used": "another manifest was accepted under this id",
     "hidden_name": "its name begins with _ or .",
     "nested": "it is in a folder below the watched prefix",
@@ -40,15 +45,16 @@ class ManifestFile(BaseModel):
     """One input file, at the version that was listed or announced.
 
     Attributes:
-        uri: Taken literally.
-        size_bytes: Its length, where the writer of the manifest knew it.
-        etag: Its version, where the writer of the manifest knew it.
+        uri: Taken literally. Of a range of a Kafka partition, its only spelling.
+        size_bytes: Its length, where the writer of the manifest knew it; of a range about that of its values.
+        etag: Its version, where the writer of the manifest knew it; of a range the id of the topic.
         event_time: When it was created.
         source_uri: Of a file of redriven lines, the file that they are from. Each has its own line number here: blank
             lines stand for all others.
         rejected_as: The reason for which these lines were rejected.
         dated_by: Which of `named_dates.RULES` gave the date of its manifest; None if its writer did.
         path_columns: Values that the folders of its path give to its rows; None if they give none.
+        part_of: Of a part of a range of Kafka that is redriven in parts, that range; only in the record of the redrive.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")  # a copy keeps what a newer release wrote
@@ -61,6 +67,12 @@ class ManifestFile(BaseModel):
     rejected_as: str | None = None
     dated_by: str | None = None
     path_columns: dict[str, str] | None = None
+    part_of: str | None = None
+
+    @property
+    def redriven_uri(self) -> str:
+        """The quarantined file that it redrives: itself, unless it is a part of a range."""
+        return self.part_of or self.uri
 
     @property
     def origin_uri(self) -> str:
@@ -80,6 +92,7 @@ class Manifest(BaseModel):
         rejects_of: If it redrives rejected lines, the manifest that rejected them.
         listed_at: When a listing found its files, which counts as their arrival; None if something announced them.
         ignored_date: The date that its writer gave, if that is outside the window of dates; not written.
+        version: 2 if it may name ranges of Kafka partitions.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")  # a copy keeps what a newer release wrote
@@ -102,5 +115,16 @@ class Manifest(BaseModel):
         return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
     def to_json(self) -> bytes:
-        """The bytes of this manifest as version 1."""
+        """The bytes of this manifest."""
         return self.model_dump_json(exclude_none=True).encode()
+
+
+RANGES_VERSION = 2
+"""The version of manifests that may name ranges."""
+
+
+def version_keys(files: Iterable[ManifestFile]) -> dict[str, Any]:
+    """The keys of a new manifest that say which releases read it: none without a range."""
+    if not any(is_kafka(file.uri) for file in files):
+        return {}
+    return {"version": RANGES_VERSION, FORMAT_KEY: RANGES_VERSION}

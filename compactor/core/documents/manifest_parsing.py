@@ -10,11 +10,12 @@ import orjson
 
 from compactor.core import layout
 from compactor.core.documents.formats import newer_document
-from compactor.core.documents.manifest import OUTSIDE, Manifest, ManifestFile
+from compactor.core.documents.manifest import OUTSIDE, RANGES_VERSION, Manifest, ManifestFile
 from compactor.core.errors import ManifestError, RecordTooNew
 from compactor.core.inputs.dates import DEFAULT_WINDOW, DateWindow
 from compactor.core.inputs.named_dates import RULES, NamedDate, named_date
 from compactor.core.inputs.path_columns import MAX_PATH_COLUMNS, are_path_columns, path_columns
+from compactor.core.kafka.ranges import KafkaRange, is_kafka
 
 MAX_MANIFEST_FILES = 100_000
 MAX_MANIFEST_BYTES = 64 * 1024 * 1024
@@ -29,6 +30,7 @@ _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]
 _BUCKET_MAX_CHARACTERS = 255  # of an old bucket in us-east-1; 63 of any other [S3 user guide]
 _PATH_MAX_BYTES = 4096  # Linux, PATH_MAX
 _ETAG_MAX_CHARACTERS = 1024
+_VERSIONS = (1, RANGES_VERSION)
 _ETAG = re.compile(rf"[\x20-\x7e]{{0,{_ETAG_MAX_CHARACTERS}}}")  # an ETag is sent in a header of a request
 
 
@@ -67,7 +69,7 @@ class ManifestRules:
             raise ManifestError("too_big", f"{uri}: {length_bytes} bytes, expected at most {self.max_bytes}")
 
 
-DEFAULT_RULES = ManifestRules()
+DEFAULT_RULES: ManifestRules = ManifestRules()
 
 
 def parse_manifest(
@@ -98,7 +100,7 @@ def parse_manifest(
     if newer := newer_document(document, "Manifest"):
         raise RecordTooNew(f"{uri}: {newer}")
     if "version" in document:
-        manifest = _version_1(document, uri, modified_at, rules)
+        manifest = _versioned(document, uri, modified_at, rules)
     elif "fileLocations" in document:
         manifest = _file_locations(document, uri, modified_at, rules)
     else:
@@ -133,10 +135,10 @@ def _too_many(found: str, rules: ManifestRules) -> ManifestError:
     return ManifestError("too_many_files", f"{found}, because input.max_manifest_files is {rules.max_files}")
 
 
-def _version_1(document: dict[str, Any], uri: str, modified_at: datetime, rules: ManifestRules) -> Manifest:
+def _versioned(document: dict[str, Any], uri: str, modified_at: datetime, rules: ManifestRules) -> Manifest:
     version = document["version"]
-    if version != 1 or isinstance(version, bool):
-        raise ManifestError("unknown_version", f"{uri}: version is {_shown(version)}, expected 1")
+    if version not in _VERSIONS or isinstance(version, bool):
+        raise ManifestError("unknown_version", f"{uri}: version is {_shown(version)}, expected 1 or 2")
     manifest_id = document.get("manifest_id")
     if not isinstance(manifest_id, str) or not layout.MANIFEST_ID.fullmatch(manifest_id):
         raise ManifestError(
@@ -154,6 +156,7 @@ def _version_1(document: dict[str, Any], uri: str, modified_at: datetime, rules:
         raise _too_many(f"{uri}: names {len(files)} files, expected at most {rules.max_files}", rules)
     found = rules.dates.of_named(NamedDate(date, "name"), modified_at)
     return Manifest(
+        version=int(version),
         manifest_id=manifest_id,
         date=found.date,
         ignored_date=found.ignored,
@@ -267,7 +270,8 @@ def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str], 
     seen: set[str] = set()
     for file in manifest.files:
         path = layout.canonical(file.uri)
-        fault = uri_fault(path)
+        is_range = manifest.version == RANGES_VERSION and is_kafka(path)
+        fault = _range_fault(file) if is_range else uri_fault(path)
         if fault:
             raise ManifestError("bad_uri", f"{uri}: {_shown(file.uri)} {fault}")
         if not is_allowed(path, manifest.manifest_id, allowed_prefixes, redriven_folder):
@@ -310,6 +314,17 @@ def uri_fault(path: str) -> str:
             return f"is a path of {length} bytes, expected at most {_PATH_MAX_BYTES:,}"
     if not is_file or "\0" in path or path.endswith("/"):
         return "is not a file; expected s3://bucket/key, file:///path or /path"
+    return ""
+
+
+def _range_fault(file: ManifestFile) -> str:
+    """Return why a manifest of version 2 cannot name a range, with what was expected; empty if it can."""
+    try:
+        KafkaRange.parse(file.uri)
+    except ValueError as exc:
+        return f"is not a range; expected {exc}"
+    if file.etag is None or file.size_bytes is None:
+        return "has no etag or no size_bytes; expected the id of the topic, and about how long its values are"
     return ""
 
 

@@ -79,8 +79,24 @@ FileFormat = Literal["ndjson", "json"]
 """How a file is read: line by line, or as JSON arrays and documents, whose elements count as lines."""
 
 
+class RangeReport(Document):
+    """What is particular to a range of a Kafka partition: `lines == tombstones + absent + all other lines`.
+
+    Attributes:
+        tombstones: Records without a value. Their lines are blank.
+        absent: Offsets without a committed record: markers, aborted records, what compaction removed. As tombstones.
+        position: The next offset when it had been read: not below its end, which proves that nothing followed in it.
+        high_watermark: The end of the partition at that time.
+    """
+
+    tombstones: int
+    absent: int
+    position: int
+    high_watermark: int
+
+
 class FileReport(Document):
-    """The report on one input file: `records + rejected_lines + blank_lines == lines`.
+    """The report on one input file: `records + rejected_lines + blank_lines + erased_rejects == lines`.
 
     A file with too many rejects has no lines here: none of its rows is kept, and `reject_rows` are samples.
 
@@ -106,6 +122,9 @@ class FileReport(Document):
             blank lines that stand for other lines of that file.
         rejected_as: The reason for which these lines were rejected before; else empty.
         path_columns: Values that the folders of its path give to its rows.
+        erased_rejects: Lines that were rejected, and erased on request since. No other count has them.
+        kafka: Of a range of a Kafka partition that was read, what is particular to it. The line n of a range is its
+            offset n - 1 after the first, `size_bytes` are those of its lines, and `etag` is the id of the topic.
     """
 
     uri: str
@@ -127,6 +146,8 @@ class FileReport(Document):
     source_uri: str = ""
     rejected_as: str = ""
     path_columns: dict[str, str] = Field(default_factory=dict)
+    erased_rejects: int = 0
+    kafka: RangeReport | None = None
 
     @property
     def origin_uri(self) -> str:
@@ -229,6 +250,8 @@ class StagedFile(Document):
     Attributes:
         rows: Number of rows in its footer.
         schema_version: For a file of rows, the version whose columns it has; None if it has the version of the commit.
+        partition: For a file of rows, the value of each of the commit's `partition_by` that all its rows have.
+        holds_others: Its rows have other values than `partition`, which are None: those of too many partitions.
     """
 
     staged: str
@@ -236,6 +259,8 @@ class StagedFile(Document):
     rows: int
     size_bytes: int
     schema_version: int | None = None
+    partition: list[str | None] = Field(default_factory=list)
+    holds_others: bool = False
 
     def version_in(self, commit: "Commit") -> int:
         """The schema version whose columns a file of rows of this commit has."""
@@ -260,6 +285,18 @@ class Rebuild(Document):
     replaced: list[str] = Field(default_factory=list)
 
 
+class Erased(Document):
+    """What was erased on request of the rows that the reports on the files count.
+
+    Attributes:
+        erasures: The ids of the erasures, the first one first.
+        rows: The rows that are in no output any more. Which file each was from need not be known.
+    """
+
+    erasures: list[str]
+    rows: int
+
+
 class Commit(Document):
     """The outcome of a manifest that was compacted. After this record, the manifest only rolls forward.
 
@@ -276,12 +313,15 @@ class Commit(Document):
         misfits: Those values by the name of their column; empty in records of earlier releases.
         redone_bins: Parts of the input whose rows were written again because of new keys.
         refused_keys: Keys that got no column, at least; their values went to the rescued data.
+        partition_by: How the rows are divided within the date; see `compactor.core.partitions`. Empty: not at all.
+        unparsed_times: Rows whose value is no time where one was expected; they are in a partition without it.
         columns: Columns of keys in the schema version.
         max_columns: The most that there may be.
         max_line_bytes: The longest line that was accepted.
         max_decompressed_bytes: The largest file that was accepted, decompressed.
         rejects_of: If it redrives rejected lines, the manifest that rejected them; else empty.
         started_at: When the winning attempt began; after a rebuild, that of the first generation, whose rows it has.
+        erased: What was erased on request, by this generation and those before it; None if nothing was.
     """
 
     kind: Literal["commit"] = "commit"
@@ -300,6 +340,8 @@ class Commit(Document):
     misfits: dict[str, int] = Field(default_factory=dict)
     redone_bins: int = 0
     refused_keys: int = 0
+    partition_by: list[str] = Field(default_factory=list)
+    unparsed_times: int = 0
     columns: int = 0
     max_columns: int = 0
     max_line_bytes: int
@@ -307,6 +349,12 @@ class Commit(Document):
     rejects_of: str = ""
     started_at: datetime
     decided_at: datetime
+    erased: Erased | None = None
+
+    @property
+    def erased_rows(self) -> int:
+        """Rows that the reports on the files count, and that were erased since."""
+        return 0 if self.erased is None else self.erased.rows
 
     @property
     def key(self) -> ManifestKey:

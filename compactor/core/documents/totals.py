@@ -9,12 +9,13 @@ from compactor.core.documents.records import FileReport, FileStatus
 
 @dataclass(slots=True)
 class Totals:
-    """Sums over input files: `lines == rows + rejected_lines + blank_lines`.
+    """Sums over input files: `lines == rows + rejected_lines + blank_lines + erased_rejects`.
 
     Attributes:
         files_by_status: Files by the result for each; not those of redriven lines, whose files are counted already.
         input_bytes: Stored bytes of the compacted ones of these.
         unkept_rejects: Rejected lines that are only counted; their bytes are in the input file alone.
+        erased_rejects: Lines that were rejected, and erased on request since.
         rejects_by_reason: Rejected lines by reason.
         redriven_by_reason: Lines that were redriven, by the reason for which they had been rejected before.
     """
@@ -26,6 +27,7 @@ class Totals:
     rejected_lines: int = 0
     unkept_rejects: int = 0
     blank_lines: int = 0
+    erased_rejects: int = 0
     rejects_by_reason: Counter[str] = field(default_factory=Counter)
     redriven_by_reason: Counter[str] = field(default_factory=Counter)
 
@@ -48,6 +50,7 @@ def totals_of(files: Iterable[FileReport], *, with_source: bool) -> Totals:
         found.rows += file.records
         found.rejected_lines += file.rejected_lines
         found.blank_lines += file.blank_lines
+        found.erased_rejects += file.erased_rejects
         found.unkept_rejects += sum(file.unkept_rejects.values())
         found.rejects_by_reason.update(file.rejects)
         if is_redriven and file.lines:

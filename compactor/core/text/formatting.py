@@ -13,9 +13,10 @@ def count(number: int, thing: str, things: str = "") -> str:
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
-def fates(rows: int, rejected: int, blank: int) -> str:
+def fates(rows: int, rejected: int, blank: int, erased: int = 0) -> str:
     """What became of lines, as in `2 rows + 1 reject + 0 blank`."""
-    return f"{count(rows, 'row')} + {count(rejected, 'reject')} + {blank:,} blank"
+    gone = f" + {erased:,} erased" if erased else ""
+    return f"{count(rows, 'row')} + {count(rejected, 'reject')} + {blank:,} blank{gone}"
 
 
 def by_name(counts: Mapping[str, int]) -> str:

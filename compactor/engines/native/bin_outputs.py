@@ -1,12 +1,11 @@
 """The Parquet files of a bin, staged as they grow: each of them becomes visible whole, or not at all."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Self
 
-from compactor.core.errors import ObjectChanged, ObjectNotFound, StoreUnavailable
 from compactor.core.ports import ObjectStore, ObjectWriter
 from compactor.engines.native.kernel import Kernel
+from compactor.engines.staging_writes import writing
 from compactor.ledger.file_counts import closes_file
 
 
@@ -53,7 +52,8 @@ class BinOutputs:
         if length == self._length:
             return  # rows are held back: only when they are written do both lengths tell of the same rows
         step, self._length = max(0, length - self._length), length
-        if done and closes_file(length, self.finished_bytes, done, self._target_file_bytes, step_bytes=step):
+        # The kernel leaves out the last batch of rows, which is likely to be as long as the one before.
+        if done and closes_file(length + step, self.finished_bytes, done, self._target_file_bytes, step_bytes=step):
             self.commit()
 
     def commit(self) -> None:
@@ -64,7 +64,7 @@ class BinOutputs:
         """
         self._write(self._kernel.finish_output())
         if self._writer is not None:
-            with _writing(self.uris[-1]):
+            with writing(self.uris[-1]):
                 self._close()
             self.finished_bytes += self._current_bytes
             self._current_bytes = self._length = 0
@@ -84,18 +84,9 @@ class BinOutputs:
             return
         if self._writer is None:
             uri = f"{self._name}{len(self.uris):03d}.parquet"
-            with _writing(uri):
+            with writing(uri):
                 self._writer = self._open_file.enter_context(self._store.writer(uri))
             self.uris.append(uri)
-        with _writing(self.uris[-1]):
+        with writing(self.uris[-1]):
             self._writer.write(data)
         self._current_bytes += len(data)
-
-
-@contextmanager
-def _writing(uri: str) -> Iterator[None]:
-    """Report a failed write as trouble of the store, so that the input file being read is not blamed for it."""
-    try:
-        yield
-    except (ObjectNotFound, ObjectChanged) as exc:
-        raise StoreUnavailable(f"{uri}: could not be written: {exc}") from exc

@@ -9,6 +9,7 @@ from uuid import uuid4
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import FileError, ObjectChanged, ObjectNotFound, StagingError
+from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.ports import ObjectStore
 from compactor.engines.native.bin_outputs import BinOutputs
 from compactor.engines.native.kernel import Kernel, NewKernel, RefusedPlace, RowPlan
@@ -55,6 +56,7 @@ class BinTask:
     on_changed_file: OnChangedFile
     target_file_bytes: int
     formats: Formats = Formats()  # noqa: RUF009 - it is frozen
+    kafka: OpenKafka = NoKafka()  # noqa: RUF009
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,7 @@ class _Pass:
             task.on_changed_file,
             task.limits,
             task.formats,
+            kafka=task.kafka,
             counted_bytes=max(task.stored_bytes // 64, 256 * 1024),
         )
         self._needs_rescan = False

@@ -183,6 +183,7 @@ class NativeEngine:
             plan=plan,
             limits=self.rules.limits,
             formats=self.rules.formats,
+            kafka=self.rules.kafka,
             on_changed_file=self.rules.on_changed_file,
             target_file_bytes=self.rules.target_file_bytes,
         )

@@ -48,7 +48,7 @@ class Kernel(Protocol):
 
     @property
     def output_bytes(self) -> int:
-        """The length of the Parquet file so far, including bytes that were not taken yet."""
+        """The length of the Parquet file so far, without the last batch of rows; bytes that were not taken count."""
 
     @property
     def lacks_columns(self) -> bool:
@@ -84,7 +84,7 @@ class Kernel(Protocol):
         """
 
     def take(self) -> bytes:
-        """The Parquet bytes completed since the last call."""
+        """The Parquet bytes completed since the last call, without those of the last batch of rows."""
 
     def finish_output(self) -> bytes:
         """End the Parquet file; the next row begins another one.

@@ -11,6 +11,7 @@ from typing import BinaryIO
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport
 from compactor.core.errors import ObjectChanged
+from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.ports import ObjectStore
 from compactor.engines.spark.names import spark_reads_as_is, spark_reads_name
 from compactor.ndjson.files.file_walk import FileWalk, OnChangedFile, OpenedFile
@@ -53,6 +54,7 @@ class InspectTask:
     key_limits: KeyLimits = KeyLimits()  # noqa: RUF009 - it is frozen
     folded_name: str = ""
     formats: Formats = Formats()  # noqa: RUF009
+    kafka: OpenKafka = NoKafka()  # noqa: RUF009
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
         StoreUnavailable: Passing trouble of the store, or of the local disk.
         AccessError: The store refused access.
     """
-    with FileWalk(store, task.manifest_id, task.on_changed_file, task.limits, task.formats) as walk:
+    with FileWalk(store, task.manifest_id, task.on_changed_file, task.limits, task.formats, kafka=task.kafka) as walk:
         path = walk.folder / "rejects.parquet"
         with RejectsWriter(path) as rejects:
             inspector = _Inspector(store, task, walk)

@@ -14,6 +14,7 @@ from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, St
 from compactor.core.layout import base_name, canonical, digest, duplicate_id, id_from_name, is_text
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectInfo
+from compactor.job.steps.planned_ranges import check_planned
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
 
@@ -162,7 +163,7 @@ class Intake:
         self.state.rules.check_length(info.uri, info.size_bytes)
         if name.startswith(("_", ".")):
             raise ManifestError("hidden_name", f"{info.uri}: expected a name that does not begin with _ or .")
-        return parse_manifest(
+        manifest = parse_manifest(
             data,
             uri=info.uri,
             modified_at=info.modified_at,
@@ -170,6 +171,8 @@ class Intake:
             redriven_folder=self.state.layout.redriven_folder,
             rules=self.state.rules,
         )
+        check_planned(self.state, manifest, info.uri)
+        return manifest
 
     def _name_below(self, uri: str) -> str:
         return canonical(uri).removeprefix(canonical(self.state.layout.manifests_folder))

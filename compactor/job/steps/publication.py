@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Accepted, Commit, DeadLetter, Rebuild, StagedFile
 from compactor.core.errors import AccessError, ObjectNotFound, StagingLost, StuckError
 from compactor.core.layout import digest
+from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import quoted
 from compactor.ledger.state import State
 
@@ -73,8 +75,9 @@ class Publisher:
         """Copy every file to its final place; return False if another driver is further."""
         if commit.rebuild is not None:
             self._make_way(commit, commit.rebuild)
-        for file in (*commit.outputs, *commit.rejects):
-            if not self._publish_file(commit, file):
+        publish = map_ordered if commit.partition_by else map  # of partitions, there may be many files
+        for is_published in publish(partial(self._publish_file, commit), (*commit.outputs, *commit.rejects)):
+            if not is_published:
                 return False
             self.on_crash_point(CrashPoint.PUBLISHED_ONE, commit.manifest_id)
         return True

@@ -1,12 +1,14 @@
 """One attempt at a manifest: has the engine stage its files, verifies them, and drafts the commit."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Accepted, Attempt, Commit, FileReport, FileStatus, StagedFile
 from compactor.core.errors import CompactorError, InputRefused
+from compactor.core.partitions import folders
 from compactor.core.rules.attempts import RetryRules
 from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest
 from compactor.engines.misfits import misfits_by_column
@@ -115,9 +117,7 @@ class Stager:
 
     def discard(self, accepted: Accepted, attempt: Attempt) -> None:
         """Delete what a failed attempt staged. What stays is deleted with the manifest's staging."""
-        with suppress(CompactorError):
-            folder = self.state.layout.staging(accepted.manifest_id, attempt.number, attempt.generation)
-            self.state.store.delete([info.uri for info in self.state.store.list(folder)])
+        discard_staged(self.state, accepted.manifest_id, attempt)
 
     def _tell(self, commit: Commit, *, new_columns: int) -> None:
         """Log what a person may have to know of the columns."""
@@ -126,6 +126,11 @@ class Stager:
             log_event(
                 "columns.refused", manifest_id=commit.manifest_id, keys=commit.refused_keys, new_columns=new_columns
             )
+        if commit.unparsed_times:
+            log_event("partitions.unparsed", manifest_id=commit.manifest_id, rows=commit.unparsed_times)
+        if others := sum(file.rows for file in commit.outputs if file.holds_others):
+            partitions = len({tuple(file.partition) for file in commit.outputs if not file.holds_others})
+            log_event("partitions.too_many", manifest_id=commit.manifest_id, rows=others, partitions=partitions)
         if new_columns and used.is_nearly_full:
             log_event("columns.nearly_full", columns=used.columns, max_columns=used.max_columns)
 
@@ -148,7 +153,7 @@ class Stager:
             engine=self.engine.name,
             schema_version=staged.schema.version,
             outputs=[
-                _staged_file(file, layout.output_file(key, part), _own_version(output, staged))
+                _output_file(file, output, staged, partial(layout.output_file, key, part))
                 for part, (file, output) in enumerate(zip(outputs, staged.outputs, strict=True))
             ],
             rejects=[_staged_file(file, layout.rejects_file(key, part)) for part, file in enumerate(rejects)],
@@ -157,6 +162,8 @@ class Stager:
             misfits=misfits_by_column(self.state.store, staged),
             redone_bins=staged.redone_bins,
             refused_keys=staged.refused_keys,
+            partition_by=list(map(str, staged.partition_by)),
+            unparsed_times=staged.unparsed_times,
             columns=used.columns,
             max_columns=used.max_columns,
             max_line_bytes=self.rules.limits.max_line_bytes,
@@ -165,6 +172,13 @@ class Stager:
             started_at=attempt.started_at,
             decided_at=self.state.clock.now(),
         )
+
+
+def discard_staged(state: State, manifest_id: str, attempt: Attempt) -> None:
+    """Delete what an attempt staged, as far as the store lets it."""
+    with suppress(CompactorError):
+        folder = state.layout.staging(manifest_id, attempt.number, attempt.generation)
+        state.store.delete([info.uri for info in state.store.list(folder)])
 
 
 def _check_access(reports: Sequence[FileReport]) -> None:
@@ -180,15 +194,16 @@ def _check_access(reports: Sequence[FileReport]) -> None:
         raise InputRefused(f"{denied[0].uri}: {denied[0].detail}; expected to be allowed to read the input")
 
 
-def _staged_file(file: VerifiedFile, final: str, schema_version: int | None = None) -> StagedFile:
-    return StagedFile(
-        staged=file.uri,
-        final=final,
-        rows=file.facts.rows,
-        size_bytes=file.facts.size_bytes,
-        schema_version=schema_version,
+def _staged_file(file: VerifiedFile, final: str) -> StagedFile:
+    return StagedFile(staged=file.uri, final=final, rows=file.facts.rows, size_bytes=file.facts.size_bytes)
+
+
+def _output_file(file: VerifiedFile, output: StagedOutput, staged: Staged, place: Callable[[str], str]) -> StagedFile:
+    version = output.schema.version
+    return _staged_file(file, place(folders(staged.partition_by, output.partition))).model_copy(
+        update={
+            "schema_version": None if version == staged.schema.version else version,
+            "partition": list(output.partition),
+            "holds_others": output.holds_others,
+        }
     )
-
-
-def _own_version(output: StagedOutput, staged: Staged) -> int | None:
-    return None if output.schema.version == staged.schema.version else output.schema.version

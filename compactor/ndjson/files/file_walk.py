@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Generic, Literal, Self, TypeVar
@@ -11,17 +11,21 @@ from typing import Generic, Literal, Self, TypeVar
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
+from compactor.core.kafka.ports import NoKafka, OpenKafka
+from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import is_s3
 from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectStore
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
 from compactor.ndjson.files.content_digest import ContentDigest
-from compactor.ndjson.files.object_reading import FILES_AHEAD, RANGE_BYTES, Opened, open_file, read_ranges
+from compactor.ndjson.files.object_reading import FILES_AHEAD, RANGE_BYTES, Opened, open_file
 from compactor.ndjson.files.path_values import PathValues
 from compactor.ndjson.files.patient_reads import PatientReads
+from compactor.ndjson.files.range_reading import OpenedRange, open_range
 from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
 from compactor.ndjson.files.scratch import Scratch
 from compactor.ndjson.kinds.formats import Formats
+from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import Limits, LineCounts, Reject, Splitter
 
 OnChangedFile = Literal["skip", "read"]
@@ -32,6 +36,9 @@ MAX_STARTS = 3
 
 T = TypeVar("T")
 
+Input = Opened | OpenedRange
+"""An opened file, or an opened range of a Kafka partition."""
+
 
 @dataclass(frozen=True, slots=True)
 class OpenedFile:
@@ -41,15 +48,13 @@ class OpenedFile:
         index: Its position in the manifest.
         source_uri: The file that its lines are from, as spelled in the manifest.
         codec: One of `compactor.ndjson.codecs.CODECS`.
-        digest: Of what was last read of it; None on S3, whose ETags tell contents apart.
         path_values: The fields that its path gives to each line; None if there are none.
     """
 
     index: int
     source_uri: str
-    opened: Opened
+    opened: Input
     codec: str
-    digest: ContentDigest | None = None
     path_values: PathValues | None = None
 
 
@@ -77,6 +82,7 @@ class FileWalk:
     Args:
         limits: How many rejects and scratch bytes there may be.
         formats: Which kinds of files are read.
+        kafka: Reads ranges.
         counted_bytes: The step in which `stored_bytes_read` grows.
 
     Attributes:
@@ -95,6 +101,7 @@ class FileWalk:
         limits: Limits,
         formats: Formats,
         *,
+        kafka: OpenKafka = NoKafka(),  # noqa: B008 - it is frozen
         counted_bytes: int = RANGE_BYTES,
     ) -> None:
         self._input = PatientReads(store)
@@ -102,6 +109,7 @@ class FileWalk:
         self._any_version = on_changed_file == "read"
         self._reject_limits = limits.rejects
         self._formats = formats
+        self._kafka = kafka
         self.scratch = Scratch(limits.max_scratch_bytes)
         self._stack = ExitStack()
         self._counted_bytes = counted_bytes
@@ -134,13 +142,14 @@ class FileWalk:
 
     def decoded(self, file: OpenedFile) -> Generator[bytes, None, None]:
         """Decode a file. May be called again for a second pass."""
-        with closing(read_ranges(self._input, file.opened, self._pool)) as stored:
+        digest = file.opened.digest
+        with closing(file.opened.pieces(self._input, self._pool)) as stored:
             pieces = self._permitted(stored)
-            yield from decode(file.codec, self._counted(file.digest.passing(pieces) if file.digest else pieces))
+            yield from decode(file.codec, self._counted(digest.passing(pieces) if digest else pieces))
 
     def splitter(self, file: OpenedFile) -> Splitter:
         """What splits the decoded bytes of a file. It raises a `FileError` if the file is of another kind."""
-        return self._formats.splitter(file.source_uri)
+        return split_lines if isinstance(file.opened, OpenedRange) else self._formats.splitter(file.source_uri)
 
     def _permitted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
         """Yield what is read; a refused read is the trouble of its file, and of no place of the job."""
@@ -159,15 +168,18 @@ class FileWalk:
                 yield part
                 self.stored_bytes_read += len(part) - half
 
-    def _open(self, file: ManifestFile) -> Opened:
+    def _open(self, file: ManifestFile) -> Input:
+        if is_kafka(file.uri):
+            return open_range(self._kafka, file)
         try:
-            return open_file(self._input, file, any_version=self._any_version)
+            opened = open_file(self._input, file, any_version=self._any_version)
+            return opened if is_s3(file.uri) else replace(opened, digest=ContentDigest(self._pool))
         except AccessError as exc:
             # A single object may have another owner or key; the caller decides whether all access is refused.
             raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
 
     def _walk(
-        self, index: int, file: ManifestFile, opening: Future[Opened], rejects: RejectsWriter, read: ReadFile[T]
+        self, index: int, file: ManifestFile, opening: Future[Input], rejects: RejectsWriter, read: ReadFile[T]
     ) -> WalkedFile[T]:
         change = ""
         for start in range(MAX_STARTS if self._any_version else 1):
@@ -185,13 +197,12 @@ class FileWalk:
         return _quarantined(index, file, FileError(FileStatus.CHANGED, change))
 
     def _read(
-        self, index: int, file: ManifestFile, opened: Opened, rejects: RejectsWriter, read: ReadFile[T]
+        self, index: int, file: ManifestFile, opened: Input, rejects: RejectsWriter, read: ReadFile[T]
     ) -> WalkedFile[T]:
         codec = sniff(opened.first[:SNIFF_BYTES])
-        digest = None if is_s3(file.uri) else ContentDigest()
         spool = RejectSpool(self._manifest_id, file.origin_uri, self._reject_limits, self.scratch)
         try:
-            opened_file = OpenedFile(index, file.origin_uri, opened, codec, digest, _path_values(file))
+            opened_file = OpenedFile(index, file.origin_uri, opened, codec, _path_values(file))
             counts, found = read(opened_file, spool.add)
             spool.move_to(rejects)
         except FileError as exc:
@@ -200,8 +211,7 @@ class FileWalk:
                 index, file, exc, size_bytes=opened.size_bytes, etag=opened.etag, codec=codec, samples=samples
             )
         else:
-            of_whole = digest.of_whole(opened.size_bytes) if digest else ""
-            walked = WalkedFile(index, _report(file, opened, codec, counts, spool, of_whole), found)
+            walked = WalkedFile(index, _report(file, opened, codec, counts, spool), found)
         finally:
             spool.close()
         self.scratch.kept_bytes = rejects.size_bytes
@@ -212,9 +222,7 @@ def _path_values(file: ManifestFile) -> PathValues | None:
     return PathValues(file.path_columns) if file.path_columns else None
 
 
-def _report(
-    file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, spool: RejectSpool, digest: str
-) -> FileReport:
+def _report(file: ManifestFile, opened: Input, codec: str, counts: LineCounts, spool: RejectSpool) -> FileReport:
     # A blank line is never rejected, so those of redriven lines stand for other lines of the file that they are from.
     padding = counts.blank_lines if file.source_uri else 0
     return FileReport(
@@ -222,7 +230,7 @@ def _report(
         status=FileStatus.COMPACTED,
         size_bytes=opened.size_bytes,
         etag=opened.etag,
-        digest=digest,
+        digest=opened.digest.of_whole(opened.size_bytes) if opened.digest else "",
         codec=codec,
         format=counts.format,
         decoded_bytes=counts.decoded_bytes - padding,
@@ -236,6 +244,7 @@ def _report(
         source_uri=file.source_uri or "",
         rejected_as=file.rejected_as or "",
         path_columns=file.path_columns or {},
+        kafka=opened.read,
     )
 
 

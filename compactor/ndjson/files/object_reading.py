@@ -12,6 +12,7 @@ from compactor.core.errors import FileError, ObjectChanged, ObjectNotFound
 from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectInfo
 from compactor.core.versions import described_version, is_same_version
+from compactor.ndjson.files.content_digest import ContentDigest
 
 RANGE_BYTES = 8 * 1024 * 1024
 """The length of one read. Most files are a single range."""
@@ -38,12 +39,20 @@ class Opened:
         size_bytes: Its length as stored.
         etag: The version.
         first: The bytes of its first range.
+        digest: Of what was last read of it; None on S3, whose ETags tell contents apart.
+        read: None; see `OpenedRange`.
     """
 
     uri: str
     size_bytes: int
     etag: str
     first: bytes
+    digest: ContentDigest | None = None
+    read: None = None
+
+    def pieces(self, store: InputStore, pool: ThreadPoolExecutor) -> Generator[bytes, None, None]:
+        """Read all of its bytes; see `read_ranges`."""
+        return read_ranges(store, self, pool)
 
 
 def open_file(store: InputStore, file: ManifestFile, *, any_version: bool) -> Opened:

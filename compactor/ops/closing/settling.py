@@ -58,7 +58,7 @@ def settled_files(state: State, totals: ClosedTotals, keys: Sequence[ManifestKey
 
 
 def _taken(redrives: Sequence[Redrive]) -> set[str]:
-    return {file.uri for each in redrives if each.kind == "files" for file in each.manifest.files}
+    return {file.redriven_uri for each in redrives if each.kind == "files" for file in each.manifest.files}
 
 
 def _redrives(state: State, manifest_ids: Iterable[str]) -> dict[str, list[Redrive] | None]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from compactor.control.releases import differing
+from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import Clock, ObjectStore
 from compactor.ops.doctor import account_checks, catalog_checks
@@ -65,6 +66,9 @@ def uses_s3(settings: Settings) -> bool:
 
 def _place_checks(env: Environment, settings: Settings, only: Sequence[str] = ()) -> Iterator[Check]:
     for prefix in () if only else settings.input.allowed_prefixes:
+        if is_kafka(prefix):
+            yield Check("input", partial(skipped, f"{prefix}: `compactor plan --dry-run` tells what it has"))
+            continue
         yield Check("input", partial(try_input, env.store, prefix, "input.allowed_prefixes"), _needs(prefix))
     for name, place, key, rights in (
         ("manifests", settings.paths.manifests, "paths.manifests", ALL),

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from typing import Protocol
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import ManifestFile
@@ -20,7 +21,6 @@ from compactor.core.documents.records import (
 from compactor.core.errors import CompactorError, EngineLost, InputError, OperatorError
 from compactor.core.map_ordered import map_ordered
 from compactor.job.steps.publication import Publisher
-from compactor.job.steps.staging import Stager
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
 from compactor.ops.rebuild.damage import compacted
@@ -35,8 +35,19 @@ from compactor.telemetry.logs import log_event
 UNDECIDED_SECONDS = 3600.0
 """A rebuild decides right after it has written its open marker. An older marker is that of a process that died."""
 
+_OVERTAKEN = "another rebuild of its manifest was faster; run the command again"
 _NOT_COMPARED = {"detail", "reject_rows"}  # a long line may be kept in other pieces
 _OF_THE_VERSION = {"etag", "digest"}  # a touched file has another version, and earlier releases kept no digest
+
+
+class Restager(Protocol):
+    """Stages the rows of a commit again. `compactor.job.steps.staging.Stager` does so from the input."""
+
+    def stage(self, accepted: Accepted, attempt: Attempt) -> tuple[Commit, int]:
+        """Stage and verify; return the outcome to record, and how many columns that adds."""
+
+    def discard(self, accepted: Accepted, attempt: Attempt) -> None:
+        """Delete what a failed attempt staged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +63,7 @@ class Rebuilder:
     """
 
     state: State
-    stager_for: Callable[[Commit], Stager]
+    stager_for: Callable[[Commit], Restager]
     publisher: Publisher
     verifier: Verifier
     threads: int
@@ -115,7 +126,9 @@ class Rebuilder:
         commit = self._decided(damaged) if damaged.why else damaged.commit
         self.publisher.roll_forward(damaged.accepted, commit)
         if not damaged.replaced <= _replaced_by(commit):
-            raise InputError("another rebuild of its manifest was faster; run the command again")
+            raise InputError(_OVERTAKEN)
+        if not _is_erased(commit, damaged.erasure):
+            raise InputError(_OVERTAKEN)
         generation, rows = commit.generation, sum(file.records for file in damaged.commit.files)
         log_event("manifest.rebuilt", manifest_id=commit.manifest_id, why=damaged.why, generation=generation, rows=rows)
         return _summary(commit if isinstance(commit, Commit) else damaged.commit, damaged, generation)
@@ -146,7 +159,7 @@ class Rebuilder:
             stager.discard(accepted, attempt)
         return winner
 
-    def _staged(self, stager: Stager, damaged: Damaged, attempt: Attempt) -> Commit:
+    def _staged(self, stager: Restager, damaged: Damaged, attempt: Attempt) -> Commit:
         """The commit to decide.
 
         Raises:
@@ -156,8 +169,9 @@ class Rebuilder:
         # The rows keep the time at which they were first processed.
         first = attempt.model_copy(update={"started_at": commit.started_at})
         staged, _ = stager.stage(_of_compacted(damaged, commit), first)
-        for old, new in zip(compacted(commit), staged.files, strict=True):
-            _check_same(old, new, damaged)
+        if not damaged.erasure:
+            for old, new in zip(compacted(commit), staged.files, strict=True):
+                _check_same(old, new, damaged)
         damaged.check()
         # Before names are compared, or a driver that is late with the earlier commit could still change what is there.
         self.publisher.delete_staging(commit.manifest_id, upto=commit.generation)
@@ -211,6 +225,14 @@ def _replaced_by(outcome: Commit | DeadLetter) -> frozenset[str]:
     return frozenset() if rebuilt is None else frozenset(rebuilt.replaced)
 
 
+def _is_erased(outcome: Commit | DeadLetter, erasure: str) -> bool:
+    """Whether an outcome, which another rebuild may have decided, is without what an erasure takes."""
+    if not erasure:
+        return True
+    erased = outcome.erased if isinstance(outcome, Commit) else None
+    return erased is not None and erasure in erased.erasures
+
+
 def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:
     """A manifest with only the files that were compacted, each in the version that was, or in its new one."""
     accepted = damaged.accepted
@@ -240,13 +262,20 @@ def _check_same(old: FileReport, new: FileReport, damaged: Damaged) -> None:
     if old.uri in damaged.replaced:
         return
     other = _OF_THE_VERSION if old.uri in damaged.inputs or not old.digest else set()
-    before, now = (report.model_dump(exclude=_NOT_COMPARED | other) for report in (old, new))
+    before, now = (_without_end(report).model_dump(exclude=_NOT_COMPARED | other) for report in (old, new))
     different = [f"{name} {now[name]!r} instead of {value!r}" for name, value in before.items() if now[name] != value]
     if different:
         raise InputError(
             f"{old.uri}: it is read otherwise than by the first commit, with {', '.join(different)}; expected the "
             "engine and the limits that the manifest was compacted with"
         )
+
+
+def _without_end(report: FileReport) -> FileReport:
+    """A report without the end that a topic had when it was read: a topic goes on growing."""
+    if report.kafka is None:
+        return report
+    return report.model_copy(update={"kafka": report.kafka.model_copy(update={"position": 0, "high_watermark": 0})})
 
 
 def _summary(commit: Commit, damaged: Damaged, generation: int) -> Rebuilt:

@@ -118,6 +118,8 @@ class Replacer:
             raise InputError(f"manifest {key.id} is not done yet, or its records are incomplete")
         if (expired := ExpiredParts(self.state).of("rows", key, commit.generation)) is not None:
             raise InputError(f"the rows of manifest {key.id} {expired.words}")
+        if commit.erased is not None:
+            raise InputError("lines of its manifest were erased on request; its other files may hold them still")
         uris = {each.file.uri: each.file for each in those}
         redriven = taken_from(key.id, self.redrive_log.entries_about(key.id))
         if any(source.source_uri in uris for each in redriven for source in each.inputs):

@@ -15,6 +15,7 @@ from compactor.ops.rebuild.damage import Damage, input_fault
 from compactor.ops.rebuild.rebuild_report import NotRebuilt
 
 FORCED = "asked for, although the files add up"
+ERASED = "lines of it were erased on request, and its input has or had them"
 HELD_BACK = "the catalog of the table refuses its files"
 
 
@@ -37,6 +38,7 @@ class Damaged:
     inputs: Mapping[str, ManifestFile] = field(default_factory=dict)  # other versions to read, by URI
     replaced: frozenset[str] = frozenset()  # those of them whose lines are others
     check: Callable[[], None] = lambda: None  # called before the decision; an `InputError` refuses it
+    erasure: str = ""  # the erasure for which rows go; what stages the others again does not read the input
 
 
 @dataclass(slots=True)
@@ -79,7 +81,9 @@ class RebuildScanner:
         return self.damage.files.expired.of("rows", commit.key, commit.generation)
 
     def _add(self, scan: RebuildScan, found: Damaged) -> None:
-        fault = input_fault(self.state, found.commit) if found.why else ""
+        fault = ""
+        if found.why:
+            fault = input_fault(self.state, found.commit) if found.commit.erased is None else ERASED
         if fault:
             why = f"{found.why}. The rows cannot be made again: {fault}"
             scan.refused.append(NotRebuilt(found.commit.manifest_id, why))
@@ -131,7 +135,4 @@ class RebuildScanner:
         if (expired := self._expired(commit)) is not None:
             why = f"its rows {expired.words}; expected rows that no rule took"
             return why if scope.manifest_ids else (commit, None)
-        why = self.damage.of_published(commit)
-        if not why and scope.force:
-            why = FORCED
-        return commit, why or None
+        return commit, self.damage.of_published(commit) or (FORCED if scope.force else None)

@@ -6,6 +6,8 @@ that a driver may delete it late. A single file with other rows is replaced firs
 
 A file without a footer keeps its name only if no file has other rows. Else a query that has read those could find some
 of them again in what replaces it.
+
+Where rows are in partitions, no name is used again: each names a partition, and a rebuild may divide rows otherwise.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -14,6 +16,7 @@ from itertools import count
 
 from compactor.core.documents.records import Commit, FileReport, FileStatus, Rebuild, StagedFile
 from compactor.core.layout import Layout, base_name, part_number
+from compactor.core.partitions import folders, parse_fields
 from compactor.ops.rebuild.same_rows import Found
 
 FoundAt = Callable[[str, str | None], Found]
@@ -45,7 +48,15 @@ def successor(
     finals = [file.final for file in (*previous.outputs, *previous.rejects)]
     unused = count(max(map(part_number, (*finals, *removed)), default=0) + 1)
     fresh = partial(next, unused)
-    place_output, place_rejects = (partial(place, staged.key) for place in (layout.output_file, layout.rejects_file))
+    fields = parse_fields(staged.partition_by)
+
+    def place_output(part: int, file: StagedFile) -> str:
+        return layout.output_file(staged.key, part, folders(fields, tuple(file.partition)))
+
+    def place_rejects(part: int, _: StagedFile) -> str:
+        return layout.rejects_file(staged.key, part)
+
+    reuses_names = reuses_names and not (fields or previous.partition_by)
     outputs = _placed(previous.outputs if reuses_names else [], staged.outputs, place_output, fresh, found_at)
     kept = [file for file in previous.rejects if file.final not in expired]
     rejects = _placed(kept, staged.rejects, place_rejects, fresh, found_at)
@@ -65,14 +76,16 @@ def successor(
 def _placed(
     previous: Sequence[StagedFile],
     staged: Sequence[StagedFile],
-    place: Callable[[int], str],
+    place: Callable[[int, StagedFile], str],
     fresh: Callable[[], int],
     found_at: FoundAt,
 ) -> list[StagedFile]:
     """The staged files with their final names, in the order in which they are published."""
     finals = sorted(file.final for file in previous)
-    usable = [uri for uri in finals if uri == place(part_number(uri))]  # else the settings give other names by now
-    names = (usable + [place(fresh()) for _ in staged[len(usable) :]])[: len(staged)]
+    usable = sorted(  # else the settings give other names by now
+        file.final for file in previous if file.final == place(part_number(file.final), file)
+    )
+    names = (usable + [place(fresh(), file) for file in staged[len(usable) :]])[: len(staged)]
     counterparts = dict(zip(names, staged, strict=True))
     found = {uri: found_at(uri, counterparts[uri].staged if uri in counterparts else None) for uri in finals}
     others = [uri for uri in finals if found[uri] is Found.OTHER_ROWS]
@@ -81,7 +94,7 @@ def _placed(
         names = sorted(names, key=lambda name: name != others[0])
     else:
         given_up.update(others)
-    return [_at(place(fresh()) if name in given_up else name, counterparts[name]) for name in names]
+    return [_at(place(fresh(), counterparts[name]) if name in given_up else name, counterparts[name]) for name in names]
 
 
 def _at(final: str, file: StagedFile) -> StagedFile:

@@ -70,7 +70,7 @@ class Draft:
         if isinstance(self.outcome, DeadLetter):
             return list(self.files)
         left = {report.uri for report in files_left(scope, self.outcome, redrives)}
-        return [file for file in self.files if file.uri in left]
+        return [file for file in self.files if file.redriven_uri in left]
 
     def unclaimed_files(self) -> list[ManifestFile]:
         return [file for file in self.files if file.uri in self.unclaimed]

@@ -6,8 +6,10 @@ from itertools import chain
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.manifest_parsing import is_allowed
-from compactor.core.documents.records import Commit, DeadLetter, FileStatus, Redrive
+from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus, Redrive
 from compactor.core.errors import AccessError, StuckError
+from compactor.core.kafka.ports import NoKafka, OpenKafka
+from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import canonical, redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
@@ -17,6 +19,7 @@ from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.claims import RedriveClaims
 from compactor.ops.redrive.draft import Draft
 from compactor.ops.redrive.originals import committed_under, original_of
+from compactor.ops.redrive.ranges import parts_of
 from compactor.ops.redrive.selection import Scope, files_left
 
 
@@ -28,6 +31,7 @@ class RedrivePlanner:
     claims: RedriveClaims
     search: FileSearch
     allowed_prefixes: Sequence[str]  # folders that may have input
+    kafka: OpenKafka = NoKafka()  # noqa: RUF009 - it is frozen; tells what is left of quarantined ranges
     _named_here: dict[str, list[Naming]] = field(default_factory=dict, init=False)
 
     def draft(
@@ -90,14 +94,12 @@ class RedrivePlanner:
         accepted = self.state.ledger.accepted(commit.manifest_id)
         draft.listed_at = accepted.manifest.listed_at if accepted and accepted.manifest else None
         for report in files_left(scope, commit, redrives):
-            named = ManifestFile(
-                uri=report.uri,
-                source_uri=report.source_uri or None,
-                rejected_as=report.rejected_as or None,
-                path_columns=report.path_columns or None,
-            )
-            draft.files.append(named)
-            draft.reasons[report.uri] = str(report.status)
+            named = parts_of(report, self.kafka.open()) if is_kafka(report.uri) else [_named(report)]
+            if isinstance(named, str):
+                draft.refuse({report.uri: named})
+                continue
+            draft.files += named
+            draft.reasons |= dict.fromkeys((file.uri for file in named), str(report.status))
         # Any id of the lineage will do: only its root counts here.
         new_id, folder = redriven_id(root.id, 1), self.state.layout.redriven_folder
         outside = [file.uri for file in draft.files if not is_allowed(file.uri, new_id, self.allowed_prefixes, folder)]
@@ -131,6 +133,15 @@ class RedrivePlanner:
         except AccessError as exc:
             return str(exc)
         return "there is no such object; expected it to be there by now" if info is None else info
+
+
+def _named(report: FileReport) -> ManifestFile:
+    return ManifestFile(
+        uri=report.uri,
+        source_uri=report.source_uri or None,
+        rejected_as=report.rejected_as or None,
+        path_columns=report.path_columns or None,
+    )
 
 
 def _compacted(commit: Commit) -> dict[str, list[Naming]]:

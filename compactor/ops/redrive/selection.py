@@ -71,7 +71,7 @@ def left_of(scope: Scope, outcome: Commit | DeadLetter, redrives: Sequence[Redri
 def files_left(scope: Scope, commit: Commit, redrives: Sequence[Redrive]) -> list[FileReport]:
     """The quarantined files of a commit that are not settled, as far as its redrives in effect and the scope say."""
     settled = scope.settled.get(commit.manifest_id, ())
-    taken = {file.uri for each in redrives if each.kind == "files" for file in each.manifest.files}
+    taken = {file.redriven_uri for each in redrives if each.kind == "files" for file in each.manifest.files}
     return [
         report
         for report in commit.files

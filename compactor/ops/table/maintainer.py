@@ -30,6 +30,8 @@ class Maintainer:
     Attributes:
         name: The name of the table.
         rule: Which snapshots stay.
+        always_merges: Whether manifests are merged even if they are few: those of now may have the lowest and highest
+            values of files that are gone.
     """
 
     state: State
@@ -37,6 +39,7 @@ class Maintainer:
     catalog: TableCatalog
     name: str
     rule: KeepRule
+    always_merges: bool = False
 
     def maintain(self, *, dry_run: bool = False) -> UpkeepReport:
         """Do what is due, or only say what that is.
@@ -73,7 +76,7 @@ class Maintainer:
         """Merge manifests if they are too many, once."""
         for tried in range(1, TRIES + 1):
             head, history = self._found()
-            if not needs_merge(history):
+            if not (needs_merge(history) or (self.always_merges and history.snapshots)):
                 return
             report.merged_manifests = len(history.manifest_bytes)
             try:

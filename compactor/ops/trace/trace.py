@@ -106,6 +106,7 @@ class Trace:
     origin: str = ""  # the file whose rejected lines this file holds
     redriven_as: list[TracedRedrive] = field(default_factory=list)
     expired: list[str] = field(default_factory=list)  # what of its manifest expired: when, and under which rule
+    erased: str = ""  # what was erased of its manifest on request; its lines count as they were read
     # The quarantined versions of an input file, the first one first, or the quarantined files of a manifest
     quarantined: list[QuarantinedFile] = field(default_factory=list)
     settled_by: str = ""  # of a dead letter that was not redriven, the manifest that took over its last file

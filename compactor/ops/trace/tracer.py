@@ -10,6 +10,7 @@ from compactor.core.documents.records import NEEDS_OPERATOR, Commit, DeadLetter,
 from compactor.core.documents.totals import totals_of, without_zeros
 from compactor.core.errors import AccessError, ObjectNotFound
 from compactor.core.inputs.dates import possible_dates
+from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import canonical, is_s3, is_text, is_within, redriven_owner
 from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.core.text.safe_text import quoted
@@ -23,9 +24,10 @@ from compactor.ops.redrive.selection import Kind
 from compactor.ops.redrive.settling.dead_letters import letter_fates
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files, settled
 from compactor.ops.redrive.settling.settled import settled_by
-from compactor.ops.trace.expired import expired_parts
+from compactor.ops.trace.expired import erased_words, expired_parts
 from compactor.ops.trace.histories import Histories, History
 from compactor.ops.trace.own_rejects import own_rejects
+from compactor.ops.trace.ranges import FoundRange, part_with, range_of
 from compactor.ops.trace.tables import TableTracer
 from compactor.ops.trace.trace import (
     Trace,
@@ -89,7 +91,7 @@ class Tracer:
     def _add_expired(self, trace: Trace, commit: Commit) -> frozenset[Part]:
         """Add what of a manifest expired; returns these parts."""
         found = expired_parts(self.state, commit)
-        trace.expired = list(found.values())
+        trace.expired, trace.erased = list(found.values()), erased_words(commit)
         trace.outputs = [] if "rows" in found else trace.outputs
         trace.rejects = [] if "rejects" in found else trace.rejects
         return frozenset(found)
@@ -114,7 +116,7 @@ class Tracer:
             if trace.state is TraceState.WAITING:
                 trace.message = self._why_unreadable(uri)
             return trace
-        return self._trace_input(uri, days)
+        return self._trace_range(uri, days) if is_kafka(uri) else self._trace_input(uri, days)
 
     def _why_unreadable(self, uri: str) -> str:
         """Why a manifest that waits may not be read; empty if it may."""
@@ -166,7 +168,30 @@ class Tracer:
         if self.state.store.stat(part_uri) is not None:
             trace.state, trace.manifest_uri = TraceState.PENDING, part_uri
             return trace
-        history = self._latest(manifest_id, uri)
+        return self._followed(trace, info, days)
+
+    def _trace_range(self, uri: str, days: int) -> Trace:
+        """Follow a range of Kafka, or the one that an offset is in. Whether brokers still have it is not asked."""
+        found = range_of(self.state, uri)
+        if found is None:
+            return Trace(uri=uri, exists=True, searched="the chains of planned ranges")
+        while (part := self._redriven_part(found)) is not None:
+            found = part
+        trace = Trace(uri=found.uri, exists=True, state=TraceState.CLAIMED, manifest_id=found.manifest_id)
+        trace = self._followed(trace, None, days)
+        trace.message = "; ".join(filter(None, (found.words, trace.message)))
+        return trace
+
+    def _redriven_part(self, found: FoundRange) -> FoundRange | None:
+        """The part with the offset, of a range that was redriven in parts."""
+        history = self.histories.of(found.manifest_id)
+        entries = [] if history is None else [each for each in history.redriven_as if each.in_effect]
+        parts = (part_with(found, each.redrive.manifest) for each in reversed(entries))
+        return next((part for part in parts if part is not None), None)
+
+    def _followed(self, trace: Trace, info: ObjectInfo | None, days: int) -> Trace:
+        """The trace of a file, of which the manifest is known."""
+        history = self._latest(trace.manifest_id, trace.uri)
         if history is not None:
             trace.quarantined = self._quarantined(trace, history, info, days)
             self._add_file(trace, history, info)

@@ -11,7 +11,9 @@ from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError, S
 from compactor.engines.parquet_files import ParquetFacts, parquet_facts
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
+from compactor.ndjson.files.range_reading import range_fault
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
+from compactor.ops.verify.partitions import misnamed
 from compactor.ops.verify.report import Discrepancy
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import METADATA_COLUMNS
@@ -117,13 +119,16 @@ class CommitFiles:
 def _contradictions(commit: Commit) -> Iterator[Discrepancy]:
     """The figures of a commit that do not add up by themselves."""
     for file in commit.files:
-        accounted = file.records + file.rejected_lines + file.blank_lines
+        accounted = file.records + file.rejected_lines + file.blank_lines + file.erased_rejects
         if accounted != file.lines:
             yield Discrepancy(commit.manifest_id, file.uri, f"{file.lines} lines", f"{accounted} accounted for")
+        if fault := range_fault(file):
+            yield Discrepancy(commit.manifest_id, file.uri, "a line for each offset, and proof of the end", fault)
     for what, files, expected in (
-        ("outputs", commit.outputs, sum(file.records for file in commit.files)),
+        ("outputs", commit.outputs, sum(file.records for file in commit.files) - commit.erased_rows),
         ("rejects", commit.rejects, sum(file.reject_rows for file in commit.files)),
     ):
         found = sum(file.rows for file in files)
         if found != expected:
             yield Discrepancy(commit.manifest_id, f"{what} of the commit", f"{expected} rows", f"{found} rows")
+    yield from misnamed(commit)

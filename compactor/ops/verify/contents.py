@@ -21,15 +21,20 @@ import pyarrow as pa
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import Commit, FileReport, FileStatus
 from compactor.core.errors import FileError, LinkRefused, ObjectChanged, ObjectNotFound, StagingError
+from compactor.core.kafka.ports import NoKafka, OpenKafka
+from compactor.core.kafka.ranges import is_kafka
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import ParquetFacts, open_parquet, parquet_facts
 from compactor.ndjson.codecs import decode
-from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file, read_ranges
+from compactor.ndjson.files.file_walk import Input
+from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file
+from compactor.ndjson.files.range_reading import open_range
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.kinds.formats import SPLITTERS
 from compactor.ndjson.lines import Limits, Reject
 from compactor.ndjson.rawjson import texts
 from compactor.ops.redrive.rejected_lines.writing import reject_rows
+from compactor.ops.verify.partitions import misplaced
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.schema.column_types import ColumnType, canonical_text, value_of
 from compactor.schema.registry import SchemaRegistry
@@ -65,6 +70,7 @@ class DeepVerifier:
 
     store: ObjectStore
     registry: SchemaRegistry
+    kafka: OpenKafka = NoKafka()  # noqa: RUF009 - it is frozen
     why_gone: Callable[[Commit, FileReport], str] = lambda _commit, _file: ""  # under which rule an input file expired
 
     def check(
@@ -83,6 +89,7 @@ class DeepVerifier:
         except StagingError as exc:
             report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc)))
             return
+        report.discrepancies += misplaced(self.store, self.registry, commit)
         total, is_whole = Sum(), True
         # Several files may have redriven lines of one file.
         by_origin: dict[str, tuple[Sum, Sum] | None] = {}
@@ -144,9 +151,8 @@ class DeepVerifier:
                 rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
 
         try:
-            named = ManifestFile(uri=file.uri, etag=file.etag)
-            opened = open_file(self.store, named, any_version=False)
-            with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self.store, opened, pool)) as stored:
+            opened = self._opened(ManifestFile(uri=file.uri, etag=file.etag))
+            with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(opened.pieces(self.store, pool)) as stored:
                 pieces = decode(file.codec, stored)
                 found = inspect_lines(
                     pieces,
@@ -166,6 +172,11 @@ class DeepVerifier:
                 return None
             rejects.add([str(exc)])  # the job could read it, so this must be a difference
         return rows, rejects
+
+    def _opened(self, named: ManifestFile) -> Input:
+        if is_kafka(named.uri):
+            return open_range(self.kafka, named)
+        return open_file(self.store, named, any_version=False)
 
     def _staged_rejects(self, commit: Commit) -> tuple[dict[str, Sum], dict[str, frozenset[bytes]]]:
         sums: dict[str, Sum] = {}

@@ -51,7 +51,7 @@ class ExpiredFiles:
 class VerifyReport:
     """The figures of a verification.
 
-    `rows + rejected_lines + blank_lines == lines` holds for every file, or a discrepancy names the file.
+    `rows + rejected_lines + blank_lines + erased_lines == lines`, or a discrepancy names the file or the commit.
     """
 
     manifests: int = 0  # committed manifests
@@ -67,12 +67,14 @@ class VerifyReport:
     rejected_lines: int = 0
     unkept_rejects: int = 0  # rejected lines that are only counted; their bytes are in the input file alone
     blank_lines: int = 0
+    erased_lines: int = 0  # lines whose row or reject was erased on request: no other count has them
     rejects_by_reason: Counter[str] = field(default_factory=Counter)
     rescued_values: int = 0  # values in _rescued_data because they do not fit the type of their column
     misfits: Counter[str] = field(default_factory=Counter)  # the same by column, as far as it is on record
     output_files: int = 0
     output_bytes: int = 0
     inputs_gone: int = 0  # inputs that `--deep` could not read again, because they are deleted or replaced
+    inputs_erased: int = 0  # inputs that `--deep` did not compare: lines of their manifests were erased on request
     inputs_compared: int = 0  # inputs of which `--deep` compared every value
     discrepancies: list[Discrepancy] = field(default_factory=list)  # empty if everything adds up
     # Files that are gone under a rule of retention, by date, part and rule
@@ -81,6 +83,11 @@ class VerifyReport:
     quarantined_files: list[QuarantinedFile] = field(default_factory=list)
     dead_letter_manifests: list[DeadLetterManifest] = field(default_factory=list)
     table: VerifiedTable | None = None  # the table that lists the output; null if the settings name none
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether each line is accounted for, in sum."""
+        return self.rows + self.rejected_lines + self.blank_lines + self.erased_lines == self.lines
 
     @property
     def table_error(self) -> str:
@@ -117,7 +124,8 @@ class VerifyReport:
         self.files += found.files
         self.files_by_status.update(found.files_by_status)
         self.lines += found.lines
-        self.rows += found.rows
+        self.rows += found.rows - commit.erased_rows
+        self.erased_lines += found.erased_rejects + commit.erased_rows
         self.rejected_lines += found.rejected_lines
         self.unkept_rejects += found.unkept_rejects
         self.blank_lines += found.blank_lines

@@ -36,10 +36,22 @@ def surplus_of_date(state: State, date: str) -> Iterator[Discrepancy]:
 
 
 def surplus_of_manifest(state: State, key: ManifestKey) -> Iterator[Discrepancy]:
-    """Search the folders of a manifest's date for files that are named after it."""
+    """Search the folders of a manifest's date for files that are named after it, also in partitions if it has some."""
     for place, owner_of in _places(state.layout, key.date):
         named_after = _beginning_with(state.store, place, f"{key.id}-")
+        if owner_of == state.layout.output_owner and _has_partitions(state, key):
+            named_after = state.store.list(place)
         yield from _surplus(state, [info for info in named_after if owner_of(info.uri) == key], owner_of)
+
+
+def _has_partitions(state: State, key: ManifestKey) -> bool:
+    """Whether a manifest has partitions, or an earlier generation of it had some."""
+    try:
+        newest = state.ledger.outcome(key)
+        earlier = (state.ledger.outcome_of(key, number) for number in range(1, newest.generation))
+        return any(isinstance(each, Commit) and each.partition_by for each in (newest, *earlier))
+    except (ObjectNotFound, RecordUnreadable):
+        return False
 
 
 def _beginning_with(store: ObjectStore, place: str, beginning: str) -> Iterator[ObjectInfo]:

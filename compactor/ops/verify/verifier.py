@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
 
-from compactor.core.documents.records import Commit, DeadLetter, FileReport
+from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.errors import OperatorError, RecordUnreadable, StoreUnavailable
+from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.layout import redriven_owner
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
@@ -14,6 +15,7 @@ from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarised
 from compactor.ledger.state import State
 from compactor.ops.redrive.settling.quarantined_file import later_keys, settled
+from compactor.ops.verify.chains import faults_of_chains
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
 from compactor.ops.verify.contents import DeepVerifier
 from compactor.ops.verify.doubled import DoubledFiles
@@ -42,6 +44,7 @@ class Verifier:
 
     state: State
     registry: SchemaRegistry
+    kafka: OpenKafka = NoKafka()  # noqa: RUF009 - it is frozen; reads ranges again to compare values
     table: ListedTable | None = None  # lists the output
     deep: bool = False  # compare values as well
     on_manifest: OnManifest | None = None
@@ -75,6 +78,7 @@ class Verifier:
         To compare values, the records of all dates are read.
         """
         report = self._verified_all(closed=closed)
+        report.discrepancies += faults_of_chains(self.state)
         seen = expired_seen(self.state)
         report.retired_dates, report.expiring = seen.retired_dates, seen.expiring
         return report
@@ -254,8 +258,14 @@ class Verifier:
                 self._compare(outcome, report, with_source=with_source, with_rejects="rejects" not in gone)
 
     def _compare(self, commit: Commit, report: VerifyReport, *, with_source: bool, with_rejects: bool) -> None:
+        if commit.erased is not None:  # the sums of what is left tell nothing of the lines that it is from
+            compacted = [file for file in commit.files if file.status is FileStatus.COMPACTED]
+            report.inputs_erased += sum(not (with_source and file.source_uri) for file in compacted)
+            return
         try:
-            verifier = DeepVerifier(store=self.state.store, registry=self.registry, why_gone=self._why_gone)
+            verifier = DeepVerifier(
+                store=self.state.store, registry=self.registry, kafka=self.kafka, why_gone=self._why_gone
+            )
             verifier.check(commit, report, with_source=with_source, with_rejects=with_rejects)
         except (OperatorError, StoreUnavailable):
             raise

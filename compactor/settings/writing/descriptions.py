@@ -9,7 +9,7 @@ from compactor.settings.validation import Expected
 
 UNITS = (
     *("bytes", "seconds", "days", "manifests", "columns", "characters", "lines", "files", "attempts", "failures"),
-    *("shards", "snapshots"),
+    *("shards", "snapshots", "partitions"),
 )
 """Units of numbers. The name of a numeric key contains one of these words."""
 

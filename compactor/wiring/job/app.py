@@ -49,7 +49,8 @@ from compactor.wiring.job.table_components import TableComponents
 
 if TYPE_CHECKING:
     from compactor.adapters.local.native.fair_threads import FairThreads
-    from compactor.ops.rebuild.rebuilder import Rebuilder
+    from compactor.manifests.kafka.planner import KafkaPlanner
+    from compactor.ops.rebuild.rebuilder import Rebuilder, Restager
     from compactor.ops.rebuild.replacing import Replacer
 
 
@@ -103,6 +104,18 @@ class App(TableComponents):
             target_bytes=self.manifest_bytes,
             is_of_other_stream=self._is_of_other_stream,
             on_crash_point=self.on_crash_point,
+        )
+
+    @cached_property
+    def kafka_planner(self) -> "KafkaPlanner":
+        """Plans topics."""
+        from compactor.manifests.kafka.planner import KafkaPlanner  # noqa: PLC0415 - only planning needs it
+
+        return KafkaPlanner(
+            state=self.state,
+            log=self.kafka.open(),
+            allowed_prefixes=self.settings.input.allowed_prefixes,
+            target_bytes=self.manifest_bytes,
         )
 
     def _is_of_other_stream(self, uri: str) -> bool:
@@ -201,8 +214,6 @@ class App(TableComponents):
         Args:
             new_engine: Makes engines; by default native ones in threads of this process if possible, else on Spark.
         """
-        from compactor.ops.rebuild.rebuilder import Rebuilder  # noqa: PLC0415 - most commands rebuild nothing
-
         engine, one_at_a_time = new_engine or self._engine_here, Lock()
 
         def stager_for(commit: Commit) -> Stager:
@@ -218,6 +229,12 @@ class App(TableComponents):
             with one_at_a_time:  # the first one starts threads or Spark
                 made = engine(rules)
             return self._stager(made, replace(self._compaction_rules(), limits=limits), history)
+
+        return self.rebuilder_with(stager_for)
+
+    def rebuilder_with(self, stager_for: "Callable[[Commit], Restager]") -> "Rebuilder":
+        """Make what makes manifests again, given what stages each commit."""
+        from compactor.ops.rebuild.rebuilder import Rebuilder  # noqa: PLC0415 - most commands rebuild nothing
 
         return Rebuilder(
             state=self.state,

@@ -33,12 +33,14 @@ class EngineComponents(OperatorComponents):
             return self.native_engine(SparkBinWorkers(session=self.spark, store_spec=self.store_spec), rules)
         from compactor.adapters.spark.engine import SparkEngine  # noqa: PLC0415
 
-        return SparkEngine(
-            session=self.spark,
-            store=self.store,
-            store_spec=self.store_spec,
-            rules=rules or self.engine_rules,
-            discovery=self.settings.input.discovery,
+        return self.partitioned(
+            SparkEngine(
+                session=self.spark,
+                store=self.store,
+                store_spec=self.store_spec,
+                rules=rules or self.engine_rules,
+                discovery=self.settings.input.discovery,
+            )
         )
 
     @cached_property
@@ -66,8 +68,20 @@ class EngineComponents(OperatorComponents):
             target_file_bytes=settings.output.target_file_bytes,
             compression=settings.output.compression,
             formats=Formats(settings.input.format, lines_folder=self.layout.redriven_folder),
+            kafka=self.kafka,
         )
 
-    def native_engine(self, workers: BinWorkers, rules: EngineRules | None = None) -> NativeEngine:
+    def native_engine(self, workers: BinWorkers, rules: EngineRules | None = None) -> Engine:
         """Make the native engine on given workers, with the rules of the settings or with others."""
-        return NativeEngine(workers=workers, rules=rules or self.engine_rules, store=self.store)
+        return self.partitioned(NativeEngine(workers=workers, rules=rules or self.engine_rules, store=self.store))
+
+    def partitioned(self, engine: Engine) -> Engine:
+        """The engine itself, or one that divides its files as the settings say."""
+        output, fields = self.settings.output, self.settings.partition_fields
+        if not fields:
+            return engine
+        from compactor.engines.partitioned.engine import PartitionedEngine  # noqa: PLC0415 - only with partitions
+        from compactor.engines.partitioned.rules import PartitionRules  # noqa: PLC0415
+
+        rules = PartitionRules(fields, output.max_partitions, output.target_file_bytes, output.compression)
+        return PartitionedEngine(engine=engine, store=self.store, rules=rules)

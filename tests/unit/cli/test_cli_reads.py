@@ -28,7 +28,15 @@ def test_plan_as_json(workspace: Workspace) -> None:
     assert manifest == {"date": DAY, "files": 2, "bytes": len(GOOD) + len(FLAWED)}
     [dated] = document.pop("dated")
     assert (dated["rule"], dated["files"], dated["first_date"], dated["last_date"]) == ("name", 2, DAY, DAY)
-    left = {"held": 0, "held_until": None, "left_manifests": 0, "left_files": 0, "stalled": False, "inventory": None}
+    left = {
+        "held": 0,
+        "held_until": None,
+        "left_manifests": 0,
+        "left_files": 0,
+        "stalled": False,
+        "inventory": None,
+        "topic": None,
+    }
     assert document == {"dry_run": False, "skipped": {}, "planned_before": 0, "misdated": 0, **left}
 
 

@@ -266,6 +266,7 @@ def test_trace_json_is_stable(workspace: Workspace) -> None:
             "origin",
             "redriven_as",
             "expired",
+            "erased",
             "quarantined",
             "settled_by",
             "message",

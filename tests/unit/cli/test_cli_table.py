@@ -10,7 +10,7 @@ from compactor.adapters.iceberg.opening import open_catalog
 from compactor.cli.ui.failures import ExitCode
 from tests.support import extras
 from tests.support.iceberg_tables import NAME, sql_place
-from tests.support.settings_files import write_settings
+from tests.support.table_workspace import table_workspace
 from tests.support.workspace import DAY, FLAWED, GOOD, Workspace
 
 pytestmark = extras.NATIVE.needed
@@ -19,22 +19,7 @@ pytestmark = extras.NATIVE.needed
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     """Two manifests in a table."""
-    place = sql_place(tmp_path)
-    config = write_settings(
-        tmp_path,
-        output={"table": "iceberg"},
-        table={"catalog": "sql", "uri": place.uri, "warehouse": place.warehouse, "name": NAME},
-        stream={"source": "listing"},
-        convert={"engine": "native"},
-    )
-    (tmp_path / "raw").mkdir()
-    made = Workspace(tmp_path, config)
-    for name, lines in (("good", GOOD), ("flawed", FLAWED)):
-        (tmp_path / "raw" / f"{DAY}-{name}.ndjson").write_bytes(lines)
-        made.plan()
-        result = made.call("run", "--once")
-        assert result.exit_code == ExitCode.DONE, result.output
-    return made
+    return table_workspace(tmp_path, {"good": GOOD, "flawed": FLAWED})
 
 
 def table_of(workspace: Workspace) -> Table:

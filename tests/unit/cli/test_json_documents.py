@@ -38,8 +38,9 @@ from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Refusals, Snapshot
 from compactor.core.documents.expired import Expiry
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import FileReport, FileStatus
+from compactor.core.documents.records import FileReport, FileStatus, RangeReport
 from compactor.core.exit_codes import ExitCode
+from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.manifest_key import ManifestKey
 from compactor.cost.planning_cost import PlanningCost
 from compactor.cost.prices import JobSize
@@ -50,11 +51,13 @@ from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.inventory.document import Inventory
+from compactor.manifests.kafka.planner import TopicPlan
 from compactor.manifests.planning import LeftOut, Plan
 from compactor.manifests.spilled.totals import PlanTotals
 from compactor.ndjson.diagnosis import Fault
 from compactor.ops.canary.checker import CanaryStopped
 from compactor.ops.canary.progress import Hop, Progress
+from compactor.ops.forget.erasing_stager import ErasingStager
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
@@ -131,7 +134,11 @@ def plans(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     app.claims.claim([claim_key(file)], "of-another-planner", now=app.clock.now(), lease_seconds=300)
     inventory = Inventory("s3://b/manifest.json", "lake", COMMITS[0].decided_at, "CSV", (), ())
     of_inventory = plan._document(PlanTotals(), InventoryPlan(inventory, PlanTotals(), PlanningCost()), dry_run=False)
-    return [dry, first, workspace.json("plan", raw)[0], json.loads(_printed(of_inventory))]
+    topic = Topic("main", "events")
+    made = TopicPlan(removed=[KafkaRange(topic, 0, 3, 9)], cut_off={1: (4, 7)}, former_ids=["one"])
+    of_topic = plan._document(PlanTotals(), None, made, dry_run=False)
+    printed = [json.loads(_printed(each)) for each in (of_inventory, of_topic)]
+    return [dry, first, workspace.json("plan", raw)[0], *printed]
 
 
 def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
@@ -212,7 +219,10 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     compacted = next(each for each in found if each["counts"])
     # Of a file with redriven lines, which takes another limit: `test_cli_redrive` has one.
     counts = {**compacted["counts"], "redriven_by_reason": {"line_too_long": 1}}
-    report = FileReport(uri="/raw/country=DE/x", status=FileStatus.COMPACTED, path_columns={"country": "DE"})
+    read = RangeReport(tombstones=1, absent=2, position=9, high_watermark=12)
+    report = FileReport(
+        uri="/raw/country=DE/x", status=FileStatus.COMPACTED, path_columns={"country": "DE"}, kafka=read
+    )
     unread = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None, WHOLE_DAY.since)
     with_columns = Trace(report.uri, report=report, files=[report], quarantined=[unread])
     waiting = TracedTable("lake.events", "waiting", waiting_seconds=1.5)
@@ -318,6 +328,27 @@ def retirements(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     documents = [workspace.json("retire", "--before", "2026-01-01", each)[0] for each in ("--dry-run", "--yes")]
     assert list((workspace.root / "o").rglob("*.parquet")) == []
     return [refused, *documents, workspace.json("retire", "--before", "2026-01-01", "--yes")[0]]
+
+
+def erasures(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
+    """A dry run, one that fails, one with a surplus file beside it that leaves its input, and one that leaves work."""
+    manifest_id = workspace.plan()
+    workspace.compact()
+    values = workspace.root / "values.txt"
+    values.write_text("3\n")
+    words = ("forget", "--key", "id", "--value-file", str(values))
+    found = [workspace.json(*words, "--dry-run")]
+    with monkeypatch.context() as patch:
+        patch.setattr(ErasingStager, "stage", lambda *_: max(()))
+        found.append(workspace.json(*words, "--yes"))
+    folder = next((workspace.root / "o").rglob("*.parquet")).parent
+    (folder / f"{manifest_id}-00009.snappy.parquet").write_bytes(b"")
+    found.append(workspace.json(*words, "--yes"))
+    (workspace.root / "raw" / "later.ndjson").write_bytes(b"{}\n")
+    workspace.plan()
+    found.append(workspace.json(*words, "--yes", "--inputs", "delete"))
+    assert [code for _, code in found] == [3, 1, 3, 3]
+    return [document for document, _ in found]
 
 
 def tables(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
@@ -544,6 +575,7 @@ COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {
     "clean": cleanings,
     "close": closings,
     "retire": retirements,
+    "forget": erasures,
     "table": tables,
     "cost": costs,
     "control": looks,

@@ -40,8 +40,9 @@ def test_every_kind_of_record_is_in_the_table() -> None:
         for path in (ROOT / "compactor" / folder).rglob("*.py"):
             classes = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef))
             found |= {node.name for node in classes if "Document" in {ast.unparse(base) for base in node.bases}}
-    parts = {"FileReport", "StagedFile", "Rebuild", "RedrivenInput", "Commit", "DeadLetter"}
+    parts = {"FileReport", "RangeReport", "StagedFile", "Rebuild", "RedrivenInput", "Commit", "DeadLetter"}
     parts |= {"ManifestSums", "OpenLetter", "OpenFile", "SettledFile", "DoubledVersion", "DateSpan", "BatchedManifest"}
+    parts |= {"Erased", "ErasedManifest"}
     assert found - parts <= FORMATS.keys()
 
 

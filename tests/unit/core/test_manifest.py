@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.documents.manifest import REASONS, Manifest, ManifestFile
+from compactor.core.documents.manifest import REASONS, Manifest, ManifestFile, version_keys
 from compactor.core.documents.manifest_parsing import DEFAULT_RULES, ManifestRules, parse_manifest
-from compactor.core.errors import ManifestError
+from compactor.core.errors import ManifestError, RecordTooNew
 
 URI = "s3://b/manifests/2025-12-20-name.json"
 MODIFIED_AT = datetime(2025, 12, 31, 23, 59, 1, tzinfo=UTC)
@@ -23,13 +23,16 @@ VERSION_1: dict[str, Any] = {
     "created_at": "2025-12-21T10:15:00Z",
     "files": [FILE],
 }
-ALLOWED = ["s3://raw/in", "/data/raw/"]
+RANGE = {"uri": "kafka://main/orders/3?from=12&to=50", "size_bytes": 70, "etag": "AbC-_1"}
+VERSION_2 = {**VERSION_1, "version": 2, "record_format": 2, "files": [RANGE, FILE]}
+ALLOWED = ["s3://raw/in", "/data/raw/", "kafka://main/orders"]
 NOT_FROM_ITS_BYTES = {
     "forbidden",
     "too_big",
     "id_already_used",
     "hidden_name",
     "nested",
+    "not_planned",
     "retries_exhausted",
 }
 
@@ -100,6 +103,21 @@ REFUSED: list[tuple[str, Any]] = [
             "2025-13-40", "2025-02-29", "20251221", "2025-W51-7", "2025-12-21T00:00", " 2025-12-21", "", 5, None,
         )
     ),
+    ("bad_uri", {**VERSION_2, "version": 1, "record_format": 1}),
+    *(
+        ("bad_uri", {**VERSION_2, "files": [{**RANGE, **changes}]})
+        for changes in (
+            {"uri": "kafka://main/orders/3"},
+            {"uri": "kafka://main/orders/3?from=50&to=12"},
+            {"uri": "kafka://main/orders/03?from=12&to=50"},
+            {"etag": None},
+            {"etag": '""'},
+            {"size_bytes": None},
+        )
+    ),
+    ("outside_allowed_prefixes", {**VERSION_2, "files": [{**RANGE, "uri": "kafka://main/other/3?from=12&to=50"}]}),
+    ("duplicate_uri", {**VERSION_2, "files": [RANGE, RANGE]}),
+    ("bad_uri", located(RANGE["uri"])),
     *(("no_files", with_key("files", value)) for value in ([], {}, None, "s3://raw/in/x", 3)),
     ("no_files", {"fileLocations": []}),
     ("no_files", {"fileLocations": None}),
@@ -184,6 +202,16 @@ def test_version_1() -> None:
             ),
         ),
     )
+
+
+def test_version_2() -> None:
+    """It may name ranges beside files, and is written with the format that earlier releases leave alone."""
+    found = parse(VERSION_2)
+    assert (found.version, [file.uri for file in found.files]) == (2, [RANGE["uri"], FILE["uri"]])
+    assert version_keys(found.files) == {"version": 2, "record_format": 2}
+    assert version_keys(found.files[1:]) == {}
+    with pytest.raises(RecordTooNew):
+        parse({**VERSION_2, "record_format": 3})
 
 
 def test_what_may_be_left_out() -> None:

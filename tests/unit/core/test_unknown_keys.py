@@ -160,11 +160,13 @@ def test_commands_print_only_what_their_schemas_have(capsys: pytest.CaptureFixtu
 OVERWRITES = {
     "control/gathering.py": "two records of the control plane: each says anew what it found",
     "control/notices.py": "a copy of the record with other alarms",
+    "engines/partitioned/splitting.py": "staged files of its own attempt, which are no records",
     "job/steps/publication.py": "the reason of a dead letter, and a copy of the recorded manifest",
     "job/retention/daily.py": "when it last ended: one time",
     "job/steps/self_test.py": "a sample of its own",
     "ledger/history/closed_dates.py": "what the log of closed dates adds up to: a cache",
     "ledger/heartbeat.py": "a run's own heartbeat, and a request to stop without content",
+    "ledger/kafka/chains.py": "the name of a link at which listings may begin: a cache",
     "ledger/ledger.py": "an open marker without content, a summary and a verified commit of its own work",
     "ledger/table/batches.py": "up to where the batches of the table are finished: a cache",
     "ledger/table/progress.py": "how far a job is with the table: a copy of its own record, said anew each time",

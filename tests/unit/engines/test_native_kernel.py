@@ -4,6 +4,7 @@ import io
 import random
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -182,6 +183,39 @@ def test_a_large_file_has_several_row_groups_of_a_bounded_size():
     assert max(sizes) < 48 << 20
 
 
+def test_what_is_written_does_not_depend_on_who_encodes_it():
+    """The same bytes at each step, whether a further thread encodes the rows or the one of the caller."""
+    chance = random.Random(2)
+    blocks = [
+        b"".join(b'{"v":"%s"}\n' % chance.randbytes(100).hex().encode() for _ in range(chance.randrange(900)))
+        for _ in range(60)
+    ]
+    steps = []
+    for threads in (1, 1_000):  # other kernels of the process may not be gone yet
+        kernel = NativeKernel(plan_of(schema_of({"v": "string"}), held_bytes=300_000), threads=threads)
+        taken = []
+        for number, block in enumerate(blocks):
+            kernel.begin_file(f"file {number}")
+            feed(kernel, block)
+            kernel.end_file()
+            taken.append((kernel.take(), kernel.output_bytes))
+            if number % 25 == 24:
+                taken.append((kernel.finish_output(), kernel.output_bytes))
+        steps.append([*taken, (kernel.finish_output(), 0)])
+    assert steps[0] == steps[1]
+    assert sum(len(data) for data, _ in steps[0]) > 3_000_000
+
+
+def test_a_kernel_that_is_dropped_ends_with_its_thread():
+    """A batch is under way when the kernel is dropped; its thread has ended then, and others may have theirs."""
+    for _ in range(20):
+        kernel = NativeKernel(plan_of(schema_of({"v": "string"}), held_bytes=1), threads=1_000)
+        kernel.begin_file("dropped")
+        feed(kernel, b'{"v":"%s"}\n' % (b"x" * 1_000_000))
+        del kernel
+        assert "encode" not in {thread.read_text().strip() for thread in Path("/proc/self/task").glob("*/comm")}
+
+
 def test_a_column_of_thousands_of_values_has_a_dictionary():
     """Such as the ids of users: nine thousand values, each of them several times."""
     kernel = NativeKernel(plan_of(schema_of({"user_id": "string"})))
@@ -296,7 +330,7 @@ def test_a_wheel_of_another_release_is_refused(monkeypatch):
     """With the reason, and before any line is read."""
     monkeypatch.delattr("compactor_native.INTERFACE")
     assert not is_installed()
-    with pytest.raises(StagingError, match="interface 1, expected 4: it is of another release"):
+    with pytest.raises(StagingError, match="interface 1, expected 5: it is of another release"):
         NativeKernel(plan_of(schema_of({"a": "string"})))
 
 

@@ -34,7 +34,7 @@ REFUSED = [
     ("empty.json", b"", "empty", "empty"),
     ("bad.json", b"{", "not_json", "bad"),
     ("list.json", b"[]", "not_an_object", "list"),
-    ("new.json", b'{"version": 2}', "unknown_version", "new"),
+    ("new.json", b'{"version": 3}', "unknown_version", "new"),
     ("other.json", b"{}", "unknown_form", "other"),
     ("noid.json", b'{"version": 1}', "bad_id", "noid"),
     ("none.json", b'{"fileLocations": []}', "no_files", "none"),

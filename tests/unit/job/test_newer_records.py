@@ -19,7 +19,7 @@ KEY = ManifestKey(DAY, "a")
 def made_newer(harness: Harness, uri: str) -> bytes:
     """Give an object the format after this release's; returns what it was."""
     before = harness.store.read(uri)
-    document = {**json.loads(before), "record_format": 2, "record_release": "9.1.0"}
+    document = {**json.loads(before), "record_format": 3, "record_release": "9.1.0"}
     harness.store.put(uri, json.dumps(document).encode())
     return before
 
@@ -27,7 +27,7 @@ def made_newer(harness: Harness, uri: str) -> bytes:
 @pytest.fixture
 def upgrade(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Become the release that reads the next format of each kind."""
-    return lambda: monkeypatch.setattr(formats, "FORMATS", dict.fromkeys(FORMATS, Format(reads=2)))
+    return lambda: monkeypatch.setattr(formats, "FORMATS", dict.fromkeys(FORMATS, Format(reads=3)))
 
 
 def died_at(step: CrashPoint) -> Harness:
@@ -76,7 +76,7 @@ def test_its_error_says_which_release_to_deploy() -> None:
     harness = died_at(CrashPoint.DECIDED)
     made_newer(harness, harness.layout.outcome(KEY))
     assert harness.run_once().stuck == {
-        "a": f"{harness.layout.outcome(KEY)}: Outcome has format 2, and this release reads up to format 1; "
+        "a": f"{harness.layout.outcome(KEY)}: Outcome has format 3, and this release reads up to format 1; "
         "deploy release 9.1.0 or a later one"
     }
 
@@ -84,6 +84,6 @@ def test_its_error_says_which_release_to_deploy() -> None:
 def test_other_writers_do_not_get_this_patience() -> None:
     """A version that no release reads is a dead letter, as before: it would wait for ever."""
     harness = Harness()
-    harness.put_manifest("odd.json", b'{"version": 2, "manifest_id": "odd", "record_release": "9.1.0"}')
+    harness.put_manifest("odd.json", b'{"version": 3, "manifest_id": "odd", "record_release": "9.1.0"}')
     assert harness.run_once().dead_lettered == 1
     assert harness.dead_letter("odd").reason == "unknown_version"

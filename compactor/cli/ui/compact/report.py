@@ -99,9 +99,9 @@ def _skipped(closing: Closing) -> list[Field]:
 
 
 def _verified(verification: VerifyReport, closing: Closing) -> list[Field]:
-    accounted = verification.rows + verification.rejected_lines + verification.blank_lines
-    sign = "=" if accounted == verification.lines else "!="
-    sums = fates(verification.rows, verification.rejected_lines, verification.blank_lines)
+    sign = "=" if verification.adds_up else "!="
+    fated = (verification.rows, verification.rejected_lines, verification.blank_lines, verification.erased_lines)
+    sums = fates(*fated)
     means = "counted in the footers of all output files"
     if closing.is_deep:
         gone = f"; {verification.inputs_gone:,} no longer exist" if verification.inputs_gone else ""

@@ -105,7 +105,7 @@ def _taken(log: RedriveLog, manifest_id: str) -> set[str] | None:
         redrives = taken_from(manifest_id, log.entries_about(manifest_id))
     except (ObjectNotFound, StuckError):
         return None
-    return {file.uri for each in redrives if each.kind == "files" for file in each.manifest.files}
+    return {file.redriven_uri for each in redrives if each.kind == "files" for file in each.manifest.files}
 
 
 def _marked(file: QuarantinedFile, taken: set[str] | None) -> QuarantinedFile:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from compactor.core.documents.records import Accepted, Commit, Done, FileStatus
 from compactor.core.documents.totals import totals_of, without_zeros
 from compactor.core.layout import root_id
+from compactor.ledger.sizing import sizes_by_partition
 from compactor.ledger.sizing_history import summarised
 from compactor.ledger.work_time import arrival_seconds
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files
@@ -37,7 +38,7 @@ class CommitFacts:
     rejects: Counter[str]  # rejected lines by reason
     quarantined: Counter[str]  # quarantined files by status
     for_operator: list[QuarantinedFile]  # the first of those that need an operator
-    output_sizes: tuple[int, ...]  # bytes of each Parquet file
+    output_sizes: list[list[int]]  # bytes of each Parquet file, together those of one partition
     arrivals: tuple[float, ...]  # seconds from the arrival of each compacted file until its rows were visible
     reject_files: tuple[str, ...]  # places of the rejected lines
 
@@ -85,7 +86,7 @@ def commit_facts(
         rejects=without_zeros(found.rejects_by_reason),
         quarantined=Counter(str(file.status) for file in files if file.status != FileStatus.COMPACTED),
         for_operator=quarantined_files(commit, moment)[:SHOWN_FILES],
-        output_sizes=tuple(file.size_bytes for file in commit.outputs),
+        output_sizes=sizes_by_partition(commit),
         arrivals=arrivals,
         reject_files=tuple(file.final for file in commit.rejects),
     )

@@ -102,11 +102,12 @@ class Tallies:
         self.quarantined.update(facts.quarantined)
         # Not from `started_at`: where the driver's clock was off, both ends have to be of the same clock.
         self._at_work.add(max(moment - timedelta(seconds=facts.duration_seconds), self._period.since), moment)
-        hits, counted = sizing_hits(facts.output_sizes, self._target_bytes)
-        self._hits += hits
-        self._counted += counted
-        for size_bytes in facts.output_sizes:
-            self._bins[_bin(size_bytes, self._target_bytes)][0 if counted else 1] += 1
+        for sizes in facts.output_sizes:
+            hits, counted = sizing_hits(sizes, self._target_bytes)
+            self._hits += hits
+            self._counted += counted
+            for size_bytes in sizes:
+                self._bins[_bin(size_bytes, self._target_bytes)][0 if counted else 1] += 1
         for reason, lines in facts.rejects.items():
             tally = self.reasons.setdefault(_bounded(reason, self.reasons), ReasonTally())
             tally.lines += lines

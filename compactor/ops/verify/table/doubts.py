@@ -43,6 +43,10 @@ def differing(table: ListedTable, commit: Commit, file: StagedFile, live: TableF
     found = f"{live.records} rows, {live.size_bytes} bytes, {live.date or 'no date'}"
     if found != expected:
         yield Discrepancy(commit.manifest_id, file.final, expected, f"in table {table.name}: {found}")
+    # In the partition of its date alone, readers look for any value in it.
+    if live.values and (file.holds_others or live.values != tuple(file.partition)):
+        expected = "the partition that its commit names"
+        yield Discrepancy(commit.manifest_id, file.final, expected, f"in table {table.name}: another one")
 
 
 def still_differing(state: State, table: ListedTable, doubtful: Doubtful) -> Iterator[Discrepancy]:

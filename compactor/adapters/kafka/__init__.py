@@ -1,0 +1,5 @@
+"""The port of Kafka on real brokers, by librdkafka. The only package that imports `confluent_kafka`."""
+
+from compactor.core.extras import need
+
+need("kafka")

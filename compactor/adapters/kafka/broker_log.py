@@ -1,0 +1,122 @@
+"""`compactor.core.kafka.ports.KafkaLog` on real brokers: topics, bounds, samples and ranges."""
+
+import threading
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from compactor.adapters.kafka.errors import NO_TOPIC, constructed, error_of, translated
+from compactor.adapters.kafka.properties import admin_properties, consumer_properties
+from compactor.adapters.kafka.range_consumer import RangeConsumer, sampled_densities
+from compactor.core.documents.records import FileStatus
+from compactor.core.errors import AccessError, FileError, SettingsError, StoreUnavailable
+from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record
+from compactor.core.kafka.ranges import KafkaRange, Topic
+
+REQUEST_SECONDS = 30.0
+
+
+class BrokerLog:
+    """The committed records of some clusters. Asks by one client for each cluster; each reading has its own.
+
+    Args:
+        clusters: The properties of each cluster.
+    """
+
+    def __init__(self, clusters: Mapping[str, Mapping[str, str]]) -> None:
+        self._clusters = clusters
+        self._admins: dict[str, AdminClient] = {}
+        self._errors: dict[str, KafkaError] = {}
+        self._lock = threading.Lock()
+
+    def topic(self, topic: Topic) -> LiveTopic | None:
+        """See `KafkaLog.topic`."""
+        with self._asking(topic):
+            asked = self._admin(topic).describe_topics(TopicCollection([topic.name]), request_timeout=REQUEST_SECONDS)
+            try:
+                found = asked[topic.name].result()
+            except KafkaException as exc:
+                if exc.args[0].code() in NO_TOPIC:
+                    return None
+                raise
+        # As Kafka spells ids; librdkafka takes the other alphabet of base 64, which has a slash.
+        topic_id = str(found.topic_id).replace("+", "-").replace("/", "_")
+        return LiveTopic(topic_id, tuple(sorted(each.id for each in found.partitions)))
+
+    def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds]:
+        """See `KafkaLog.bounds`."""
+        earliest = self._offsets(topic, partitions, OffsetSpec.earliest())
+        ends = self._offsets(topic, partitions, OffsetSpec.latest())
+        return {each: Bounds(earliest[each], max(ends[each], earliest[each])) for each in partitions}
+
+    def densities(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, float]:
+        """See `KafkaLog.densities`."""
+        properties = consumer_properties(topic.cluster, self._properties(topic))
+        with translated(str(topic)):
+            return sampled_densities(properties, topic, starts)
+
+    def read(self, wanted: KafkaRange, topic_id: str) -> Generator[Sequence[Record], None, RangeEnd]:
+        """See `KafkaLog.read`. The id is compared before and after, so no record of another topic passes for one."""
+        self._check_topic(wanted, topic_id)
+        with closing(RangeConsumer(wanted, self._properties(wanted.topic), self._bounds_of)) as consumer:
+            end = yield from consumer.records()
+        self._check_topic(wanted, topic_id)
+        return end
+
+    def _bounds_of(self, wanted: KafkaRange) -> Bounds:
+        return self.bounds(wanted.topic, [wanted.partition])[wanted.partition]
+
+    def _check_topic(self, wanted: KafkaRange, topic_id: str) -> None:
+        found = self.topic(wanted.topic)
+        if found is None or found.topic_id != topic_id:
+            now = "there is no such topic" if found is None else f"the topic of this name has the id {found.topic_id}"
+            what = f"offsets {wanted.first} to {wanted.end - 1} of partition {wanted.partition}"
+            raise FileError(FileStatus.MISSING, f"{now}; expected the id {topic_id}: {what} of it cannot be read")
+
+    def _offsets(self, topic: Topic, partitions: Sequence[int], spec: OffsetSpec) -> dict[int, int]:
+        asked = {TopicPartition(topic.name, each): spec for each in partitions}
+        if not asked:
+            return {}
+        committed = IsolationLevel.READ_COMMITTED
+        with self._asking(topic):
+            answers = self._admin(topic).list_offsets(asked, isolation_level=committed, request_timeout=REQUEST_SECONDS)
+            return {place.partition: int(answer.result().offset) for place, answer in answers.items()}
+
+    @contextmanager
+    def _asking(self, topic: Topic) -> Iterator[None]:
+        """Raise the errors of the port. Of refused credentials a request says only that it timed out."""
+        cluster = topic.cluster
+        self._errors.pop(cluster, None)
+        try:
+            with translated(str(topic)):
+                yield
+        except StoreUnavailable as exc:
+            self._admin(topic).poll(0)  # calls back with what the connections met
+            error = self._errors.get(cluster)
+            if error is not None and isinstance(found := error_of(str(topic), error), AccessError):
+                raise found from exc
+            raise
+
+    def _admin(self, topic: Topic) -> AdminClient:
+        cluster = topic.cluster
+        with self._lock:
+            if cluster not in self._admins:
+                properties = admin_properties(cluster, self._properties(topic))
+                with constructed(cluster):
+                    self._admins[cluster] = AdminClient({**properties, "error_cb": partial(self._note, cluster)})
+            return self._admins[cluster]
+
+    def _note(self, cluster: str, error: KafkaError) -> None:
+        # The last error of all is often that no broker is left, which says less.
+        if cluster not in self._errors or isinstance(error_of("", error), AccessError):
+            self._errors[cluster] = error
+
+    def _properties(self, topic: Topic) -> Mapping[str, str]:
+        try:
+            return self._clusters[topic.cluster]
+        except KeyError:
+            known = ", ".join(self._clusters)
+            raise SettingsError([f'kafka.clusters: no "{topic.cluster}" -> expected it beside {known}']) from None

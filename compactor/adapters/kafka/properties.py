@@ -1,0 +1,52 @@
+"""The properties of the clients: those of the settings with their secrets, and those that a promise depends on."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from compactor.core.errors import SettingsError
+
+_CRITICAL = 2  # the client would write to stderr by itself what its errors say as well
+Properties = dict[str, str | int | float | bool]
+
+_CONSUMER: Mapping[str, str | int] = {
+    "group.id": "compactor",  # a client has to name one; nothing is ever committed for it, and it is never joined
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "isolation.level": "read_committed",
+    "auto.offset.reset": "error",  # an offset that retention removed is an error, and no reason to go on elsewhere
+    "enable.partition.eof": True,
+    "check.crcs": True,
+    "fetch.wait.max.ms": 100,  # the end of a partition is told by an answer without records, which waits so long
+    "queued.max.messages.kbytes": 16_384,  # each task that reads has a client
+}
+
+
+def admin_properties(cluster: str, given: Mapping[str, str]) -> Properties:
+    """The properties of a client that asks about topics.
+
+    Raises:
+        SettingsError: A secret is not where its reference says.
+    """
+    resolved = {key: _resolved(f"kafka.clusters.{cluster}.{key}", value) for key, value in given.items()}
+    return {**resolved, "log_level": _CRITICAL}
+
+
+def consumer_properties(cluster: str, given: Mapping[str, str]) -> Properties:
+    """The properties of a client that reads; as `admin_properties`."""
+    return {**admin_properties(cluster, given), **_CONSUMER}
+
+
+def _resolved(key: str, value: str) -> str:
+    kind, separator, name = value.partition(":")
+    if separator and kind == "env":
+        if name not in os.environ:
+            raise SettingsError([f'{key}: "{value}": there is no such variable -> expected it in the environment'])
+        return os.environ[name]
+    if separator and kind == "file":
+        try:
+            return Path(name).read_text().rstrip("\n")
+        except (OSError, ValueError) as exc:
+            why = exc.strerror if isinstance(exc, OSError) else "no UTF-8"
+            raise SettingsError([f'{key}: "{value}": {why} -> expected a file with the secret']) from exc
+    return value

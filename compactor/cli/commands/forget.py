@@ -1,0 +1,163 @@
+"""`compactor forget`: erases the lines that have given values of a key."""
+
+import click
+
+from compactor.adapters.local.person import person
+from compactor.cli.destination import destination_argument
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.failures import ExitCode, say, say_next
+from compactor.cli.ui.lists import show_list
+from compactor.cli.ui.output import print_json, shallow
+from compactor.cli.ui.prompts import not_confirmed
+from compactor.cli.ui.terminal import echo
+from compactor.cli.ui.waiting import waiting
+from compactor.core.documents.erasures import Inputs
+from compactor.core.errors import TryAgainError
+from compactor.core.layout import is_s3
+from compactor.core.text.formatting import count
+from compactor.ops.forget.forget_report import ForgetReport, NotForgotten
+from compactor.ops.forget.scan import ForgetScan
+from compactor.telemetry.logs import run_in_log
+from compactor.wiring.job.app import App
+from compactor.wiring.job.forgetting import forgetter
+
+MAX_VALUES = 1_000_000
+"""So many values fit into memory with room to spare."""
+
+
+def _values(place: str) -> frozenset[str]:
+    """The values in a file, or in stdin for `-`. No message quotes any."""
+    try:
+        with click.open_file(place, "rb") as file:
+            lines = file.read().decode("utf-8-sig").split("\n")
+    except OSError as exc:
+        raise click.BadParameter(f"--value-file {place}: {exc.strerror}") from exc
+    except UnicodeDecodeError as exc:
+        raise click.BadParameter(f"--value-file {place}: expected text in UTF-8, one value a line") from exc
+    values = frozenset(filter(None, (line.removesuffix("\r") for line in lines)))
+    if not 0 < len(values) <= MAX_VALUES:
+        expected = f"expected 1 to {MAX_VALUES:,}, one a line"
+        raise click.BadParameter(f"--value-file {place}: {len(values):,} values -> {expected}")
+    return values
+
+
+def _key(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    if not value:
+        raise click.BadParameter("expected a key, or a JSON Pointer such as /user/id")
+    return value
+
+
+@click.command("forget")
+@destination_argument
+@click.option("--key", required=True, callback=_key, help="The JSON key; of a nested one, its JSON Pointer: /user/id.")
+@click.option(
+    "--value-file",
+    required=True,
+    metavar="FILE",
+    help="Read the values from FILE, one a line in UTF-8; - for stdin.",
+)
+@click.option(
+    "--inputs",
+    type=click.Choice(["keep", "delete"]),
+    default="keep",
+    show_default=True,
+    help="Delete input files that hold a value, or only name them.",
+)
+@click.option("--by", metavar="NAME", help="Record who asked; by default the user and the machine.")
+@click.option("--dry-run", is_flag=True, help="Erase nothing; show what would be erased.")
+@click.option("--yes", is_flag=True, help="Do not prompt.")
+@json_option
+@stream_option
+@body
+def forget(
+    invocation: Invocation,
+    *,
+    key: str,
+    value_file: str,
+    inputs: Inputs,
+    by: str | None,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Erase the lines that have given values of a key, on request.
+
+    Takes them from the rows and the rejects of all dates, and from the table, and deletes redriven lines that hold one.
+    Values count however they are written: escaped, compressed, as a number, in an array, in rescued data. A line that
+    is no JSON object goes if it has a value as a word anywhere. Input files stay unless --inputs delete; then a file
+    goes whole, once its other lines are rows. Who asked, when, and what went is put on record, without the values.
+
+    You may repeat the call; if it dies, do. Verify counts the lines as erased from then on, and `rebuild` refuses their
+    manifests.
+
+    Exit codes: 0 nothing is left; 1 something failed, or cancelled at the prompt; 3 something is left, and named.
+    """
+    app = App(invocation.settings())
+    eraser = forgetter(app, key=key, values=_values(value_file), inputs=inputs, by=by or person())
+    with waiting("searching"):
+        scan = eraser.scanner.scan()
+    if not (dry_run or yes) and (refusal := _asked(scan, inputs)) is not None:
+        return refusal
+    with run_in_log(app.run_id), waiting("searching input" if dry_run else "erasing"):
+        report = eraser.forget(scan, dry_run=dry_run)
+    if as_json:
+        print_json({"dry_run": dry_run, "left": report.left, **shallow(report)})
+    else:
+        _show(report, dry_run=dry_run)
+        _warn(app)
+    if report.failed:
+        return ExitCode.FAILED
+    return ExitCode.NEEDS_OPERATOR if report.left or report.discrepancies else ExitCode.DONE
+
+
+def _asked(scan: ForgetScan, inputs: Inputs) -> ExitCode | None:
+    rows, lines = sum(each.rows for each in scan.held), sum(each.rejected_lines for each in scan.held)
+    what = f"{count(rows, 'row')} and {count(lines, 'rejected line')} of {count(len(scan.held), 'manifest')}"
+    also = ", and delete input files that hold a value," if inputs == "delete" else ""
+    return not_confirmed("forget", what, question=f"Erase {what}{also} for good?", done="erased")
+
+
+def _show(report: ForgetReport, *, dry_run: bool) -> None:
+    rows, lines = (
+        sum(each.rows for each in report.forgotten),
+        sum(each.rejected_lines for each in report.forgotten),
+    )
+    would, deleted = ("Would erase", "Would delete") if dry_run else ("Erased", "Deleted")
+    found = count(len(report.forgotten), "manifest")
+    echo(f"{would} {count(rows, 'row')} and {count(lines, 'rejected line')} of {found}; {report.searched:,} searched")
+    show_list(
+        [
+            (f"{each.manifest_id}: {count(each.rows, 'row')}, {count(each.rejected_lines, 'rejected line')}",)
+            for each in report.forgotten
+        ]
+    )
+    gone, held = ([each for each in report.inputs if each.deleted is is_gone] for is_gone in (True, False))
+    if gone:
+        echo(f"{deleted} {count(len(gone), 'input file')}")
+        show_list([(each.uri,) for each in gone])
+    if held:
+        echo(f"Left: {count(len(held), 'input file')}")
+        show_list([(each.uri, each.why) for each in held])
+    for what, those in (("Left", report.refused), ("Failed", report.failed)):
+        if those:
+            echo(f"{what}: {len(those):,}")
+            show_list([_line(each) for each in those])
+    if report.discrepancies:
+        echo(f"Discrepancies: {len(report.discrepancies):,}")
+        show_list([(each.where, f"expected {each.expected}, found {each.found}") for each in report.discrepancies])
+    if report.erasure:
+        echo(f"On record as {report.erasure}")
+    if report.failed:
+        say_next(TryAgainError.next_move)
+
+
+def _line(each: NotForgotten) -> tuple[str, ...]:
+    return (each.manifest_id, each.why) if each.manifest_id else (each.why,)
+
+
+def _warn(app: App) -> None:
+    """Say what no call of this command can erase."""
+    if is_s3(app.layout.state) or is_s3(app.layout.output):
+        say("where a bucket keeps versions, earlier ones hold what was erased until its lifecycle rule deletes them")
+    if app.has_table:
+        say("metadata of the table may name erased values for a day more; `compactor table maintain` then removes it")

@@ -1,0 +1,61 @@
+"""Records of `compactor forget`: who asked for an erasure, and what went. They hold none of the values. No I/O."""
+
+from typing import Literal
+
+from pydantic import AwareDatetime
+
+from compactor.core.documents.records import Document
+
+Inputs = Literal["keep", "delete"]
+"""What becomes of input files that hold a value: they are only named, or deleted."""
+
+
+class Erasure(Document):
+    """Says that an erasure began. Written before anything changes.
+
+    Attributes:
+        id: Names it, also in the commits that it makes.
+        key: The key whose values were given.
+        values: How many values. Neither they nor a digest of them is kept: digests of few possible values tell them.
+        inputs: What becomes of the input files.
+        by: Who asked for it.
+    """
+
+    id: str
+    key: str
+    values: int
+    inputs: Inputs
+    by: str
+    run_id: str
+    begun_at: AwareDatetime
+
+
+class ErasedManifest(Document):
+    """What was erased of one manifest.
+
+    Attributes:
+        generation: Of the commit without it.
+        rows: Rows.
+        rejected_lines: Rejected lines whose bytes were kept, redriven ones included.
+    """
+
+    manifest_id: str
+    date: str
+    generation: int
+    rows: int
+    rejected_lines: int
+
+
+class ErasureDone(Document):
+    """What an erasure did. Written at its end. It names no input file: a name may have a value.
+
+    Attributes:
+        deleted_inputs: How many input files were deleted.
+        left: How many manifests and files still hold a value, or may hold one.
+    """
+
+    id: str
+    manifests: list[ErasedManifest]
+    deleted_inputs: int
+    left: int
+    finished_at: AwareDatetime

@@ -1,0 +1,102 @@
+"""The port of Kafka: what planning and reading need of brokers. Its contract suite is in `tests/contract`."""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from compactor.core.errors import SettingsError
+from compactor.core.kafka.ranges import KafkaRange, Topic
+
+
+class Record(NamedTuple):
+    """One committed record.
+
+    Attributes:
+        value: Its bytes; None for a tombstone.
+    """
+
+    offset: int
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTopic:
+    """A topic that is there now.
+
+    Attributes:
+        topic_id: Differs from that of any other topic, also of one that had the same name before.
+        partitions: Their numbers, in order.
+    """
+
+    topic_id: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a partition has: offsets from `earliest` up to and without `end`.
+
+    Attributes:
+        earliest: Retention removed all before it.
+        end: The last stable offset: what is before it is decided, so no open transaction is in a range below it.
+    """
+
+    earliest: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class RangeEnd:
+    """The proof that a range was read to its end.
+
+    Attributes:
+        position: The next offset that reading would have had, which is not below the end of the range.
+        high_watermark: The end of the partition, as its broker told it meanwhile.
+    """
+
+    position: int
+    high_watermark: int
+
+
+class KafkaLog(Protocol):
+    """The committed records of some clusters. One object may be used by several threads.
+
+    Every method raises `StoreUnavailable` for passing trouble, `AccessError` if a person must act, and `SettingsError`
+    for a cluster that the settings do not name.
+    """
+
+    def topic(self, topic: Topic) -> LiveTopic | None:
+        """Describe a topic; None if there is none of this name."""
+
+    def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds]:
+        """Where partitions begin and end now."""
+
+    def densities(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, float]:
+        """About how many bytes of values an offset has, from a sample that begins at these offsets.
+
+        A partition that gives no sample within a few seconds is left out.
+        """
+
+    def read(self, wanted: KafkaRange, topic_id: str) -> Generator[Sequence[Record], None, RangeEnd]:
+        """Yield all committed records of a range in order, some at a time; return the proof that these are all.
+
+        Offsets without a record are legal: markers of transactions, aborted records, what compaction removed.
+
+        Raises:
+            FileError: `missing`: the topic, or some of the range, is gone; the message names the exact offsets.
+        """
+
+
+class OpenKafka(Protocol):
+    """How to reach the clusters: a value that driver and executors exchange, so it can be pickled."""
+
+    def open(self) -> KafkaLog:
+        """The clients of this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoKafka:
+    """Settings without clusters."""
+
+    def open(self) -> KafkaLog:
+        raise SettingsError(["kafka.clusters: none -> expected the cluster that a manifest names"])

@@ -1,0 +1,99 @@
+"""Finds out which partitions the rows of staged files have, from the columns that tell it, and which get own files.
+
+Memory is bounded, however many there are: of too many, those with the fewest rows so far are no longer counted. What is
+frequent in all rows is therefore kept, wherever a producer puts rows with values that no other row has.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from compactor.core.errors import StagingError
+from compactor.core.partitions import PartitionField, PartitionValues, fits
+from compactor.core.ports import ObjectStore
+from compactor.engines.engine import StagedOutput
+from compactor.engines.parquet_files import open_parquet
+from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
+from compactor.engines.partitioned.rules import PartitionRules
+
+BATCH_ROWS = 8_192
+"""Rows to read at once. Long values that repeat take little room in a file, and all of theirs in memory."""
+
+_COUNTED = 4  # times as many as may be kept
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """What becomes of the rows of a manifest.
+
+    Attributes:
+        kept: The partitions that get files of their own, in the order of their files, with the rows of each. Of many
+            partitions, the number of rows is a lower bound.
+        is_exact: Whether it is the number.
+        unparsed: Rows whose value is no time where one was expected.
+        single: For each staged file the only partition of all its rows; None if it has several.
+    """
+
+    kept: dict[PartitionValues, int]
+    is_exact: bool
+    unparsed: int
+    single: tuple[PartitionValues | None, ...]
+
+
+def divided(store: ObjectStore, outputs: Sequence[StagedOutput], rules: PartitionRules) -> Division:
+    """Count the partitions of staged files.
+
+    Raises:
+        StagingError: A file cannot be read.
+    """
+    counts, most = Counter[PartitionValues](), _COUNTED * rules.max_partitions
+    single: list[PartitionValues | None] = []
+    unparsed = 0
+    is_exact = True
+    for output in outputs:
+        own: set[PartitionValues] = set()
+        for found, not_parsed in _batches(store, output, rules.fields):
+            unparsed += not_parsed
+            counts.update(found)
+            if len(own) <= 1:
+                own.update(found)
+            if len(counts) > most:
+                counts, is_exact = Counter(dict(counts.most_common(most // 2))), False
+        single.append(own.pop() if len(own) == 1 else None)
+    return Division(_kept(counts, rules), is_exact, unparsed, tuple(single))
+
+
+def _kept(counts: Counter[PartitionValues], rules: PartitionRules) -> dict[PartitionValues, int]:
+    """Those with the most rows, in the order of their values; that of rows without values is always among them."""
+    short = Counter({values: rows for values, rows in counts.items() if fits(rules.fields, values)})
+    none = without_values(rules.fields)
+    own = [values for values, _ in short.most_common(rules.max_partitions)]
+    if none in short and none not in own:
+        own[-1] = none
+    return {values: short[values] for values in sorted(own, key=_order)}
+
+
+def _order(values: PartitionValues) -> list[tuple[bool, str]]:
+    return [(value is None, value or "") for value in values]
+
+
+def _batches(
+    store: ObjectStore, output: StagedOutput, fields: tuple[PartitionField, ...]
+) -> Iterator[tuple[dict[PartitionValues, int], int]]:
+    """For each batch of rows its partitions with the rows of each, and how many have no time."""
+    file, _ = open_parquet(store, output.uri)
+    partitions = RowPartitions(fields, output.schema)
+    if not partitions.columns:  # no row has a value
+        rows = file.metadata.num_rows
+        yield {without_values(fields): rows} if rows else {}, 0
+        return
+    try:
+        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=partitions.columns):
+            codes = partitions.of(batch)
+            counted = codes.rows.value_counts()
+            numbers = zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True)
+            yield {codes.values[at]: number for at, number in numbers}, codes.unparsed
+    except (pa.ArrowInvalid, OSError) as exc:
+        raise StagingError(f"{output.uri}: {exc}; expected a whole Parquet file") from exc

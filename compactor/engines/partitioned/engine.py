@@ -1,0 +1,66 @@
+"""An engine whose staged files have the rows of one partition each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from compactor.core.ports import ObjectStore
+from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest
+from compactor.engines.partitioned.counting import Division, divided
+from compactor.engines.partitioned.rules import PartitionRules
+from compactor.engines.partitioned.splitting import Splitter
+from compactor.ndjson.files.scratch import scratch_errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionedEngine:
+    """Has another engine stage the rows, and divides them in this process.
+
+    A staged file whose rows are of one partition stays as it is.
+
+    Attributes:
+        engine: Any engine.
+        store: Has the staged files.
+        rules: How rows are divided.
+    """
+
+    engine: Engine
+    store: ObjectStore
+    rules: PartitionRules
+
+    @property
+    def name(self) -> str:
+        """The name of the engine that writes the rows first."""
+        return self.engine.name
+
+    def is_healthy(self) -> bool:
+        return self.engine.is_healthy()
+
+    def stage(self, request: StageRequest) -> Staged:
+        """Make one attempt; see `Engine.stage`. The caller proves from the footers that each partition has its rows.
+
+        Raises:
+            StagingError: Rows were lost or doubled while they were divided.
+        """
+        staged = self.engine.stage(request)
+        with scratch_errors():
+            division = divided(self.store, staged.outputs, self.rules)
+            outputs = self._outputs(staged.outputs, division, request.staging)
+        return replace(
+            staged,
+            outputs=outputs,
+            partition_by=self.rules.fields,
+            unparsed_times=division.unparsed,
+            partition_rows=division.kept,
+            are_partition_rows_exact=division.is_exact,
+        )
+
+    def _outputs(self, outputs: Sequence[StagedOutput], division: Division, staging: str) -> tuple[StagedOutput, ...]:
+        whole = [
+            replace(output, partition=values)
+            for output, values in zip(outputs, division.single, strict=True)
+            if values is not None and values in division.kept
+        ]
+        uris = {output.uri for output in whole}
+        mixed = [output for output in outputs if output.uri not in uris]
+        splitter = Splitter(self.store, self.rules, tuple(division.kept), f"{staging}partitions/")
+        return (*whole, *(splitter.split(mixed) if mixed else ()))

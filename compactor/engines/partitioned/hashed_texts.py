@@ -1,0 +1,90 @@
+"""Hashes many texts at once for buckets: those of one length together, a byte of all of them in each step."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from compactor.engines.partitioned.murmur import bucket_of
+
+_FEWEST = 64
+"""Fewer texts of one length are hashed one by one, which then takes less time."""
+
+_LONGEST = 256
+"""So are longer ones."""
+
+
+def buckets_of(texts: pa.Array, buckets: int) -> pa.Array:
+    """The bucket of each text; see `bucket_of`.
+
+    Args:
+        texts: Without nulls.
+        buckets: How many there are.
+    """
+    lengths = pc.binary_length(texts)
+    order = pc.sort_indices(lengths)
+    found: list[pa.Array] = []
+    for each in lengths.value_counts().sort(order="ascending", by="values") if len(texts) else ():
+        length, number = each["values"].as_py(), each["counts"].as_py()
+        start = sum(map(len, found))
+        same = texts.take(order.slice(start, number))
+        if number < _FEWEST or length > _LONGEST:
+            found.append(pa.array([bucket_of(text, buckets) for text in same.to_pylist()], pa.uint32()))
+        else:
+            found.append(_remainders(_hashes(same, length), buckets))
+    hashed = pa.concat_arrays(found) if found else pa.array([], pa.uint32())
+    return hashed.take(pc.sort_indices(order))
+
+
+def _hashes(texts: pa.Array, length: int) -> pa.Array:
+    """The hash of texts that all have so many bytes, as `murmur3` has it step by step."""
+    data = texts.buffers()[2]
+    start = texts.offset * length
+    octets = pa.Array.from_buffers(pa.uint8(), len(texts) * length + start, [None, data]).slice(start)
+    found = pa.repeat(pa.scalar(0, pa.uint32()), len(texts))
+    places = pc.multiply(pa.array(range(len(texts)), pa.int64()), length)
+    for at in range(0, length - length % 4, 4):
+        found = pc.bit_wise_xor(found, _mixed(_block(octets, places, at, 4)))
+        found = _added(_multiplied(_rotated(found, 13), 5), 0xE6546B64)
+    if rest := length % 4:
+        found = pc.bit_wise_xor(found, _mixed(_block(octets, places, length - rest, rest)))
+    found = pc.bit_wise_xor(found, _number(length))
+    found = _multiplied(_folded(found, 16), 0x85EBCA6B)
+    found = _multiplied(_folded(found, 13), 0xC2B2AE35)
+    return _folded(found, 16)
+
+
+def _block(octets: pa.Array, places: pa.Array, at: int, size: int) -> pa.Array:
+    """Some bytes of each text from a place on, as little-endian numbers."""
+    found = octets.take(pc.add(places, at)).cast(pa.uint32())
+    for number in range(1, size):
+        octet = octets.take(pc.add(places, at + number)).cast(pa.uint32())
+        found = pc.bit_wise_or(found, pc.shift_left(octet, _number(8 * number)))
+    return found
+
+
+def _mixed(block: pa.Array) -> pa.Array:
+    return _multiplied(_rotated(_multiplied(block, 0xCC9E2D51), 15), 0x1B873593)
+
+
+def _rotated(values: pa.Array, bits: int) -> pa.Array:
+    return pc.bit_wise_or(pc.shift_left(values, _number(bits)), pc.shift_right(values, _number(32 - bits)))
+
+
+def _folded(values: pa.Array, bits: int) -> pa.Array:
+    return pc.bit_wise_xor(values, pc.shift_right(values, _number(bits)))
+
+
+def _multiplied(values: pa.Array, factor: int) -> pa.Array:
+    return pc.multiply(values, _number(factor))  # it wraps around, as the hash needs it
+
+
+def _added(values: pa.Array, number: int) -> pa.Array:
+    return pc.add(values, _number(number))
+
+
+def _remainders(hashes: pa.Array, buckets: int) -> pa.Array:
+    positive = pc.bit_wise_and(hashes, _number(0x7FFFFFFF))
+    return pc.subtract(positive, _multiplied(pc.divide(positive, _number(buckets)), buckets))
+
+
+def _number(value: int) -> pa.Scalar:
+    return pa.scalar(value, pa.uint32())

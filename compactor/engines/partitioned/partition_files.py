@@ -1,0 +1,142 @@
+"""Writes the rows of one partition to Parquet files of the right size, as the engines write theirs."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from compactor.core.ports import ObjectStore, ObjectWriter
+from compactor.engines.staging_writes import writing
+
+ROW_GROUP_BYTES = 64 * 1024 * 1024
+"""Values of a row group, which memory holds as they are and encoded. Where files are small, it is half a file."""
+
+_PAGES_BYTES = 32 * 1024 * 1024
+_PAGE_BYTES = (8 * 1024, 1024 * 1024)
+_DICTIONARY_BYTES = 256 * 1024
+
+
+class _Sink:
+    """What pyarrow takes for a file, in front of a writer of the store."""
+
+    closed = False
+
+    def __init__(self, writer: ObjectWriter) -> None:
+        self._writer = writer
+        self.length = 0
+
+    def write(self, data: Any) -> int:
+        held = bytes(data)
+        self._writer.write(held)
+        self.length += len(held)
+        return len(held)
+
+    def tell(self) -> int:
+        return self.length
+
+    def flush(self) -> None:
+        """Nothing is held back here."""
+
+    def close(self) -> None:
+        """The store ends the object."""
+
+
+class _Buffer:
+    """A file in memory, in the place of a writer."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        self.parts.append(data)
+
+    def abort(self) -> None:
+        """Nothing is left behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFiles:
+    """Writes files of one schema, one after another.
+
+    Attributes:
+        store: Receives them.
+        schema: The columns, with field ids.
+        compression: The codec.
+        target_file_bytes: The size at which the next file begins.
+    """
+
+    store: ObjectStore
+    schema: pa.Schema
+    compression: str
+    target_file_bytes: int
+
+    def write(self, pieces: Iterable[pa.Table], new_uri: Iterator[str]) -> Iterator[tuple[str, int]]:
+        """Write rows.
+
+        Args:
+            pieces: The rows, in parts of any size.
+            new_uri: Gives each file its place.
+
+        Returns:
+            The files with their rows.
+
+        Raises:
+            StoreUnavailable: A file could not be written.
+        """
+        groups = _row_groups(pieces, max(1, min(ROW_GROUP_BYTES, self.target_file_bytes // 2)))
+        group = next(groups, None)
+        while group is not None:
+            uri, rows = next(new_uri), 0
+            with writing(uri), self.store.writer(uri) as writer:
+                sink = _Sink(writer)
+                with self._parquet(sink) as parquet:
+                    while group is not None:
+                        before = sink.length
+                        parquet.write_table(group, row_group_size=max(group.num_rows, 1))
+                        rows += group.num_rows
+                        group = next(groups, None)
+                        if sink.length + (sink.length - before) / 2 >= self.target_file_bytes:
+                            break
+            yield uri, rows
+
+    def encoded(self, pieces: Iterable[pa.Table]) -> tuple[bytes, int]:
+        """Encode rows as one file in memory; return it with their number, which is 0 for no file."""
+        data, rows = _Buffer(), 0
+        with self._parquet(_Sink(data)) as parquet:
+            for group in _row_groups(pieces, ROW_GROUP_BYTES):
+                parquet.write_table(group, row_group_size=max(group.num_rows, 1))
+                rows += group.num_rows
+        return b"".join(data.parts) if rows else b"", rows
+
+    def _parquet(self, sink: _Sink) -> pq.ParquetWriter:
+        lowest, highest = _PAGE_BYTES
+        page = min(max(_PAGES_BYTES // max(len(self.schema), 1), lowest), highest)
+        return pq.ParquetWriter(
+            pa.PythonFile(sink, mode="w"),
+            self.schema,
+            compression=self.compression,
+            store_schema=False,  # Parquet's own schema tells the types
+            data_page_size=page,
+            dictionary_pagesize_limit=min(page, _DICTIONARY_BYTES),
+        )
+
+
+def _row_groups(pieces: Iterable[pa.Table], group_bytes: int) -> Iterator[pa.Table]:
+    held: list[pa.Table] = []
+    size = 0
+    for piece in (part for each in pieces for part in _parts(each, group_bytes)):
+        if held and size + piece.nbytes > group_bytes:
+            yield pa.concat_tables(held)
+            held, size = [], 0
+        held.append(piece)
+        size += piece.nbytes
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _parts(piece: pa.Table, group_bytes: int) -> Iterator[pa.Table]:
+    """Rows in parts of at most so many bytes, if each has about as many."""
+    rows = max(1, piece.num_rows * group_bytes // max(piece.nbytes, 1))
+    return (piece.slice(start, rows) for start in range(0, piece.num_rows, rows))

@@ -1,0 +1,1 @@
+"""The records of the ranges of Kafka partitions that were planned."""

@@ -1,0 +1,160 @@
+"""Plans the ranges of a topic: what its partitions have and no manifest names."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from compactor.core.documents.manifest import Manifest, version_keys
+from compactor.core.errors import SettingsError
+from compactor.core.kafka.ports import Bounds, KafkaLog, LiveTopic
+from compactor.core.kafka.ranges import KafkaRange, Topic
+from compactor.core.layout import is_within
+from compactor.core.map_ordered import map_ordered
+from compactor.ledger.kafka.chains import ChainPlace, Chains
+from compactor.ledger.state import State
+from compactor.manifests.kafka.cutting import RANGE_BYTES, UNKNOWN_DENSITY, Uncut, files, ranges
+from compactor.manifests.kafka.drafts import Drafts
+from compactor.manifests.partitioning import Group, grouped, new_manifest_id
+from compactor.manifests.spilled.totals import PlanTotals, planned
+
+
+@dataclass(slots=True)
+class TopicPlan:
+    """The result of planning a topic.
+
+    Attributes:
+        totals: The manifests; `held` counts ranges that another planner got.
+        removed: What retention removed before it was planned: ranges that are quarantined when they are read.
+        cut_off: Partitions that end before offsets that are in manifests: their log was cut off. By number, the end
+            now, and where planning goes on once they have more.
+        former_ids: Ids of topics of this name that are gone, of which ranges were planned.
+    """
+
+    totals: PlanTotals = field(default_factory=PlanTotals)
+    removed: list[KafkaRange] = field(default_factory=list)
+    cut_off: dict[int, tuple[int, int]] = field(default_factory=dict)
+    former_ids: list[str] = field(default_factory=list)
+
+    @property
+    def needs_operator(self) -> bool:
+        """Whether records are gone that were in no manifest, or that have to be expected twice."""
+        return bool(self.removed or self.cut_off)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaPlanner:
+    """Plans topics. Safe beside other planners, and after any that died.
+
+    Attributes:
+        log: The brokers.
+        allowed_prefixes: Where input may be.
+        target_bytes: Returns how many bytes a manifest should name.
+    """
+
+    state: State
+    log: KafkaLog
+    allowed_prefixes: Sequence[str]
+    target_bytes: Callable[[], float]
+
+    def plan(self, topic: Topic, *, max_manifests: int, dry_run: bool = False) -> TopicPlan:
+        """Write manifests for all offsets of a topic up to its last stable ones that are in none.
+
+        Args:
+            topic: Within the allowed prefixes.
+            max_manifests: The most manifests to write.
+            dry_run: Write nothing.
+
+        Raises:
+            SettingsError: The topic is not within the allowed prefixes, or there is none of its name.
+            StoreUnavailable: The brokers or the store fail for now.
+        """
+        self._check(topic)
+        live = self.log.topic(topic)
+        if live is None:
+            raise SettingsError([f"plan: {topic} -> expected a topic that is there"])
+        chains = Chains(self.state)
+        plan = TopicPlan(former_ids=[each for each in chains.topic_ids(topic) if each != live.topic_id])
+        drafts = Drafts(chains, topic, live.topic_id)
+        if not dry_run:
+            for left in (*(Drafts(chains, topic, each) for each in plan.former_ids), drafts):
+                for manifest in left.settle_all():
+                    _add(plan.totals, manifest)
+        uncut = self._uncut(chains, topic, live, plan, dry_run=dry_run)
+        target_bytes = self.target_bytes() if uncut else 0.0
+        groups = self._groups(topic, live, uncut, target_bytes, plan)
+        plan.totals.left_manifests = len(groups[max_manifests:])
+        plan.totals.left_files = sum(len(each.files) for each in groups[max_manifests:])
+        self._write(groups[:max_manifests], drafts, plan, dry_run=dry_run)
+        return plan
+
+    def _check(self, topic: Topic) -> None:
+        if not any(is_within(f"{topic}/", each) for each in self.allowed_prefixes):
+            allowed = ", ".join(self.allowed_prefixes)
+            raise SettingsError([f"plan: {topic} -> expected a topic within input.allowed_prefixes: {allowed}"])
+
+    def _uncut(self, chains: Chains, topic: Topic, live: LiveTopic, plan: TopicPlan, *, dry_run: bool) -> list[Uncut]:
+        """What is to be planned of each partition. A partition without a chain begins at its earliest offset."""
+        places = [ChainPlace(topic, live.topic_id, each) for each in live.partitions]
+        known = list(map_ordered(chains.head, places))
+        bounds = self.log.bounds(topic, live.partitions)  # after the heads, which are never beyond an end that follows
+        found = list[Uncut]()
+        for place, head in zip(places, known, strict=True):
+            now = bounds[place.partition]
+            begun = chains.begin if head is None and not dry_run else lambda _, earliest: earliest
+            found.append(Uncut(place.partition, begun(place, now.earliest) if head is None else head, now))
+        plan.cut_off = {each.partition: (each.bounds.end, each.head) for each in found if each.bounds.end < each.head}
+        wanted = [each for each in found if each.head < max(each.bounds.earliest, each.bounds.end)]
+        densities = self.log.densities(topic, {each.partition: _start(each.head, each.bounds) for each in wanted})
+        return [
+            Uncut(each.partition, each.head, each.bounds, densities.get(each.partition, UNKNOWN_DENSITY))
+            for each in wanted
+        ]
+
+    def _groups(
+        self, topic: Topic, live: LiveTopic, uncut: Sequence[Uncut], target_bytes: float, plan: TopicPlan
+    ) -> list[Group]:
+        """What is to be planned, cut into ranges, and these into manifests."""
+        now = self.state.clock.now()
+        cut = [each for one in uncut for each in ranges(topic, one, min(RANGE_BYTES, max(target_bytes, 1)))]
+        heads = {each.partition: each for each in uncut}
+        plan.removed = [each for each, _ in cut if each.first < heads[each.partition].bounds.earliest]
+        return grouped(files(cut, live.topic_id, now), target_bytes, self.state.rules)
+
+    def _write(self, groups: Sequence[Group], drafts: Drafts, plan: TopicPlan, *, dry_run: bool) -> None:
+        """Write the manifests one after the other: a link begins where the one before it ended."""
+        lost: set[int] = set()
+        for group in groups:
+            left = [file for file in group.files if KafkaRange.parse(file.uri).partition not in lost]
+            plan.totals.held += len(group.files) - len(left)
+            if not left:
+                continue
+            draft = self._draft(Group(left, group.is_full), "" if dry_run else None)
+            if dry_run:
+                _add(plan.totals, draft)
+                continue
+            drafts.write(draft)
+            settled = drafts.settle(draft)
+            lost |= {run.partition for run in settled.lost}
+            written = settled.manifest.files if settled.manifest is not None else ()
+            plan.totals.held += len(left) - len(written)
+            if settled.manifest is not None:
+                _add(plan.totals, settled.manifest)
+
+    def _draft(self, group: Group, manifest_id: str | None) -> Manifest:
+        now = self.state.clock.now()
+        date = f"{now:%Y-%m-%d}"
+        return Manifest(
+            **version_keys(group.files),
+            manifest_id=new_manifest_id(date) if manifest_id is None else manifest_id,
+            date=date,
+            created_at=now,
+            files=tuple(group.files),
+            listed_at=now,
+        )
+
+
+def _start(head: int, bounds: Bounds) -> int:
+    return max(head, bounds.earliest)
+
+
+def _add(totals: PlanTotals, manifest: Manifest) -> None:
+    totals.manifests.append(planned(manifest.date, manifest.files, manifest.manifest_id))

@@ -1,0 +1,152 @@
+"""Reads a range of a Kafka partition as lines: one for each offset, so that a line number tells its offset."""
+
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import FileReport, FileStatus, RangeReport
+from compactor.core.errors import StagingError
+from compactor.core.kafka.ports import KafkaLog, OpenKafka, Record
+from compactor.core.kafka.ranges import KafkaRange, is_kafka
+from compactor.ndjson.files.object_reading import InputStore
+
+_PADDING = b"\n" * 65_536
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(slots=True)
+class OpenedRange:
+    """A range that is about to be read; the counterpart of `Opened`, which is a file.
+
+    Attributes:
+        size_bytes: Of its lines, once they have been read; before that, what its manifest says.
+        etag: The id of its topic.
+        first: No bytes: the codec of a range is never guessed.
+        read: What is particular to it, once it has been read to its end.
+        digest: None: the id of the topic and the offsets tell contents apart.
+    """
+
+    uri: str
+    size_bytes: int
+    etag: str
+    first: bytes
+    wanted: KafkaRange
+    kafka: OpenKafka
+    read: RangeReport | None = None
+    digest: None = None
+
+    def pieces(self, _store: InputStore, _pool: ThreadPoolExecutor) -> Generator[bytes, None, None]:
+        """Read all lines. May be called again; compaction of the topic may have removed more records by then.
+
+        Raises:
+            FileError: `missing`: some of it is gone.
+            StoreUnavailable: The brokers fail for now.
+        """
+        lines = RangeLines(self.wanted)
+        end = yield from _lines(lines, self.kafka.open(), self.etag)
+        self.size_bytes = lines.length_bytes
+        self.read = end
+
+
+@dataclass(slots=True)
+class RangeLines:
+    """The lines of a range, from its records.
+
+    The value of a record is one line. A line feed in it becomes a carriage return, which is the same to JSON: white
+    space between tokens, and forbidden within a string. An offset without a value has an empty line.
+    """
+
+    wanted: KafkaRange
+    tombstones: int = 0
+    absent: int = 0
+    length_bytes: int = 0
+    next_offset: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.next_offset = self.wanted.first
+
+    def of(self, records: Sequence[Record]) -> bytes:
+        """The lines of the next records, and of the offsets before them that have none.
+
+        Raises:
+            StagingError: A record is out of order or of another range, which no broker delivers.
+        """
+        lines: list[bytes] = []
+        for offset, value in records:
+            if not self.next_offset <= offset < self.wanted.end:
+                raise StagingError(
+                    f"{self.wanted}: got offset {offset}, expected one from {self.next_offset} below {self.wanted.end}"
+                )
+            if offset > self.next_offset:
+                lines.append(b"\n" * (offset - self.next_offset - 1))
+                self.absent += offset - self.next_offset
+            self.next_offset = offset + 1
+            if value is None:
+                self.tombstones += 1
+                lines.append(b"")
+            else:
+                lines.append(value.replace(b"\n", b"\r") if b"\n" in value else value)
+        return self._counted(b"\n".join(lines) + b"\n" if lines else b"")
+
+    def rest(self) -> Iterator[bytes]:
+        """The lines of the offsets behind the last record."""
+        left = self.wanted.end - self.next_offset
+        self.absent += left
+        self.next_offset = self.wanted.end
+        while left:
+            step = min(left, len(_PADDING))
+            yield self._counted(_PADDING[:step])
+            left -= step
+
+    def _counted(self, piece: bytes) -> bytes:
+        if not self.length_bytes and piece.startswith(_BOM):
+            piece = b" " + piece  # else the first record alone might have a byte order mark
+        self.length_bytes += len(piece)
+        return piece
+
+
+def _lines(lines: RangeLines, log: KafkaLog, topic_id: str) -> Generator[bytes, None, RangeReport]:
+    reading = log.read(lines.wanted, topic_id)
+    try:
+        while True:
+            try:
+                records = next(reading)
+            except StopIteration as stop:
+                end = stop.value
+                break
+            if piece := lines.of(records):
+                yield piece
+        yield from lines.rest()
+    finally:
+        reading.close()
+    return RangeReport(
+        tombstones=lines.tombstones, absent=lines.absent, position=end.position, high_watermark=end.high_watermark
+    )
+
+
+def open_range(kafka: OpenKafka, file: ManifestFile) -> OpenedRange:
+    """Open a range that a manifest names. Its topic is asked for when it is read."""
+    return OpenedRange(
+        uri=file.uri,
+        size_bytes=file.size_bytes or 0,
+        etag=file.etag or "",
+        first=b"",
+        wanted=KafkaRange.parse(file.uri),
+        kafka=kafka,
+    )
+
+
+def range_fault(report: FileReport) -> str:
+    """What does not add up in the report on a range; empty if all does, and for any other file."""
+    if not is_kafka(report.uri) or report.status is not FileStatus.COMPACTED:
+        return ""
+    wanted, read = KafkaRange.parse(report.uri), report.kafka
+    if read is None:
+        return "no proof of its end"
+    if report.lines != wanted.offsets:
+        return f"{report.lines} lines for {wanted.offsets} offsets"
+    if read.position < wanted.end:
+        return f"read to offset {read.position}"
+    least = read.tombstones + read.absent
+    return f"{report.blank_lines} blank lines for {least} offsets" if report.blank_lines < least else ""

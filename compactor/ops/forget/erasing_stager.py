@@ -1,0 +1,146 @@
+"""Stages the files of a commit again, without what is to be forgotten. Reads the files themselves, not the input."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.documents.records import Accepted, Attempt, Commit, Erased, FileReport, FileStatus, StagedFile
+from compactor.core.errors import StagingError
+from compactor.engines.parquet_files import open_parquet, parquet_facts
+from compactor.job.steps.staging import discard_staged
+from compactor.ledger.history.expired_log import ExpiredParts
+from compactor.ledger.state import State
+from compactor.ndjson.files.rejects import RejectsWriter
+from compactor.ops.forget.erased_reports import erased_reports
+from compactor.ops.forget.reject_search import RejectFound, rejects_found
+from compactor.ops.forget.row_search import RowSearch
+from compactor.ops.redrive.rejected_lines.line_numbers import numbers_of
+from compactor.ops.redrive.settling.settled import settled_of
+
+_BATCH_ROWS = 1_000  # of rejects, whose rows may be long
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasingStager:
+    """Stages one commit without the rows and rejected lines that hold a value.
+
+    Attributes:
+        commit: The valid commit, whose files are published.
+        erasure: The id of the erasure.
+        compression: The Parquet codec of files with rows.
+    """
+
+    state: State
+    search: RowSearch
+    commit: Commit
+    erasure: str
+    compression: str
+    on_crash_point: OnCrashPoint = ignore_crash_point
+
+    def stage(self, accepted: Accepted, attempt: Attempt) -> tuple[Commit, int]:
+        """Stage every file of the commit; see `Restager`.
+
+        Raises:
+            StagingError: A file is lost or damaged, or was not written as it should be.
+        """
+        commit, folder = self.commit, self._folder(attempt)
+        outputs, rows = [], 0
+        for number, file in enumerate(sorted(commit.outputs, key=lambda each: each.final)):
+            made, gone = self._output(file, f"{folder}out/{number:05d}.parquet")
+            outputs += [made] if made.rows else []
+            rows += gone
+        rejects, found = [], list[RejectFound]()
+        expired = ExpiredParts(self.state).of("rejects", commit.key, commit.generation) is not None
+        there = () if expired else commit.rejects
+        for number, file in enumerate(sorted(there, key=lambda each: each.final)):
+            hits = list(rejects_found(self.state.store, file.final, self.search.wanted))
+            made = self._rejects(file, f"{folder}rejects/{number:05d}.parquet", hits)
+            rejects += [made] if made.rows else []
+            found += hits
+        self.on_crash_point(CrashPoint.CONVERTED, accepted.manifest_id)
+        compacted = [file for file in commit.files if file.status is FileStatus.COMPACTED]
+        if expired:  # no later generation has the bytes of these lines either
+            lost = [{"reject_rows": 0, "unkept_rejects": file.rejects} for file in compacted]
+            compacted = [file.model_copy(update=each) for file, each in zip(compacted, lost, strict=True)]
+        before = commit.erased or Erased(erasures=[], rows=0)
+        update = {
+            "generation": attempt.generation,
+            "attempt": attempt.number,
+            "run_id": self.state.ledger.run_id,
+            "outputs": outputs,
+            "rejects": rejects,
+            "files": self._reports(compacted, found),
+            "decided_at": self.state.clock.now(),
+            "erased": Erased(erasures=[*before.erasures, self.erasure], rows=before.rows + rows),
+        }
+        return commit.model_copy(update=update), 0
+
+    def discard(self, accepted: Accepted, attempt: Attempt) -> None:
+        """Delete what a failed attempt staged."""
+        discard_staged(self.state, accepted.manifest_id, attempt)
+
+    def _folder(self, attempt: Attempt) -> str:
+        return self.state.layout.staging(attempt.manifest_id, attempt.number, attempt.generation)
+
+    def _reports(self, files: Sequence[FileReport], found: Sequence[RejectFound]) -> list[FileReport]:
+        redriven = numbers_of(settled_of(self.state, self.commit.manifest_id).inputs) if found else {}
+        return erased_reports(files, found, redriven)
+
+    def _output(self, file: StagedFile, staged: str) -> tuple[StagedFile, int]:
+        """Stage a file without the rows that go; return it, and how many went."""
+        version = file.version_in(self.commit)
+        column = self.search.column_of(self.commit, file)
+        gone = self.search.count(self.commit, file)
+        made = file.model_copy(update={"staged": staged, "rows": file.rows - gone, "schema_version": version})
+        if not gone:
+            self.state.store.copy(file.final, staged)
+            return made, 0
+        if not made.rows:
+            return made, gone
+        parquet, _ = open_parquet(self.state.store, file.final)
+        with self._local_file() as path:
+            schema = parquet.schema_arrow
+            # Without Arrow's own copy of the schema, as both engines write.
+            with pq.ParquetWriter(path, schema, compression=self.compression, store_schema=False) as writer:
+                for group, mask in self.search.masks(parquet, column):
+                    table = parquet.read_row_group(group)
+                    kept = table if mask is None else table.filter(pc.invert(mask))
+                    if kept.num_rows:
+                        writer.write_table(kept)
+            return self._uploaded(made, path), gone
+
+    def _rejects(self, file: StagedFile, staged: str, found: Sequence[RejectFound]) -> StagedFile:
+        """Stage a file of rejects without the lines that go, and without samples of files that were quarantined."""
+        lines = {(each.source_uri, each.line_number) for each in found}
+        kept = {each.origin_uri for each in self.commit.files if each.status is FileStatus.COMPACTED}
+        parquet, _ = open_parquet(self.state.store, file.final)
+        with self._local_file() as path:
+            with RejectsWriter(path) as writer:
+                for batch in parquet.iter_batches(batch_size=_BATCH_ROWS):
+                    named = zip(
+                        *(batch.column(name).to_pylist() for name in ("source_uri", "line_number")), strict=True
+                    )
+                    stays = [uri in kept and (uri, number) not in lines for uri, number in named]
+                    if any(stays):
+                        writer.write(batch.filter(pa.array(stays)))
+            made = file.model_copy(update={"staged": staged, "rows": writer.rows})
+            return self._uploaded(made, path) if made.rows else made
+
+    @contextmanager
+    def _local_file(self) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory(prefix="compactor-forget-") as folder:
+            yield Path(folder) / "rewritten.parquet"
+
+    def _uploaded(self, made: StagedFile, path: Path) -> StagedFile:
+        self.state.store.upload(made.staged, path)
+        facts = parquet_facts(self.state.store, made.staged)
+        if facts.rows != made.rows:
+            raise StagingError(f"{made.staged}: found {facts.rows} rows, expected {made.rows}")
+        return made.model_copy(update={"size_bytes": facts.size_bytes})

@@ -1,0 +1,160 @@
+"""Forgets: puts the erasure on record, makes manifests again without what goes, and deletes input that holds it.
+
+Each manifest changes as by a rebuild, so that readers see no row twice, and any job finishes what was decided. The
+input goes last: until then, a call that is repeated finds everything again.
+"""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from compactor.core.documents.erasures import ErasedManifest, Erasure, ErasureDone, Inputs
+from compactor.core.errors import StuckError, TryAgainError
+from compactor.ledger.state import State
+from compactor.ops.forget.candidates import NEEDED, Candidate
+from compactor.ops.forget.forget_report import ForgetReport, Forgotten, NotForgotten
+from compactor.ops.forget.inputs import InputEraser
+from compactor.ops.forget.scan import ForgetScan, ForgetScanner, Held
+from compactor.ops.rebuild.rebuild_report import RebuildReport
+from compactor.ops.rebuild.rebuilder import Rebuilder
+from compactor.ops.rebuild.scan import Damaged, RebuildScan
+
+WHY = "lines were erased on request"
+_AT_ONCE = 100  # manifests, so that a long call says what it did if it ends early
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgetter:
+    """Erases what a scan found. Safe beside jobs, rebuilds and other erasures; not beside a redrive of rejects.
+
+    Attributes:
+        rebuilder_for: Makes what makes manifests again without the values, given the id of the erasure.
+        key: The key, as it was asked for.
+        by: Who asks.
+        after: Called when the manifests are done, for what else has old copies of their rows.
+    """
+
+    state: State
+    scanner: ForgetScanner
+    inputs: InputEraser
+    rebuilder_for: Callable[[str], Rebuilder]
+    key: str
+    by: str
+    after: Callable[[], None] = lambda: None
+
+    def forget(self, scan: ForgetScan, *, dry_run: bool = False) -> ForgetReport:
+        """Erase; or, in a dry run, only tell what would be erased.
+
+        Raises:
+            OperatorError: A person must act. The next call goes on.
+        """
+        report = ForgetReport(searched=scan.searched, refused=list(scan.refused))
+        if dry_run:
+            report.forgotten = [_forgotten(each, each.commit.generation + 1) for each in scan.held]
+            report.refused += [
+                NotForgotten(each.commit.manifest_id, "a rebuild of it is not done") for each in scan.undone
+            ]
+            report.inputs = list(self.inputs.erase(scan.candidates, dry_run=True))
+            return report
+        report.erasure = self._begun(self.inputs.inputs)
+        rebuilder = self.rebuilder_for(report.erasure)
+        candidates = [*scan.candidates, *self._finished(scan.undone, rebuilder, scan, report)]
+        for start in range(0, len(scan.held), _AT_ONCE):
+            self._erase(scan.held[start : start + _AT_ONCE], rebuilder, report)
+        self._unstage(rebuilder)
+        try:
+            self.after()
+        except TryAgainError as exc:
+            report.failed.append(NotForgotten("", str(exc)))
+        # Only their input can make the rows of these again.
+        needed = {each.commit.manifest_id for each in scan.held} - {each.manifest_id for each in report.forgotten}
+        needed |= scan.unsearched
+        candidates = [each.kept(NEEDED) if each.manifest_id in needed else each for each in candidates]
+        report.inputs = list(self.inputs.erase(candidates, dry_run=False))
+        self._end(report)
+        return report
+
+    def _begun(self, inputs: Inputs) -> str:
+        now = self.state.clock.now()
+        record = Erasure(
+            id=f"e-{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
+            key=self.key,
+            values=len(self.inputs.wanted.values),
+            inputs=inputs,
+            by=self.by,
+            run_id=self.state.ledger.run_id,
+            begun_at=now,
+        )
+        self.state.store.create(self.state.layout.erasure(record.id), record.model_dump_json().encode())
+        return record.id
+
+    def _finished(
+        self, undone: Sequence[Damaged], rebuilder: Rebuilder, scan: ForgetScan, report: ForgetReport
+    ) -> Sequence[Candidate]:
+        """Publish what an earlier call, or a rebuild, has decided, and search its manifests, too."""
+        if not undone:
+            return ()
+        self._add(rebuilder.rebuild(RebuildScan(damaged=list(undone))), report)
+        later = self.scanner.scan_some(each.commit.key for each in undone)
+        report.searched += later.searched
+        report.refused += later.refused
+        report.refused += [
+            NotForgotten(each.commit.manifest_id, "a rebuild of it is not done") for each in later.undone
+        ]
+        scan.held += later.held
+        scan.unsearched |= later.unsearched
+        return later.candidates
+
+    def _erase(self, held: Sequence[Held], rebuilder: Rebuilder, report: ForgetReport) -> None:
+        damaged = [Damaged(each.accepted, each.commit, WHY, erasure=report.erasure) for each in held]
+        made = rebuilder.rebuild(RebuildScan(damaged=damaged))
+        self._add(made, report)
+        generations = {each.manifest_id: each.generation for each in made.rebuilt}
+        report.forgotten += [
+            _forgotten(each, generations[each.commit.manifest_id])
+            for each in held
+            if each.commit.manifest_id in generations
+        ]
+
+    def _add(self, made: RebuildReport, report: ForgetReport) -> None:
+        report.refused += [NotForgotten(each.manifest_id, each.why) for each in made.refused]
+        report.failed += [NotForgotten(each.manifest_id, each.why) for each in made.failed]
+        report.discrepancies += made.discrepancies
+
+    def _unstage(self, rebuilder: Rebuilder) -> None:
+        """Delete what dead attempts left in the staging of manifests that are done."""
+        layout, ledger = self.state.layout, self.state.ledger
+        listed = self.state.store.list(layout.staging_folder)
+        names = dict.fromkeys(info.uri.removeprefix(layout.staging_folder).partition("/")[0] for info in listed)
+        for name in names:
+            try:
+                accepted = ledger.accepted(name) if not name.startswith("_") else None
+                found = ledger.state(accepted.key) if accepted is not None else None
+            except StuckError:
+                continue  # the scan has named it
+            if found is not None and found.outcome is not None and found.is_done:
+                rebuilder.publisher.delete_staging(name, upto=found.outcome.generation)
+
+    def _end(self, report: ForgetReport) -> None:
+        record = ErasureDone(
+            id=report.erasure,
+            manifests=[
+                ErasedManifest(
+                    manifest_id=each.manifest_id,
+                    date=each.date,
+                    generation=each.generation,
+                    rows=each.rows,
+                    rejected_lines=each.rejected_lines,
+                )
+                for each in report.forgotten
+            ],
+            deleted_inputs=sum(each.deleted for each in report.inputs),
+            left=report.left,
+            finished_at=self.state.clock.now(),
+        )
+        self.state.store.create(self.state.layout.erasure_done(record.id), record.model_dump_json().encode())
+
+
+def _forgotten(held: Held, generation: int) -> Forgotten:
+    key = held.commit.key
+    return Forgotten(key.id, key.date, generation, held.rows, held.rejected_lines)

@@ -1,0 +1,137 @@
+"""Finds rows that hold a value, in Parquet files of the output, one row group at a time.
+
+The statistics of a footer tell which row groups can have none, so that most files cost one short read.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from compactor.core.documents.records import Commit, StagedFile
+from compactor.core.ports import ObjectStore
+from compactor.engines.parquet_files import StoredParquet, open_parquet
+from compactor.ops.forget.wanted import BLANKS, Wanted
+from compactor.schema.registry import SchemaRegistry
+from compactor.schema.schema import RESCUED_COLUMN, Column
+
+_RESCUED_KEYS = f"{RESCUED_COLUMN}.key_value.key"
+"""The leaf of the keys of rescued data."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowSearch:
+    """Finds rows. Safe for many threads."""
+
+    store: ObjectStore
+    registry: SchemaRegistry
+    wanted: Wanted
+
+    def count(self, commit: Commit, file: StagedFile) -> int:
+        """How many rows of a file of a commit hold a value.
+
+        Raises:
+            StagingError: It is missing, truncated, or not a Parquet file.
+        """
+        parquet, _ = open_parquet(self.store, file.final)
+        return sum(_trues(each) for _, each in self.masks(parquet, self.column_of(commit, file)))
+
+    def column_of(self, commit: Commit, file: StagedFile) -> Column | None:
+        """The column of the key in a file; None if it has none there."""
+        columns = self.registry.version(file.version_in(commit)).columns
+        return next((column for column in columns if column.key == self.wanted.key), None)
+
+    def masks(self, parquet: StoredParquet, column: Column | None) -> Iterator[tuple[int, pa.BooleanArray | None]]:
+        """Yield the number of each row group with what holds a value among its rows; None if nothing does."""
+        leaves = _Leaves.of(parquet)
+        for group in range(parquet.num_row_groups):
+            names = []
+            if column is not None and self._may_be_in(leaves.bounds(group, column.name), column):
+                names.append(column.name)
+            if _is_within(leaves.bounds(group, _RESCUED_KEYS), self.wanted.key):
+                names.append(RESCUED_COLUMN)
+            yield group, self._mask(parquet, group, names, column) if names else None
+
+    def _mask(
+        self, parquet: StoredParquet, group: int, names: list[str], column: Column | None
+    ) -> pa.BooleanArray | None:
+        table = parquet.read_row_group(group, columns=names)
+        found: pa.BooleanArray | None = None
+        for name in names:
+            values = table.column(name).combine_chunks()
+            mask = self._rescued(values) if name == RESCUED_COLUMN else self._of_column(values, column)
+            found = mask if found is None else pc.or_(found, mask)
+        return found if found is not None and _trues(found) else None
+
+    def _of_column(self, values: Any, column: Column | None) -> pa.BooleanArray:
+        if column is not None and column.is_typed:
+            return pa.array([value in self.wanted.meant for value in values.to_pylist()], pa.bool_())
+        mask = pc.is_in(values, value_set=self._texts)
+        text = pc.utf8_ltrim(values, BLANKS)
+        nested = pc.or_(pc.starts_with(text, "{"), pc.starts_with(text, "["))
+        if self.wanted.few is not None:
+            words = ("\\", *self.wanted.few)
+            nested = pc.and_(nested, reduce(pc.or_, (pc.match_substring(values, word) for word in words)))
+        if not _trues(nested):
+            return mask
+        texts = zip(values.to_pylist(), nested.to_pylist(), strict=True)
+        return pc.or_(mask, pa.array([bool(is_one) and self.wanted.has(text) for text, is_one in texts], pa.bool_()))
+
+    def _rescued(self, values: Any) -> pa.BooleanArray:
+        key, has = self.wanted.key, self.wanted.has
+        rows = (dict_of or () for dict_of in values.to_pylist())
+        found = [any(name == key and text is not None and has(text) for name, text in row) for row in rows]
+        return pa.array(found, pa.bool_())
+
+    def _may_be_in(self, bounds: tuple[Any, Any] | None, column: Column) -> bool:
+        if bounds is None:
+            return True
+        if not column.is_typed:
+            return self.wanted.is_between(*bounds)
+        try:
+            ordered: list[Any] = sorted(self.wanted.meant)
+            at = bisect_left(ordered, bounds[0])
+            return at < len(ordered) and bool(ordered[at] <= bounds[1])
+        except TypeError:  # the footer has another type than Python: nothing can be told
+            return True
+
+    @cached_property
+    def _texts(self) -> pa.Array:
+        """Those that the column itself may have."""
+        return pa.array(self.wanted.values if len(self.wanted.path) == 1 else (), pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaves:
+    """The statistics of a file, by the paths of its leaves."""
+
+    parquet: StoredParquet
+    places: dict[str, int]
+
+    @classmethod
+    def of(cls, parquet: StoredParquet) -> "_Leaves":
+        schema = parquet.schema
+        return cls(parquet, {schema.column(at).path: at for at in range(len(schema.names))})
+
+    def bounds(self, group: int, path: str) -> tuple[Any, Any] | None:
+        """The lowest and the highest value of a leaf; None if they are unknown; an empty range if it has no values."""
+        if path not in self.places:
+            # Writers call the entries of a map by other names.
+            return ("b", "a") if not self._has_map(path) else None
+        found = self.parquet.metadata.row_group(group).column(self.places[path]).statistics
+        return (found.min, found.max) if found is not None and found.has_min_max else None
+
+    def _has_map(self, path: str) -> bool:
+        return any(each.startswith(f"{path.partition('.')[0]}.") for each in self.places)
+
+
+def _is_within(bounds: tuple[Any, Any] | None, value: str) -> bool:
+    return bounds is None or bounds[0] <= value <= bounds[1]
+
+
+def _trues(mask: pa.BooleanArray | None) -> int:
+    return 0 if mask is None else mask.true_count

@@ -1,0 +1,141 @@
+"""What is to be forgotten: a key and values of it. Tells whether JSON has one of them there. No I/O."""
+
+import json
+from bisect import bisect_left
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from compactor.ops.forget.broken_lines import BrokenLines
+from compactor.schema.column_types import ColumnType, Value, value_of
+
+_BRACKETS = ("{", "[")
+BLANKS = "\t\n\r "
+_FEW = 64  # values, up to which searching bytes for each is quicker than parsing them
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """The keys and values of a JSON object, also of a key that is there twice."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Values of a key.
+
+    On the way to the key, and behind it, each element of an array counts, and so does JSON text in a string.
+
+    Attributes:
+        path: The key; or the keys of nested objects, the outermost first.
+        values: The decoded text of strings; of numbers and booleans, the text as written.
+        column_type: The type of the column of the key, if it is not text. Then all that means the same counts, such as
+            7.0 for 7.
+    """
+
+    path: tuple[str, ...]
+    values: frozenset[str]
+    column_type: ColumnType | None = None
+
+    @property
+    def key(self) -> str:
+        """The top-level key."""
+        return self.path[0]
+
+    def has(self, text: str) -> bool:
+        """Return whether the value of the top-level key, as the output has it, is or holds a wanted one."""
+        return self._in_text(text, self.path[1:])
+
+    def in_line(self, line: bytes) -> bool:
+        """Return whether a line holds a value: of the key, or anywhere if the line is no JSON object."""
+        if not self.may_be_in(line):
+            return False
+        try:
+            parsed = _parsed(line)
+            if isinstance(parsed, _Pairs):
+                return self._in_value(parsed, self.path)
+        except (ValueError, RecursionError):
+            pass
+        return self.broken.holds(line)
+
+    def may_be_in(self, data: bytes) -> bool:
+        """Return whether lines may hold a value: a quick look that spares parsing them if the values are few."""
+        # Without a backslash, each text is written as its own bytes.
+        return self.few is None or b"\\" in data or any(value in data for value in self._few_bytes)
+
+    def is_between(self, lowest: str, highest: str) -> bool:
+        """Return whether a text from `lowest` to `highest`, by code points, may be or hold a wanted one."""
+        if lowest <= " \U0010ffff" and highest >= BLANKS[0]:
+            return True  # JSON text behind blanks
+        if any(lowest <= f"{bracket}\U0010ffff" and highest >= bracket for bracket in _BRACKETS):
+            return True
+        if len(self.path) > 1:
+            return False
+        at = bisect_left(self._sorted, lowest)
+        return at < len(self._sorted) and self._sorted[at] <= highest
+
+    @cached_property
+    def broken(self) -> BrokenLines:
+        """Searches lines that are no JSON."""
+        return BrokenLines(self.values)
+
+    @cached_property
+    def meant(self) -> frozenset[Value]:
+        """The values in the type of the column; empty for text, and for a nested key."""
+        if self.column_type is None or len(self.path) > 1:
+            return frozenset()
+        found = (value_of(text, self.column_type) for text in self.values)
+        return frozenset(value for value in found if value is not None)
+
+    def _is_meant(self, text: str) -> bool:
+        return self.column_type is not None and value_of(text, self.column_type) in self.meant
+
+    @cached_property
+    def few(self) -> tuple[str, ...] | None:
+        """The values, if they are few and written in one way.
+
+        Then JSON text without a backslash holds none if it has none of them anywhere.
+        """
+        return None if len(self.values) > _FEW or self.column_type is not None else tuple(self.values)
+
+    @cached_property
+    def _few_bytes(self) -> list[bytes]:
+        return [value.encode(errors="surrogatepass") for value in self.few or ()]
+
+    @cached_property
+    def _sorted(self) -> list[str]:
+        return sorted(self.values)
+
+    def _in_text(self, text: str, path: tuple[str, ...]) -> bool:
+        if not path and (text in self.values or self._is_meant(text)):
+            return True
+        if not text.lstrip(BLANKS).startswith(_BRACKETS):
+            return False
+        try:
+            return self._in_value(_parsed(text), path)
+        except (ValueError, RecursionError):
+            return self.broken.holds(text.encode(errors="surrogatepass"))
+
+    def _in_value(self, value: Any, path: tuple[str, ...]) -> bool:
+        if isinstance(value, _Pairs):
+            return bool(path) and any(self._in_value(each, path[1:]) for key, each in value if key == path[0])
+        if isinstance(value, list):
+            return any(self._in_value(each, path) for each in value)
+        if isinstance(value, bool):
+            return self._in_value(str(value).lower(), path)
+        return isinstance(value, str) and self._in_text(value, path)
+
+
+def path_of(key: str) -> tuple[str, ...]:
+    """The keys that lead to a value.
+
+    Args:
+        key: A top-level key; or, if it begins with `/`, a JSON Pointer (RFC 6901), such as `/user/id`.
+    """
+    if not key.startswith("/"):
+        return (key,)
+    parts = key.removeprefix("/").split("/")
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
+
+
+def _parsed(text: str | bytes) -> Any:
+    """JSON with the text of its numbers, and all pairs of its objects."""
+    return json.loads(text, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=str)

@@ -1,0 +1,62 @@
+"""Checks that the rows of a commit are in their partitions."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from compactor.core.documents.records import Commit, StagedFile
+from compactor.core.errors import StagingError
+from compactor.core.partitions import PartitionField, folders, parse_fields
+from compactor.core.ports import ObjectStore
+from compactor.engines.parquet_files import open_parquet
+from compactor.engines.partitioned.counting import BATCH_ROWS
+from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
+from compactor.ops.verify.report import Discrepancy
+from compactor.schema.registry import SchemaRegistry
+from compactor.schema.schema import SchemaVersion
+
+
+def misnamed(commit: Commit) -> Iterator[Discrepancy]:
+    """Files whose folders are not those of their partition, by the record of the commit alone."""
+    fields = parse_fields(commit.partition_by)
+    for file in commit.outputs:
+        expected = folders(fields, tuple(file.partition)) if len(file.partition) == len(fields) else None
+        if expected is None or not file.final.rpartition("/")[0].endswith(f"/{expected}"[:-1]):
+            named = f"the folders of its {len(fields)} partition values"
+            yield Discrepancy(commit.manifest_id, file.final, named, "others")
+
+
+def misplaced(store: ObjectStore, registry: SchemaRegistry, commit: Commit) -> Iterator[Discrepancy]:
+    """Files with rows of another partition. Reads the columns that tell it.
+
+    Rows of too many partitions are in one without values, which the record says of it.
+    """
+    fields = parse_fields(commit.partition_by)
+    for file in (each for each in commit.outputs if fields and not each.holds_others):
+        try:
+            wrong = _misplaced_rows(store, file, fields, registry.version(file.version_in(commit)))
+        except StagingError as exc:
+            yield Discrepancy(commit.manifest_id, file.final, "a readable Parquet file", str(exc))
+            continue
+        if wrong:
+            yield Discrepancy(
+                commit.manifest_id, file.final, f"{file.rows} rows of its partition", f"{wrong} of others"
+            )
+
+
+def _misplaced_rows(
+    store: ObjectStore, file: StagedFile, fields: tuple[PartitionField, ...], schema: SchemaVersion
+) -> int:
+    parquet, _ = open_parquet(store, file.final)
+    partitions, expected = RowPartitions(fields, schema), tuple(file.partition)
+    if not partitions.columns:
+        return 0 if expected == without_values(fields) else int(parquet.metadata.num_rows)
+    wrong = 0
+    try:
+        for batch in parquet.iter_batches(batch_size=BATCH_ROWS, columns=partitions.columns):
+            codes = partitions.of(batch)
+            counted = zip(*(codes.rows.value_counts().field(at).to_pylist() for at in (0, 1)), strict=True)
+            wrong += sum(rows for at, rows in counted if codes.values[at] != expected)
+    except (pa.ArrowInvalid, OSError) as exc:
+        raise StagingError(f"{file.final}: {exc}; expected a whole Parquet file") from exc
+    return wrong

@@ -1,0 +1,59 @@
+"""Puts together what erases lines on request. It starts no engine."""
+
+from dataclasses import replace
+
+from compactor.core.documents.erasures import Inputs
+from compactor.core.documents.records import Commit
+from compactor.ops.forget.erasing_stager import ErasingStager
+from compactor.ops.forget.forgetter import Forgetter
+from compactor.ops.forget.inputs import InputEraser
+from compactor.ops.forget.row_search import RowSearch
+from compactor.ops.forget.scan import ForgetScanner
+from compactor.ops.forget.wanted import Wanted, path_of
+from compactor.ops.rebuild.rebuilder import Rebuilder
+from compactor.wiring.job.app import App
+
+
+def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by: str) -> Forgetter:
+    """Make what erases the lines that have some values.
+
+    Args:
+        app: The components of the process.
+        key: Whose values they are; see `compactor.ops.forget.wanted.path_of`.
+        values: The values.
+        inputs: What becomes of input files.
+        by: Who asks.
+    """
+    path = path_of(key)
+    column = next((each for each in app.registry.latest().columns if each.key == path[0]), None)
+    is_typed = column is not None and column.is_typed and len(path) == 1
+    wanted = Wanted(path, values, column.column_type if column is not None and is_typed else None)
+    search = RowSearch(store=app.store, registry=app.registry, wanted=wanted)
+
+    def rebuilder_for(erasure: str) -> Rebuilder:
+        def stager_for(commit: Commit) -> ErasingStager:
+            return ErasingStager(
+                state=app.state,
+                search=search,
+                commit=commit,
+                erasure=erasure,
+                compression=app.layout.compression,
+                on_crash_point=app.on_crash_point,
+            )
+
+        return app.rebuilder_with(stager_for)
+
+    def after() -> None:
+        """Have the table forget all that names what was replaced, but for files that upkeep removes a day later."""
+        if app.has_table:
+            replace(app.maintainer(keep_days=0, keep_snapshots=1), always_merges=True).maintain()
+
+    return Forgetter(
+        state=app.state,
+        scanner=ForgetScanner(state=app.state, search=search),
+        inputs=InputEraser(state=app.state, wanted=wanted, limits=app.limits, inputs=inputs),
+        rebuilder_for=rebuilder_for,
+        key=key,
+        by=by,
+        after=after,
+    )

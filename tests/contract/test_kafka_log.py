@@ -1,0 +1,195 @@
+"""What every `KafkaLog` does: one suite, in memory and on a real broker."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from compactor.core.documents.records import FileStatus
+from compactor.core.errors import AccessError, FileError, StoreUnavailable
+from compactor.core.kafka.ports import Bounds, KafkaLog, RangeEnd, Record
+from compactor.core.kafka.ranges import KafkaRange, Topic
+from tests.support.kafka_broker import PASSWORD, KafkaBroker
+from tests.support.memory_kafka import MemoryKafka
+
+
+@dataclass(frozen=True)
+class Case:
+    """A log with a topic of two partitions, which were written in some way."""
+
+    log: KafkaLog
+    topic: Topic
+    append: Callable[[int, Sequence[bytes | None]], None]
+    abort: Callable[[int, int], int]  # write so many records in vain; returns how many offsets they take
+    remove_before: Callable[[int, int], None]
+    make_again: Callable[[], object]
+
+
+def memory_case() -> Case:
+    """In memory."""
+    log, topic = MemoryKafka(), Topic("main", "events")
+    log.create(topic, "one", 2)
+
+    def abort(partition: int, records: int) -> int:
+        log.topics[topic][1][partition].skip(records + 1)
+        return records + 1
+
+    return Case(
+        log,
+        topic,
+        append=lambda partition, values: log.topics[topic][1][partition].append(*values),
+        abort=abort,
+        remove_before=lambda partition, offset: log.topics[topic][1][partition].remove_before(offset),
+        make_again=lambda: log.create(topic, "two", 2),
+    )
+
+
+def broker_case(servers: str, name: str) -> Case:
+    """On a broker."""
+    from compactor.adapters.kafka_clusters import KafkaClusters  # noqa: PLC0415 - the client may not be there
+    from tests.support.kafka_topics import TopicFeed  # noqa: PLC0415
+
+    feed = TopicFeed(servers, name)
+    feed.create(2)
+
+    def abort(partition: int, records: int) -> int:
+        feed.transactions(partition, [0, records])
+        return records + 1  # the transaction without a record writes no marker
+
+    def make_again() -> None:
+        feed.delete()
+        feed.create(2)
+
+    return Case(
+        KafkaClusters.of({"main": {"bootstrap.servers": servers}}).open(),
+        feed.topic,
+        append=lambda partition, values: feed.send(partition, *values),
+        abort=abort,
+        remove_before=feed.remove_before,
+        make_again=make_again,
+    )
+
+
+@pytest.fixture(params=["memory", pytest.param("broker", marks=pytest.mark.full)])
+def case(request: pytest.FixtureRequest) -> Case:
+    if request.param == "memory":
+        return memory_case()
+    name = "".join(each if each.isalnum() else "-" for each in request.node.name)
+    return broker_case(request.getfixturevalue("broker").servers, name)
+
+
+def read(case: Case, first: int, end: int, topic_id: str = "") -> tuple[list[Record], Any]:
+    """All records of a range of partition 0, and the proof."""
+    reading = case.log.read(KafkaRange(case.topic, 0, first, end), topic_id or id_of(case))
+    found: list[Record] = []
+    while True:
+        try:
+            found += next(reading)
+        except StopIteration as stop:
+            return found, stop.value
+
+
+def id_of(case: Case) -> str:
+    live = case.log.topic(case.topic)
+    assert live is not None
+    return live.topic_id
+
+
+def test_topics(case: Case) -> None:
+    """One that is there has an id and its partitions; another one is None."""
+    live = case.log.topic(case.topic)
+    assert live is not None
+    assert (live.partitions, "/" in live.topic_id) == ((0, 1), False)
+    assert case.log.topic(Topic("main", "none")) is None
+
+
+def test_records_of_a_range(case: Case) -> None:
+    """In order, with tombstones and without what was not committed; the proof is not below the end."""
+    case.append(0, [b"0", None, b""])
+    gap = case.abort(0, 2)
+    case.append(0, [b"x", b"y"])
+    end = 3 + gap + 2
+    assert case.log.bounds(case.topic, [0, 1]) == {0: Bounds(0, end), 1: Bounds(0, 0)}
+    found, proof = read(case, 0, end)
+    assert found == [(0, b"0"), (1, None), (2, b""), (3 + gap, b"x"), (4 + gap, b"y")]
+    assert proof == RangeEnd(end, end)
+    found, proof = read(case, 1, 3 + gap)
+    assert found == [(1, None), (2, b"")]
+    assert proof.position >= 3 + gap
+    found, proof = read(case, 3, 3 + gap)
+    assert (found, proof.position >= 3 + gap) == ([], True)
+
+
+def test_density(case: Case) -> None:
+    """Bytes by offset, without partitions that have nothing."""
+    case.append(0, [b"x" * 100] * 10)
+    assert case.log.densities(case.topic, {0: 0, 1: 0}) == {0: 100.0}
+    assert case.log.densities(case.topic, {}) == {}
+
+
+def test_removed_records(case: Case) -> None:
+    """They are named, and those that are left can be read."""
+    case.append(0, [b"x"] * 10)
+    case.remove_before(0, 4)
+    assert case.log.bounds(case.topic, [0]) == {0: Bounds(4, 10)}
+    with pytest.raises(FileError, match="offsets 2 to 3 were removed before they were read") as raised:
+        read(case, 2, 10)
+    assert raised.value.status == FileStatus.MISSING
+    with pytest.raises(FileError, match="offsets 0 to 3 were removed"):
+        read(case, 0, 4)
+    assert len(read(case, 4, 10)[0]) == 6
+
+
+def test_a_topic_made_again(case: Case) -> None:
+    """It has another id, and nothing of it is read as of the former one."""
+    case.append(0, [b"x"] * 3)
+    former = id_of(case)
+    case.make_again()
+    case.append(0, [b"y"] * 3)
+    assert id_of(case) != former
+    with pytest.raises(FileError, match=former) as raised:
+        read(case, 0, 3, former)
+    assert raised.value.status == FileStatus.MISSING
+    assert [value for _, value in read(case, 0, 3)[0]] == [b"y"] * 3
+
+
+@pytest.mark.full
+def test_a_password_by_reference(broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The right one reads; with a wrong one a person must act."""
+    from compactor.adapters.kafka import broker_log  # noqa: PLC0415 - the client may not be there
+
+    feed_case = broker_case(broker.servers, "secured")
+    feed_case.append(0, [b"x"])
+    given = {"main": {**broker.secured, "sasl.password": "env:KAFKA_PASSWORD"}}
+    monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
+    secured = replace(feed_case, log=broker_log.BrokerLog(given))
+    assert read(secured, 0, 1)[0] == [(0, b"x")]
+    monkeypatch.setenv("KAFKA_PASSWORD", "wrong")
+    monkeypatch.setattr(broker_log, "REQUEST_SECONDS", 3.0)
+    with pytest.raises(AccessError, match="expected the right to read"):
+        broker_log.BrokerLog(given).topic(feed_case.topic)
+
+
+@pytest.mark.full
+def test_brokers_that_are_down(broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passing trouble, before a reading and in the middle of it; they may come back."""
+    from compactor.adapters.kafka import broker_log, range_consumer  # noqa: PLC0415 - the client may not be there
+
+    case = broker_case(broker.servers, "down")
+    case.append(0, [b"x" * 100_000] * 400)
+    topic_id = id_of(case)
+    with monkeypatch.context() as impatient:
+        impatient.setattr(broker_log, "REQUEST_SECONDS", 3.0)
+        impatient.setattr(range_consumer, "IDLE_SECONDS", 2.0)
+        reading = case.log.read(KafkaRange(case.topic, 0, 0, 400), topic_id)
+        assert next(reading)
+        broker.kill()
+        try:
+            with pytest.raises(StoreUnavailable):
+                list(reading)
+            with pytest.raises(StoreUnavailable):
+                case.log.topic(case.topic)
+        finally:
+            broker.start()
+    assert len(read(case, 0, 400, topic_id)[0]) == 400

@@ -1,0 +1,88 @@
+"""Guards of ranges of topics."""
+
+from tests.guards.guard import Guard
+
+_PLANNING = "tests/unit/manifests/test_kafka_planning.py"
+_READING = "tests/unit/ndjson/test_range_reading.py"
+_CHAINS = "tests/unit/ops/verify/test_chains.py"
+
+TOPICS = (
+    Guard(
+        "a link of a chain is never replaced",
+        "ledger/kafka/chains.py",
+        "return link if self.state.store.create(uri, link.model_dump_json().encode()) else self._read_link(uri)",
+        "return self.state.store.put(uri, link.model_dump_json().encode()) or link",
+        (_PLANNING,),
+    ),
+    Guard(
+        "two planners begin a chain at the same offset",
+        "ledger/kafka/chains.py",
+        "        if self.state.store.create(uri, origin.model_dump_json().encode()):\n            return earliest\n",
+        "        self.state.store.create(uri, origin.model_dump_json().encode())\n        return earliest\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "the drafts of planners that died are settled",
+        "manifests/kafka/planner.py",
+        "                for manifest in left.settle_all():\n",
+        "                for manifest in ():\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a manifest has no range whose link another one has",
+        "manifests/kafka/drafts.py",
+        "            if link.manifest_id == draft.manifest_id:\n",
+        "            if True:\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a partition whose link was lost is not planned further from there",
+        "manifests/kafka/planner.py",
+        "            lost |= {run.partition for run in settled.lost}\n",
+        "",
+        (_PLANNING,),
+    ),
+    Guard(
+        "removed records are a range of their own",
+        "manifests/kafka/cutting.py",
+        "    if uncut.head < earliest:\n",
+        "    if False:\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "each offset without a record has its line",
+        "ndjson/files/range_reading.py",
+        '                lines.append(b"\\n" * (offset - self.next_offset - 1))\n',
+        "",
+        (_READING,),
+    ),
+    Guard(
+        "a value of several lines is one line",
+        "ndjson/files/range_reading.py",
+        'value.replace(b"\\n", b"\\r") if b"\\n" in value else value',
+        "value",
+        (_READING,),
+    ),
+    Guard(
+        "a range without proof of its end is no result",
+        "ndjson/files/range_reading.py",
+        "    if read.position < wanted.end:\n",
+        "    if False:\n",
+        (_READING,),
+    ),
+    Guard(
+        "a manifest has no range that no plan has given to it",
+        "job/steps/intake.py",
+        "        check_planned(self.state, manifest, info.uri)\n",
+        "",
+        ("tests/unit/job/test_planned_ranges.py",),
+    ),
+    Guard(
+        "a gap in a chain is found",
+        "ops/verify/chains.py",
+        "        if link.first != expected:\n",
+        "        if False:\n",
+        (_CHAINS,),
+    ),
+)
+"""What keeps each offset in one manifest, and under its line number."""

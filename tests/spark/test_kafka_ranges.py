@@ -1,0 +1,36 @@
+"""Ranges of topics on Spark's executors: both engines take them as the lines of a file."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compactor.adapters.listed_manifests import ListedManifests
+from compactor.settings.settings import load_settings
+from compactor.wiring.job.app import App
+from tests.support.extras import KAFKA
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.settings_files import write_settings
+from tests.support.workspace import Workspace
+
+KAFKA.need()
+
+from tests.support.kafka_topics import TopicFeed, ids_in, kafka_settings  # noqa: E402 - it needs the client
+
+pytestmark = pytest.mark.full
+
+
+def test_executors_read_ranges(tmp_path: Path, broker: KafkaBroker, spark: Any, engine: str) -> None:
+    """Line feeds in values, tombstones and rejects included; values are those of the records."""
+    feed = TopicFeed(broker.servers, f"jvm-{engine}")
+    feed.create(2)
+    feed.produce(0, 500)
+    feed.transactions(1, [100, 100, 100])
+    feed.send(0, None, b"no json", b'{"id":\r\n"several-lines"}', b'{"id": 1}\n{"id": 2}', b'{"id": "a\nb"}')
+    place = Workspace(tmp_path, write_settings(tmp_path, **kafka_settings(broker.servers, feed.name)))
+    place.json("plan", str(feed.topic))
+    app = App(load_settings(place.config, {"COMPACTOR_CONVERT__ENGINE": engine}), spark=spark)
+    app.service_on(app.engine(), ListedManifests(app.store, app.layout.manifests_folder)).run(once=True)
+    assert ids_in(tmp_path / "o") == dict.fromkeys([*feed.written, "several-lines"], 1)
+    verified, code = place.json("verify", "--deep")
+    assert (code, verified["rejected_lines"], verified["inputs_gone"]) == (0, 3, 0)

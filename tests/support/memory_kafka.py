@@ -1,0 +1,101 @@
+"""Clusters of Kafka in memory, for tests without brokers: `compactor.core.kafka.ports.KafkaLog`."""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from compactor.core.documents.records import FileStatus
+from compactor.core.errors import FileError
+from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record
+from compactor.core.kafka.ranges import KafkaRange, Topic
+from compactor.settings.settings import load_settings
+from compactor.wiring.job.app import App
+from tests.support.settings_files import write_settings
+
+
+@dataclass
+class MemoryPartition:
+    """One partition: its records by offset, without those of offsets that never had one a reader may see."""
+
+    records: dict[int, bytes | None] = field(default_factory=dict)
+    earliest: int = 0
+    end: int = 0
+
+    def append(self, *values: bytes | None) -> None:
+        """Add records; None is a tombstone."""
+        for value in values:
+            self.records[self.end] = value
+            self.end += 1
+
+    def skip(self, offsets: int = 1) -> None:
+        """Add offsets without a record, as a marker of a transaction has one."""
+        self.end += offsets
+
+    def remove_before(self, offset: int) -> None:
+        """Remove records as retention does."""
+        self.earliest = offset
+        self.records = {each: value for each, value in self.records.items() if each >= offset}
+
+
+@dataclass
+class MemoryKafka:
+    """Topics in memory. What opens it is the same object, so executors cannot have it."""
+
+    topics: dict[Topic, tuple[str, list[MemoryPartition]]] = field(default_factory=dict)
+    batch: int = 3
+
+    def open(self) -> "MemoryKafka":
+        return self
+
+    def create(self, topic: Topic, topic_id: str, partitions: int = 1) -> list[MemoryPartition]:
+        """Make a topic, in place of any of its name."""
+        made = [MemoryPartition() for _ in range(partitions)]
+        self.topics[topic] = (topic_id, made)
+        return made
+
+    def topic(self, topic: Topic) -> LiveTopic | None:
+        found = self.topics.get(topic)
+        return None if found is None else LiveTopic(found[0], tuple(range(len(found[1]))))
+
+    def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds]:
+        found = self.topics[topic][1]
+        return {each: Bounds(found[each].earliest, found[each].end) for each in partitions}
+
+    def densities(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, float]:
+        found: dict[int, float] = {}
+        for each, first in starts.items():
+            partition = self.topics[topic][1][each]
+            length = sum(len(value or b"") for offset, value in partition.records.items() if offset >= first)
+            if length:
+                found[each] = length / (partition.end - first)
+        return found
+
+    def read(self, wanted: KafkaRange, topic_id: str) -> Generator[Sequence[Record], None, RangeEnd]:
+        found = self.topics.get(wanted.topic)
+        if found is None or found[0] != topic_id:
+            raise FileError(FileStatus.MISSING, f"the topic is not that of id {topic_id}")
+        partition = found[1][wanted.partition]
+        if wanted.first < partition.earliest:
+            gone = min(partition.earliest, wanted.end) - 1
+            raise FileError(FileStatus.MISSING, f"offsets {wanted.first} to {gone} were removed before they were read")
+        records = [Record(*each) for each in sorted(partition.records.items()) if wanted.first <= each[0] < wanted.end]
+        for at in range(0, len(records), self.batch):
+            yield records[at : at + self.batch]
+        return RangeEnd(wanted.end, partition.end)
+
+
+def kafka_app(root: Path, log: MemoryKafka, **more: Any) -> App:
+    """The components of a job on folders, with a cluster `main` in memory.
+
+    Args:
+        root: For its folders and settings.
+        log: The cluster.
+        more: Further tables of the settings.
+    """
+    given = {
+        "input": {"allowed_prefixes": ["kafka://main"]},
+        "kafka": {"clusters": {"main": {"bootstrap.servers": "none:1"}}},
+        **more,
+    }
+    return App(load_settings(write_settings(root, **given), {}), kafka=log)

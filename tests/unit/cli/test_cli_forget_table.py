@@ -1,0 +1,65 @@
+"""`compactor forget` where a real table lists the output, in a catalog in SQLite: no snapshot has the rows any more."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from pyiceberg.table import Table
+
+from compactor.adapters.iceberg.opening import open_catalog
+from compactor.adapters.local.store import LocalStore
+from compactor.cli.ui.failures import ExitCode
+from tests.support import extras
+from tests.support.forgetting import ALICE, ESCAPED, OTHERS, PLAIN, holding_in
+from tests.support.iceberg_tables import NAME, sql_place
+from tests.support.table_workspace import table_workspace
+from tests.support.workspace import Workspace
+
+pytestmark = extras.NATIVE.needed
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """Two manifests in a table."""
+    lines = {"hers": PLAIN + ESCAPED, "others": OTHERS}
+    return table_workspace(tmp_path, lines, {ExitCode.DONE, ExitCode.NEEDS_OPERATOR})
+
+
+def bounds(table: Table) -> list[bytes]:
+    """The lowest and highest values that the current snapshot knows of any file, listed or removed."""
+    current = table.current_snapshot()
+    assert current is not None
+    entries = [
+        entry.data_file
+        for manifest in current.manifests(table.io)
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+    ]
+    return [value for each in entries for known in (each.lower_bounds, each.upper_bounds) for value in known.values()]
+
+
+def test_a_person_goes_from_the_table(workspace: Workspace) -> None:
+    """One snapshot is left, without the rows and without bounds of them; upkeep removes other metadata."""
+    values = workspace.root / "values.txt"
+    values.write_text(ALICE)
+    words = ("forget", "--key", "user_id", "--value-file", str(values), "--inputs", "delete", "--yes")
+    document, code = workspace.json(*words)
+    assert (code, [each["rows"] for each in document["forgotten"]]) == (ExitCode.DONE, [2])
+    assert "`compactor table maintain`" in workspace.call(*words).stderr
+    values.unlink()
+    table = open_catalog(sql_place(workspace.root)).load_table(NAME)
+    assert len(table.snapshots()) == 1
+    assert sorted(table.scan().to_arrow().column("n").to_pylist()) == ["2", "4", "5", "9"]
+    assert (b"bob" in bounds(table), ALICE.encode() in bounds(table)) == (True, False)
+    verified, code = workspace.json("verify")
+    assert (verified["rows"], verified["erased_lines"], verified["discrepancies"]) == (4, 2, [])
+    assert holding_in(LocalStore(), f"{workspace.root}/") == []
+    folder = workspace.root / "warehouse" / "lake" / "events" / "metadata"
+    two_days_ago = time.time() - 2 * 24 * 3600
+    for file in folder.iterdir():
+        os.utime(file, (two_days_ago, two_days_ago))
+    assert workspace.call("table", "maintain").exit_code == ExitCode.DONE
+    current = table.current_snapshot()
+    assert current is not None
+    named = {current.manifest_list, *(each.manifest_path for each in current.manifests(table.io))}
+    assert {each.name for each in folder.glob("*.avro")} == {each.rpartition("/")[2] for each in named}

@@ -1,0 +1,57 @@
+"""Clusters of Kafka in the settings, and their secrets."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compactor.core.errors import SettingsError
+from compactor.settings.settings import parse_settings
+from tests.support.settings_files import folder_settings
+
+SERVERS = {"bootstrap.servers": "localhost:9092"}
+
+
+def faults(prefixes: list[str], clusters: dict[str, Any]) -> str:
+    """The faults of settings with these places of input and clusters; empty if there are none."""
+    given = {"input": {"allowed_prefixes": prefixes}, "kafka": {"clusters": clusters}}
+    try:
+        parse_settings(folder_settings("/data", **given))
+    except SettingsError as exc:
+        return str(exc)
+    return ""
+
+
+def test_input_of_a_cluster() -> None:
+    """Beside folders, or alone."""
+    secured = {**SERVERS, "security.protocol": "SASL_SSL", "sasl.username": "me", "sasl.password": "env:PASSWORD"}
+    assert faults(["kafka://main/orders", "/raw"], {"main": secured}) == ""
+    assert faults(["kafka://main"], {"main": SERVERS, "other": SERVERS}) == ""
+
+
+@pytest.mark.parametrize(
+    ("prefix", "clusters", "expected"),
+    [
+        ("kafka://main/orders", {}, "a cluster of kafka.clusters"),
+        ("kafka://main/orders", {"other": SERVERS}, "a cluster of kafka.clusters"),
+        ("kafka://main/orders/0", {"main": SERVERS}, "kafka://cluster"),
+        ("kafka://main/orders", {"main": {}}, "bootstrap.servers"),
+        ("kafka://main/orders", {"Main": SERVERS}, "lower-case"),
+        ("kafka://main/orders", {"main": "localhost:9092"}, "kafka.clusters"),
+        ("kafka://main/orders", {"main": {**SERVERS, "isolation.level": "read_uncommitted"}}, "isolation.level"),
+        ("kafka://main/orders", {"main": {**SERVERS, "group.id": "mine"}}, "group.id"),
+        ("kafka://main/orders", {"main": {**SERVERS, "sasl.password": "secret"}}, "env:NAME or file:/path"),
+        ("kafka://main/orders", {"main": {**SERVERS, "ssl.key.passphrase": "secret"}}, "env:NAME or file:/path"),
+        ("kafka://main/orders", {"main": {**SERVERS, "sasl.oauthbearer.config": "s=t"}}, "env:NAME or file:/path"),
+        ("kafka://main/orders", {"main": {**SERVERS, "sasl.kerberos.kinit.cmd": "rm"}}, "run no code"),
+    ],
+)
+def test_what_cannot_be_a_cluster(prefix: str, clusters: dict[str, Any], expected: str) -> None:
+    """What a promise depends on is not set, and no secret is in a file of settings."""
+    assert expected in faults([prefix], clusters)
+
+
+def test_own_places_are_never_topics(tmp_path: Path) -> None:
+    """They hold objects."""
+    with pytest.raises(SettingsError, match=r"paths\.output"):
+        parse_settings(folder_settings(tmp_path, paths={**folder_settings(tmp_path)["paths"], "output": "kafka://a/b"}))
