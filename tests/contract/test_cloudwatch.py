@@ -193,7 +193,7 @@ def test_server_that_is_down(aws_endpoint: str, events: list[Any]) -> None:  # n
         started = time.monotonic()
         sink.emit({"Heartbeat": 1})
         sink.emit({"Heartbeat": 1})
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < PATIENCE_SECONDS / 3
         assert not sink.flush(1.5)
     assert fields_of(events, "metrics.not_flushed") == [{"metrics": 2, "timeout_seconds": 1.5}]
     released = threading.Event()
