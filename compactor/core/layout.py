@@ -516,7 +516,12 @@ class Layout:
 
     def table_progress(self, shard: int) -> str:
         """How far the job of a shard is with the table, by the number of the shard from 1. Not part of the ledger."""
-        return f"{self.table_folder}progress/{shard}.json"
+        return f"{self.table_progress_folder}{shard}.json"
+
+    @property
+    def table_progress_folder(self) -> str:
+        """The folder of how far the jobs are with the table."""
+        return f"{self.table_folder}progress/"
 
     @property
     def recent_folder(self) -> str:

@@ -114,6 +114,11 @@ class ShardShare:
             has_changed, self._has_changed = self._has_changed, False
         return has_changed
 
+    def leads(self) -> bool:
+        """Return whether no shard before this one takes manifests; see `is_mine`."""
+        view = self._current()
+        return view.is_taking and self.shard.number == min(view.numbers, default=0)
+
     def is_living(self, run_id: str) -> bool:
         """Return whether another run is alive."""
         return bool(self.runs.living_among([run_id]))

@@ -6,12 +6,13 @@ decided and open, so a run that dies leaves it to the next one.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from threading import Lock
 
+from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.errors import StuckError, TryAgainError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, MetricsSink
@@ -23,6 +24,7 @@ from compactor.job.steps.results import CompactionResult
 from compactor.ledger.table.progress import ProgressNotes
 from compactor.table.committer import Committer, Progress
 from compactor.table.named import Placed
+from compactor.table.turns import LOOKS_PER_INTERVAL, PATIENCE_INTERVALS, CommitTurns
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
 
@@ -48,6 +50,7 @@ class TableCommits:
         commit_seconds: How long the first of them waits at most, as long as the catalog answers.
         max_manifests: So many are committed at once, without waiting.
         max_waiting: As long as so many wait, no further manifests are begun.
+        turns: Tells which of the runs of several shards commits; None for a run that shares with no other.
         monotonic: A clock that never jumps.
     """
 
@@ -59,6 +62,7 @@ class TableCommits:
     commit_seconds: float
     max_manifests: int
     max_waiting: int
+    turns: CommitTurns | None = None
     monotonic: Callable[[], float] = time.monotonic
     _waiting: dict[str, Waiting] = field(default_factory=dict, init=False)
     _files: int = field(default=0, init=False)
@@ -75,7 +79,7 @@ class TableCommits:
     def take(self, waiting: Waiting) -> None:
         """Wait with a placed manifest. Called from several threads."""
         with self._lock:
-            if not self._waiting and not self._failures:
+            if not self._waiting and not self._failures and self.turns is None:
                 self._due = self.monotonic() + self.commit_seconds
             self._waiting[waiting.commit.manifest_id] = waiting
             self._files += len(waiting.commit.files)
@@ -109,8 +113,9 @@ class TableCommits:
             self._under_way = None
         is_due = self.monotonic() >= self._due
         is_wanted = at_once or len(self._waiting) >= self.max_manifests or self.is_full()
-        if self._waiting and (is_due or (is_wanted and not self._failures)):
-            self._under_way = self._pool.submit(self._commit)
+        may_be_noted = self.turns is not None
+        if (is_due and (self._waiting or may_be_noted)) or (is_wanted and self._waiting and not self._failures):
+            self._under_way = self._pool.submit(self._commit, is_wanted)
 
     def take_ended(self) -> list[BatchResult]:
         """Return what became of manifests since the last call."""
@@ -128,26 +133,60 @@ class TableCommits:
         if self._under_way is not None:
             self._under_way.result()
         if self._waiting and not self._failures:
-            self._commit()
+            self._commit(is_wanted=True)
         self._pool.shutdown(wait=True)
 
     def _is_at_rest(self) -> bool:
         return self._under_way is None or self._under_way.done()
 
-    def _commit(self) -> None:
-        """Commit until nothing waits; never raises."""
+    def _commit(self, is_wanted: bool) -> None:
+        """Commit until nothing waits, or look whether another run did; never raises.
+
+        Args:
+            is_wanted: Leave it to no other run: this one waits for it.
+        """
         try:
-            while self._waiting and self._commit_one():
+            while self._take_turn(is_wanted=is_wanted):
                 pass
         except Exception as exc:  # noqa: BLE001 - whatever it is, what is placed waits for the next try
             self._fail(exc)
 
-    def _commit_one(self) -> bool:
-        """Take one batch further; return whether there may be another one to commit now."""
-        began = self.monotonic()
+    def _take_turn(self, *, is_wanted: bool) -> bool:
+        """Take one batch further, or look; return whether there may be another one to commit now."""
         with self._lock:
             waiting = {each.placed: each for each in self._waiting.values()}
-        progress = self.committer.commit(waiting)
+        is_mine = self.turns is None or is_wanted or self._has_waited() or self.turns.leads()
+        noted = self.turns.noted() if self.turns is not None and is_mine else []
+        pause = self.commit_seconds if is_mine else self.commit_seconds / LOOKS_PER_INTERVAL
+        if not waiting and not noted:
+            self._due = self.monotonic() + pause
+            return False
+        if is_mine:
+            progress = self._commit_one(dict.fromkeys([*waiting, *noted]))
+        else:
+            self.notes.placed(*self._left())  # before it looks: what takes long may commit meanwhile
+            progress = self.committer.look(waiting)
+        if waiting:
+            self._settle(waiting, progress)
+        if self.turns is not None:
+            self.turns.note_ended([*progress.visible, *progress.superseded, *progress.stuck])
+        self._failures, self._error = 0, None
+        self._due = self.monotonic() + pause
+        applied = progress.applied
+        self.metrics.emit({"TableCommits": int(applied is not None), "ManifestsPlaced": len(self._waiting)})
+        self.notes.committed(applied.number if applied else 0, *self._left())
+        found = bool(progress.visible or progress.stuck)
+        return bool(applied or progress.refused or found) and bool(self._waiting or noted)
+
+    def _has_waited(self) -> bool:
+        """Whether another run would have committed what waits, if it were well."""
+        _, since = self._left()
+        patience = timedelta(seconds=PATIENCE_INTERVALS * self.commit_seconds)
+        return since is not None and self.clock.now() - since > patience
+
+    def _commit_one(self, placed: Iterable[Placed]) -> Progress:
+        began = self.monotonic()
+        progress = self.committer.commit(placed)
         if (applied := progress.applied) is not None:
             log_event(
                 "table.committed",
@@ -159,34 +198,30 @@ class TableCommits:
             )
         if (refused := progress.refused) is not None:
             log_event("table.refused", batch=refused.number, manifests=refused.manifests, error=refused.error)
-        self._settle(waiting, progress)
-        self._failures, self._error = 0, None
-        self._due = self.monotonic() + self.commit_seconds
-        self.metrics.emit({"TableCommits": int(applied is not None), "ManifestsPlaced": len(self._waiting)})
-        self.notes.committed(applied.number if applied else 0, *self._left())
-        return bool(applied or refused or progress.visible or progress.stuck)
+        return progress
 
     def _settle(self, waiting: Mapping[Placed, Waiting], progress: Progress) -> None:
         """Bring what is visible to done, and wait no longer with what is not to be committed."""
         batch = BatchResult(started_at=min(each.since for each in waiting.values()))
-        done = set()
-        for each, result in map_ordered(self._finished, [waiting[placed] for placed in progress.visible]):
+        done, stuck = set[Placed](), {key: error for key, error in progress.stuck.items() if key in waiting}
+        visible = [waiting[placed] for placed in progress.visible if placed in waiting]
+        for each, result in map_ordered(self._finished, visible):
             if isinstance(result, CompactionResult):
                 batch.results.append(result)
                 done.add(each.placed)
             elif isinstance(result, StuckError):
-                progress.stuck[each.placed] = result
-        for placed, error in progress.stuck.items():
+                stuck[each.placed] = result
+        for placed, error in stuck.items():
             log_event("manifest.stuck", manifest_id=placed.key.id, error=error)
             batch.stuck[placed.key.id] = error
         batch.ended_at = self.clock.now()
         with self._lock:
-            for placed in (*done, *progress.superseded, *progress.stuck):
-                if waiting[placed] is self._waiting.get(placed.key.id):
+            for placed in (*done, *progress.superseded, *stuck):
+                if placed in waiting and waiting[placed] is self._waiting.get(placed.key.id):
                     self._files -= len(self._waiting.pop(placed.key.id).commit.files)
             self._ended.append(batch)
         self.committer.named.finish(done)
-        if len(done) + len(progress.stuck) < len(progress.visible):
+        if len(done) + sum(each.placed in stuck for each in visible) < len(visible):
             raise TryAgainError("some manifests that the table has could not be brought to done")
 
     def _finished(self, waiting: Waiting) -> tuple[Waiting, CompactionResult | Exception]:
@@ -207,7 +242,8 @@ class TableCommits:
         self.metrics.emit({"TableCommitsFailed": 1, "ManifestsPlaced": len(self._waiting), "Heartbeat": 1})
         self.notes.failed(described(error), *self._left())
 
-    def _left(self) -> tuple[int, datetime | None]:
-        """How many manifests wait, and since when."""
+    def _left(self) -> tuple[list[BatchedManifest], datetime | None]:
+        """The manifests that wait, the first one first, and since when that does."""
         with self._lock:
-            return len(self._waiting), min((each.since for each in self._waiting.values()), default=None)
+            waiting = sorted(self._waiting.values(), key=lambda each: each.since)
+        return [each.placed.batched for each in waiting], waiting[0].since if waiting else None

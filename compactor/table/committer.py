@@ -69,17 +69,16 @@ class Committer:
     def commit(self, placed: Iterable[Placed]) -> Progress:
         """Apply the batch that is on record; without one, record a batch of placed manifests and apply that.
 
+        Args:
+            placed: The manifests, also of other processes. Those that the batches name already are only told of.
+
         Raises:
             TryAgainError: Passing trouble of the catalog or of the store.
             StuckError: A record that the batch needs cannot be read.
             OperatorError: A person must act.
         """
         head = self._head()
-        progress, unnamed, named = Progress(), list[Placed](), list[Placed]()
-        for each in placed:
-            found = {PlacedState.VISIBLE: named, PlacedState.SUPERSEDED: progress.superseded}
-            found.get(self.named.state_of(each), unnamed).append(each)
-        self._note_visible(named, progress)
+        progress, unnamed = self._told(placed)
         applier = Applier(self.batches, self.catalog, self.changes)
         if (batch := self.batches.batch(head.fence + 1)) is not None:
             taken = applier.applied_again(head, batch)
@@ -94,6 +93,26 @@ class Committer:
         in_it = {Placed(each.key, each.generation) for each in batch.manifests}
         self._note_visible([each for each in unnamed if each in in_it], progress)
         return progress
+
+    def look(self, placed: Iterable[Placed]) -> Progress:
+        """Tell what became of placed manifests that another process is to commit; change nothing.
+
+        Raises:
+            Exception: As `commit`.
+        """
+        head = self._head()
+        progress, unnamed = self._told(placed)
+        self._wanted(head, unnamed, progress)
+        return progress
+
+    def _told(self, placed: Iterable[Placed]) -> tuple[Progress, list[Placed]]:
+        """What the batches that the table has say of manifests, and those of which they say nothing."""
+        progress, unnamed, named = Progress(), list[Placed](), list[Placed]()
+        for each in placed:
+            found = {PlacedState.VISIBLE: named, PlacedState.SUPERSEDED: progress.superseded}
+            found.get(self.named.state_of(each), unnamed).append(each)
+        self._note_visible(named, progress)
+        return progress, unnamed
 
     def _note_visible(self, named: Sequence[Placed], progress: Progress) -> None:
         """Note what is visible of manifests that the table's batches name: a rebuilt one waits for its later batch."""
@@ -116,18 +135,23 @@ class Committer:
 
     def _recorded(self, head: TableHead, unnamed: Sequence[Placed], progress: Progress) -> TableBatch | None:
         """Record the next batch; None if no placed manifest is to be in it."""
+        chosen = self._wanted(head, unnamed, progress)
+        return self.batches.create(head.fence + 1, chosen) if chosen else None
+
+    def _wanted(self, head: TableHead, unnamed: Sequence[Placed], progress: Progress) -> list[BatchedManifest]:
+        """The manifests of the next batch; notes what became of those that are not to be in it."""
         # The manifests of finished batches are done: these are checked now, after it was read what is finished.
         chosen, first = list[BatchedManifest](), self.named.chosen(unnamed, self.max_manifests)
         is_rebuilt = any(each.generation > 1 for each in first)
         live = frozenset(file.uri for file in self.catalog.live_files(head.snapshot_id)) if is_rebuilt else frozenset()
         for each, found in map_ordered(partial(self._checked, live), first):
             if found is PlacedState.UNNAMED:
-                chosen.append(BatchedManifest(date=each.key.date, manifest_id=each.key.id, generation=each.generation))
+                chosen.append(each.batched)
             elif isinstance(found, StuckError):
                 progress.stuck[each] = found
             else:
                 (progress.visible if found is PlacedState.VISIBLE else progress.superseded).append(each)
-        return self.batches.create(head.fence + 1, chosen) if chosen else None
+        return chosen
 
     def _checked(self, live: frozenset[str], placed: Placed) -> tuple[Placed, PlacedState | StuckError]:
         if not self.adopts and self.state.ledger.is_done(placed.key, placed.generation):

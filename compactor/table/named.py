@@ -19,6 +19,11 @@ class Placed(NamedTuple):
     key: ManifestKey
     generation: int = 1
 
+    @property
+    def batched(self) -> BatchedManifest:
+        """Its name on record."""
+        return BatchedManifest(date=self.key.date, manifest_id=self.key.id, generation=self.generation)
+
 
 def needs_table(outcome: Commit | DeadLetter) -> bool:
     """Whether an outcome changes the table: it has rows, or takes the place of a generation that may have some."""

@@ -44,6 +44,7 @@ class TableProgress(Document):
         failures: How many commits have failed since.
         failing_since: When the first of these failed.
         error: Why the last of these failed; empty if none did.
+        placed: Those that wait, the first `NOTED_MANIFESTS` of them: the run of another shard may commit them.
     """
 
     run_id: str
@@ -55,6 +56,7 @@ class TableProgress(Document):
     failures: int = 0
     failing_since: datetime | None = None
     error: str = ""
+    placed: tuple[BatchedManifest, ...] = ()
 
 
 class FinishedBatches(Document):

@@ -1,14 +1,19 @@
 """How far the jobs are with the table: a small record of each, which the next one overwrites. Nothing depends on it."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from compactor.core.documents.records import read_record
-from compactor.core.documents.table_records import TableProgress
+from compactor.core.documents.table_records import BatchedManifest, TableProgress
 from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable
+from compactor.core.layout import base_name
 from compactor.ledger.state import State
+
+NOTED_MANIFESTS = 500
+"""The most manifests that a record names, so that it stays small. The others follow once these are in the table."""
 
 
 @dataclass(slots=True)
@@ -26,27 +31,32 @@ class ProgressNotes:
     shard: int
     _last: TableProgress | None = field(default=None, init=False)
 
-    def committed(self, batch: int, waiting: int, since: datetime | None) -> None:
+    def committed(self, batch: int, left: Sequence[BatchedManifest], since: datetime | None) -> None:
         """Note that commits work.
 
         Args:
             batch: The batch that was applied; 0 if there was none to apply.
-            waiting: Placed manifests that are left.
+            left: Placed manifests that wait, in the order in which they were placed.
             since: When the first of these was placed.
         """
         now = self.state.clock.now()
         applied = {"last_batch": batch, "committed_at": now} if batch else {}
         fine = {"failures": 0, "failing_since": None, "error": ""}
-        self._write(waiting=waiting, waiting_since=since, as_of=now, **fine, **applied)
+        self._write(left, waiting_since=since, as_of=now, **fine, **applied)
 
-    def failed(self, error: str, waiting: int, since: datetime | None) -> None:
+    def failed(self, error: str, left: Sequence[BatchedManifest], since: datetime | None) -> None:
         """Note that a commit failed, and why; else as `committed`."""
         now, last = self.state.clock.now(), self._known()
         faults = {"failures": last.failures + 1, "failing_since": last.failing_since or now, "error": error}
-        self._write(waiting=waiting, waiting_since=since, as_of=now, **faults)
+        self._write(left, waiting_since=since, as_of=now, **faults)
 
-    def _write(self, **changes: Any) -> None:
-        self._last = self._known().model_copy(update={**changes, "run_id": self.run_id})
+    def placed(self, left: Sequence[BatchedManifest], since: datetime | None) -> None:
+        """Note what waits, for a run that may commit it; else as `committed`."""
+        self._write(left, waiting_since=since, as_of=self.state.clock.now())
+
+    def _write(self, left: Sequence[BatchedManifest], **changes: Any) -> None:
+        named = {"waiting": len(left), "placed": tuple(left[:NOTED_MANIFESTS]), "run_id": self.run_id}
+        self._last = self._known().model_copy(update={**changes, **named})
         with suppress(CompactorError):
             self.state.store.put(self.state.layout.table_progress(self.shard), self._last.model_dump_json().encode())
 
@@ -65,3 +75,11 @@ def read_progress(state: State, shard: int) -> TableProgress | None:
         data = state.store.read(uri)
         return read_record(TableProgress.model_validate_json, data, uri, kind="TableProgress", expected="progress")
     return None
+
+
+def noted_placed(state: State, *, but_shard: int) -> list[BatchedManifest]:
+    """The placed manifests that the jobs of other shards noted. They may be in the table meanwhile, or done."""
+    names = [base_name(info.uri).removesuffix(".json") for info in state.store.list(state.layout.table_progress_folder)]
+    shards = [int(name) for name in names if name.isdecimal() and int(name) != but_shard]
+    notes = [read_progress(state, shard) for shard in shards]
+    return [each for note in notes if note is not None for each in note.placed]

@@ -271,7 +271,9 @@ class App(TableComponents):
 
     def service_on(self, engine: Engine, source: ManifestSource) -> Service:
         """Make the job on a given engine and stream."""
-        table = self.table_commits(Publisher(self.state, self.on_crash_point, self.takes_now()))
+        share = self.share
+        leads = share.leads if isinstance(share, ShardShare) else None
+        table = self.table_commits(Publisher(self.state, self.on_crash_point, self.takes_now()), leads)
         runner = self.batch_runner(engine, table)
         return Service(
             state=self.state,
@@ -291,7 +293,7 @@ class App(TableComponents):
             target_file_bytes=self.settings.output.target_file_bytes,
             postponed=Retries(self.settings.stream.retry_pause_seconds),
             table_updater=self._table_updater(),
-            share=self.share,
+            share=share,
             table=table,
         )
 

@@ -14,6 +14,7 @@ from compactor.table.changes import Changes
 from compactor.table.committer import Committer
 from compactor.table.named import NamedManifests
 from compactor.table.taking import TakesNow
+from compactor.table.turns import CommitTurns
 from compactor.table.upkeep import KeepRule
 from compactor.wiring.job.engine_components import EngineComponents
 
@@ -79,15 +80,21 @@ class TableComponents(EngineComponents):
             rule=KeepRule(timedelta(days=days), least),
         )
 
-    def table_commits(self, publisher: Publisher) -> TableCommits | None:
-        """Make what brings placed manifests of a job to done; None without a table sink."""
+    def table_commits(self, publisher: Publisher, leads: Callable[[], bool] | None) -> TableCommits | None:
+        """Make what brings placed manifests of a job to done; None without a table sink.
+
+        Args:
+            publisher: Carries them on.
+            leads: For one of several shards: returns whether it commits for all.
+        """
         if not self.has_table:
             return None
-        table = self.settings.table
+        table, shard = self.settings.table, shard_number(self.settings.stream.shard) or 1
         return TableCommits(
             committer=self.committer(),
             publisher=publisher,
-            notes=ProgressNotes(self.state, self.run_id, shard_number(self.settings.stream.shard) or 1),
+            notes=ProgressNotes(self.state, self.run_id, shard),
+            turns=CommitTurns(self.state, shard, leads) if leads is not None else None,
             clock=self.clock,
             metrics=self.metrics,
             commit_seconds=table.commit_seconds,

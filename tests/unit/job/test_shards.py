@@ -117,6 +117,25 @@ def test_a_shard_that_was_not_seen_yet_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("how", ["silent", "ended", "stopping"])
+def test_the_first_shard_that_has_a_job_leads(how: str) -> None:
+    """It commits to the table for all; the next one follows it, and leaves that to it again when it is back."""
+    side = Side()
+    first, second = side.start("1/2"), side.start("2/2")
+    assert not first.leads()
+    side.pass_seconds(JOIN_SECONDS)
+    assert (first.leads(), second.leads()) == (True, False)
+    if how == "ended":
+        side.end("run-1-2")
+    elif how == "stopping":
+        side.beat("run-1-2", "1/2", is_stopping=True)
+    side.pass_seconds(LIFE_SECONDS + REFRESH_SECONDS, beating={"run-2-2"})
+    assert second.leads()
+    again = side.start("1/2", "again")
+    side.pass_seconds(JOIN_SECONDS, beating={"run-2-2", "again"})
+    assert (again.leads(), second.leads()) == (True, False)
+
+
+@pytest.mark.parametrize("how", ["silent", "ended", "stopping"])
 def test_a_shard_that_is_gone_is_taken_over_within_a_minute(how: str) -> None:
     """By the store's clock; at once if it ended or was asked to. Only its own manifests move, and back again."""
     side = Side()

@@ -9,6 +9,7 @@ from compactor.cli.commands.report import make_report
 from compactor.cli.ui.common.table_seen import table_lines
 from compactor.cli.ui.status.screen import screen
 from compactor.control.diagnosis.health import Condition
+from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.errors import StoreUnavailable, TableHeldBack
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectStore
@@ -49,6 +50,10 @@ def table_of(harness: Harness) -> TableSeen:
 def sharded(harness: Harness, shards: int) -> Settings:
     """The settings with so many jobs."""
     return replace(harness.settings, control=harness.settings.control.model_copy(update={"shards": shards}))
+
+
+def named(manifests: int) -> list[BatchedManifest]:
+    return [BatchedManifest(date=DAY, manifest_id=f"m{number}") for number in range(manifests)]
 
 
 def run_in_vain(harness: Harness) -> None:
@@ -110,13 +115,13 @@ def test_the_condition(harness: Harness) -> None:
     with app.heartbeat:
         assert status(harness).state.condition is Condition.IDLE
         for number in range(1, MANY_FAILURES + 1):
-            notes.failed("it refuses", 1, harness.clock.now())
+            notes.failed("it refuses", named(1), harness.clock.now())
             is_behind = status(harness).state.condition is Condition.TABLE_BEHIND
             assert is_behind == (number == MANY_FAILURES)
         reason = status(harness).state.reason
         assert reason.startswith("table lake.events: 1 manifest waits for the table")
         assert reason.endswith(f"{MANY_FAILURES} commits failed in a row: it refuses")
-        notes.committed(2, 1, harness.clock.now())
+        notes.committed(2, named(1), harness.clock.now())
         assert status(harness).state.condition is Condition.IDLE
     harness.clock.advance(7200)
     with harness.app().heartbeat:
@@ -192,9 +197,9 @@ def test_several_jobs(harness: Harness) -> None:
     """Their sums, the latest batch of any, and the one that fares worst; a shard that is no more counts no more."""
     app = harness.app()
     now = harness.clock.now()
-    ProgressNotes(app.state, "r1", 1).committed(7, 2, now)
+    ProgressNotes(app.state, "r1", 1).committed(7, named(2), now)
     harness.clock.advance(10)
-    ProgressNotes(app.state, "r2", 2).failed("no answer", 3, now)
+    ProgressNotes(app.state, "r2", 2).failed("no answer", named(3), now)
     harness.settings = sharded(harness, 2)
     found = table_of(harness)
     assert (found.waiting, found.waiting_seconds, found.last_batch, found.error) == (5, 10.0, 7, "no answer")

@@ -1,0 +1,185 @@
+"""Jobs of several shards with one table: the first one commits what all of them placed, and none depends on it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+
+from compactor.adapters.memory.table import Answer
+from compactor.core.manifest_key import ManifestKey
+from compactor.job import table_commits
+from compactor.job.batches import BatchRunner
+from compactor.job.steps.publication import Publisher
+from compactor.job.table_commits import TableCommits
+from compactor.ledger.table.progress import NOTED_MANIFESTS, ProgressNotes, noted_placed
+from compactor.table.named import Placed
+from compactor.table.turns import PATIENCE_INTERVALS, CommitTurns
+from tests.support.harness import DAY, GOOD, Harness, sink_of
+
+SECONDS = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_commits, "FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(table_commits, "LONGEST_PAUSE_SECONDS", 0.001)
+
+
+@dataclass
+class Job:
+    """The job of one shard, which does what it is told to."""
+
+    harness: Harness
+    table: TableCommits
+    runner: BatchRunner
+
+    def place(self, *manifest_ids: str) -> None:
+        """Compact manifests up to their files' final places."""
+        batch = self.runner.run([self.harness.deliver(each, GOOD) for each in manifest_ids])
+        assert batch.failures == {}
+        assert all(each in self.table for each in manifest_ids)
+
+    def step(self, *, at_once: bool = False) -> set[str]:
+        """Commit, or look, if it is time; returns the manifests that are done since the last step."""
+        self.table.step(at_once=at_once)
+        if self.table._under_way is not None:
+            self.table._under_way.result()
+        return {result.manifest_id for batch in self.table.take_ended() for result in batch.results}
+
+
+JobOf = Callable[..., Job]
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness(table={"commit_seconds": SECONDS, "max_manifests_per_commit": 100})
+
+
+@pytest.fixture
+def job_of(harness: Harness) -> Iterator[JobOf]:
+    """Makes the job of a shard."""
+    made: list[Job] = []
+
+    def job_of(shard: int, *, leads: bool) -> Job:
+        app = harness.app()
+        alone = app.table_commits(Publisher(app.state, app.on_crash_point, app.takes_now()), None)
+        assert alone is not None
+        table = replace(
+            alone,
+            notes=ProgressNotes(app.state, f"run-{shard}", shard),
+            turns=CommitTurns(app.state, shard, lambda: leads),
+            monotonic=lambda: harness.clock.now().timestamp(),
+        )
+        made.append(Job(harness, table, app.batch_runner(harness.engine(), table)))
+        return made[-1]
+
+    yield job_of
+    for each in made:
+        each.runner.close()
+        each.table._pool.shutdown()
+
+
+def test_one_commit_for_all(harness: Harness, job_of: JobOf) -> None:
+    """What all runs noted is one batch of the first one, and each brings its own manifests to done."""
+    first, second, third = job_of(1, leads=True), job_of(2, leads=False), job_of(3, leads=False)
+    first.place("m1")
+    second.place("m2", "m3")
+    third.place("m4")
+    assert second.step() == third.step() == set()
+    assert sink_of(harness).commits == 0
+    assert first.step() == {"m1"}
+    assert sink_of(harness).commits == 1
+    harness.clock.advance(SECONDS / 2)
+    assert (second.step(), third.step()) == ({"m2", "m3"}, {"m4"})
+    assert sink_of(harness).commits == 1
+    assert noted_placed(first.table.turns.state, but_shard=0) == []  # type: ignore[union-attr]
+    harness.check_exact()
+
+
+def test_a_first_run_without_manifests(harness: Harness, job_of: JobOf) -> None:
+    """It commits those of the others, and makes no further snapshot while these are on their way to done."""
+    first, second = job_of(1, leads=True), job_of(2, leads=False)
+    for name in ("m1", "m2"):
+        second.place(name)
+        second.step()
+        for _ in range(4):
+            harness.clock.advance(SECONDS)
+            assert first.step() == set()
+        assert second.step() == {name}
+    assert sink_of(harness).commits == 2
+    harness.check_exact()
+
+
+def test_no_run_depends_on_the_first_one(harness: Harness, job_of: JobOf) -> None:
+    """One that waited too long commits what all of them noted, though another run should have."""
+    second, third = job_of(2, leads=False), job_of(3, leads=False)
+    second.place("m1")
+    third.place("m2")
+    for _ in range(PATIENCE_INTERVALS):
+        assert second.step() == third.step() == set()
+        harness.clock.advance(SECONDS)
+    harness.clock.advance(1)
+    assert second.step() == {"m1"}
+    assert third.step() == {"m2"}
+    assert sink_of(harness).commits == 1
+    harness.check_exact()
+
+
+def test_two_that_lead(harness: Harness, job_of: JobOf) -> None:
+    """Both commit all that is noted; each manifest is in the table once."""
+    jobs = [job_of(1, leads=True), job_of(1, leads=True), job_of(2, leads=False)]
+    sink_of(harness).answers = iter([Answer.LOST, Answer.LATE, *[Answer.WELL] * 99]).__next__
+    done = set[str]()
+    for round_, each in enumerate(jobs * 2):
+        each.place(f"m{round_}")
+        done |= each.step()
+    for _ in range(8):
+        harness.clock.advance(SECONDS)
+        sink_of(harness).land()
+        for each in jobs:
+            done |= each.step()
+    assert done == {f"m{number}" for number in range(6)}
+    expected = sorted(file.final for each in done for file in harness.commit(each).outputs)
+    assert sorted(each.uri for each in sink_of(harness).live_files()) == expected
+    harness.check_exact()
+
+
+def test_a_run_that_ends_waits_for_no_other(harness: Harness, job_of: JobOf) -> None:
+    """What it placed is in the table at once."""
+    second = job_of(2, leads=False)
+    second.place("m1")
+    assert second.step(at_once=True) == {"m1"}
+    harness.check_exact()
+
+
+def test_more_than_a_note_names(harness: Harness, job_of: JobOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest is noted once the first ones are in the table."""
+    assert NOTED_MANIFESTS >= 100
+    monkeypatch.setattr("compactor.ledger.table.progress.NOTED_MANIFESTS", 2)
+    first, second = job_of(1, leads=True), job_of(2, leads=False)
+    second.place("m1", "m2", "m3")
+    second.step()
+    assert first.step() == set()
+    harness.clock.advance(SECONDS)
+    done = [second.step()]
+    first.step()
+    harness.clock.advance(SECONDS)
+    done.append(second.step())
+    assert sorted(map(len, done)) == [1, 2]
+    harness.check_exact()
+
+
+def test_what_ended_is_forgotten_once_it_is_not_noted(harness: Harness) -> None:
+    """So that a manifest which is placed again, after an operator released it, is committed again."""
+    state = harness.app().state
+    turns = CommitTurns(state, 1, lambda: True)
+    notes = ProgressNotes(state, "run-2", 2)
+    one = Placed(ManifestKey(DAY, "m1"))
+    notes.placed([one.batched], harness.clock.now())
+    assert turns.noted() == [one]
+    turns.note_ended([one])
+    assert turns.noted() == []
+    notes.placed([], None)
+    assert turns.noted() == []
+    notes.placed([one.batched], harness.clock.now())
+    assert turns.noted() == [one]
