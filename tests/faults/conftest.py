@@ -116,7 +116,8 @@ class Lake:
 
 
 def _as_line(row: Mapping[str, str | None]) -> str:
-    late = "".join(f',"{key}":"{text}"' for key, text in row.items() if key not in {"id", "n"} and text is not None)
+    known = {"id", "n", "file_date"}
+    late = "".join(f',"{key}":"{text}"' for key, text in row.items() if key not in known and text is not None)
     return f'{{"id":"{row["id"]}","n":{row["n"]}{late}}}'
 
 

@@ -35,6 +35,9 @@ SAMPLE_BYTES = 1000
 
 TARGET_FILE_BYTES = 500
 
+LONGEST_PAUSE_SECONDS = 0.1
+"""After a failed commit to a table."""
+
 RECORDED = ("one", "two", "late")
 """The manifests of which `--record` writes down what they go through; the name of its file is their date."""
 
@@ -177,7 +180,10 @@ def run(app: App, arguments: Namespace) -> int:
     engine = engine_without_spark(
         arguments.engine, app, rows_per_file=50, target_file_bytes=arguments.target_file_bytes
     )
-    with patch("compactor.engines.native.engine.SAMPLE_BYTES", SAMPLE_BYTES):
+    with (
+        patch("compactor.engines.native.engine.SAMPLE_BYTES", SAMPLE_BYTES),
+        patch("compactor.job.table_commits.LONGEST_PAUSE_SECONDS", LONGEST_PAUSE_SECONDS),
+    ):
         report = app.service_on(engine, ListedManifests(app.store, app.layout.manifests_folder)).run(once=True)
     return 3 if report.dead_lettered else 0
 

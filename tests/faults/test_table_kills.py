@@ -1,0 +1,140 @@
+"""Jobs with a table in a real catalog, killed by SIGKILL at every step, and while a commit is on its way."""
+
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from compactor.adapters.iceberg.opening import open_catalog
+from compactor.core.crash_points import CrashPoint
+from compactor.settings.settings import load_settings
+from compactor.wiring.job.app import App
+from tests.faults.accounts import check
+from tests.faults.catalog_proxy import CatalogProxy, Fate
+from tests.faults.conftest import Lake
+from tests.faults.nursery import Job, Nursery
+from tests.faults.tally import TALLY, Kind
+from tests.support.iceberg_tables import rest_place
+from tests.support.rest_catalog import RestCatalogServer
+
+STEPS = [step for step in CrashPoint if step not in {CrashPoint.CLAIMED, CrashPoint.PLANNED}]
+IN_SHORT = {CrashPoint.DECIDED, CrashPoint.PUBLISHED_ONE}
+
+FATES = (Fate.WELL, Fate.LOST, Fate.DONE_503, Fate.DROPPED, Fate.LATE)
+"""What becomes of the commit that was on its way: made, made, made, not made, made later if the table is as it was."""
+
+MANY_KILLS = 12
+
+
+@pytest.fixture
+def proxy(rest_catalog: RestCatalogServer) -> Iterator[CatalogProxy]:
+    with CatalogProxy(rest_catalog.url) as started:
+        yield started
+
+
+@pytest.fixture
+def table_lake(two_manifests: Lake, proxy: CatalogProxy) -> Lake:
+    """A lake whose output a table lists, with two manifests to do, each a batch of its own."""
+    lake = two_manifests
+    lake.settings["schema"] = {"metadata_columns": ["file_date"]}
+    lake.settings["output"] = {"table": "iceberg"}
+    lake.settings["table"] = {
+        "catalog": "rest",
+        "uri": proxy.url,
+        "name": f"lake.{lake.folder.name}",
+        "max_manifests_per_commit": 1,
+    }
+    lake.write_settings()
+    return lake
+
+
+def run(nursery: Nursery, lake: Lake, *arguments: str) -> int | str:
+    """One plain job, from its start to its end."""
+    return ended(nursery.start(lake.config, *arguments))
+
+
+def ended(job: Job) -> int | str:
+    code = job.wait()
+    assert code in {0, -signal.SIGKILL}, job.printed()
+    return code
+
+
+def check_table(lake: Lake, proxy: CatalogProxy) -> None:
+    """The table has each file of the output once, and each row; what comes late changes nothing."""
+    while proxy.has_late():
+        proxy.land()
+    app = App(load_settings(lake.config, {}))
+    expected = sorted(str(path) for path in (lake.folder / "output").rglob("*.parquet"))
+    assert sorted(each.uri.removeprefix("file://") for each in app.table_catalog.live_files()) == expected
+    table = open_catalog(rest_place(proxy.url)).load_table(app.settings.table.name)
+    ids = table.scan(selected_fields=("id",)).to_arrow()["id"].to_pylist()
+    assert sorted(ids) == sorted(line.split('"')[3] for line in lake.lines)
+
+
+@pytest.mark.parametrize(
+    "step", [pytest.param(step, marks=() if step in IN_SHORT else pytest.mark.full) for step in STEPS]
+)
+def test_a_death_at_any_step(nursery: Nursery, table_lake: Lake, proxy: CatalogProxy, step: CrashPoint) -> None:
+    """Each row is in the table once, and each manifest is done."""
+    case = TALLY.case(Kind.SINGLE)
+    assert run(nursery, table_lake, "--die-at", step) == -signal.SIGKILL
+    case.died += 1
+    assert run(nursery, table_lake) == 0
+    check(table_lake, case)
+    check_table(table_lake, proxy)
+
+
+@pytest.mark.parametrize(
+    "fate", [pytest.param(fate, marks=() if fate is Fate.LATE else pytest.mark.full) for fate in FATES], ids=str
+)
+def test_a_death_while_a_commit_is_on_its_way(
+    nursery: Nursery, table_lake: Lake, proxy: CatalogProxy, fate: Fate
+) -> None:
+    """Nobody gets its answer, whatever it is. The next job, and a commit that arrives beside it, double nothing."""
+    case = TALLY.case(Kind.ANY_MOMENT)
+    job = nursery.start(table_lake.config)
+    fates = iter([lambda: _dying(job, fate), *[lambda: Fate.WELL] * 99])
+    proxy.fates = lambda: next(fates)()
+    assert ended(job) == -signal.SIGKILL
+    case.died += 1
+    assert run(nursery, table_lake) == 0
+    check(table_lake, case)
+    check_table(table_lake, proxy)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("seed", range(8))
+def test_killed_at_any_commit_again_and_again(
+    nursery: Nursery, table_lake: Lake, proxy: CatalogProxy, seed: int
+) -> None:
+    """Jobs die at commits, one after the other and two at once, while manifests arrive and answers come late."""
+    case, chance = TALLY.case(Kind.ANY_MOMENT), random.Random(seed)
+    for number in range(MANY_KILLS):
+        table_lake.add_manifest(f"m-{number}", files=1)
+        jobs = [nursery.start(table_lake.config) for _ in range(chance.choice((1, 1, 2)))]
+
+        def fate(jobs: list[Job] = jobs) -> Fate:
+            if chance.random() < 0.3:
+                threading.Thread(target=proxy.land).start()  # beside this one
+            found = chance.choice(FATES)
+            return _dying(chance.choice(jobs), found) if chance.random() < 0.5 else found
+
+        proxy.fates = fate
+        case.died += sum(ended(job) == -signal.SIGKILL for job in jobs)
+    assert case.died
+    proxy.fates = lambda: Fate.WELL
+    assert run(nursery, table_lake) == 0
+    check(table_lake, case)
+    check_table(table_lake, proxy)
+
+
+def _dying(job: Job, fate: Fate) -> Fate:
+    with suppress(ProcessLookupError):  # it was killed before
+        os.kill(job.process_id, signal.SIGKILL)
+    return fate
