@@ -1,4 +1,4 @@
-"""A Kafka broker of tests, in Java, of one process. `python -m tests.support.kafka_broker` downloads it, and Spark's source.
+"""A Kafka broker of tests, in Java. `python -m tests.support.kafka_broker` downloads it, and the source of Spark.
 
 It listens on free ports of the loopback address, and keeps everything in a folder of its test.
 """
