@@ -39,7 +39,7 @@ HOUSE := tests/unit/house
 RELEASE_STEPS := lint checkov test-full test-faults-s3 test-faults-kills test-large test-hostile-native test-hostile-spark test-guards spec-full simulate soak bench-guard
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full simulate simulate-guards browser soak fuzz lint format bench bench-dirty bench-guard bench-scale bench-sustained bench-streams profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full simulate simulate-guards browser soak fuzz lint format bench bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -143,6 +143,10 @@ scoreboard: $(READY) ## Time every contender on every set, and account for every
 bench-guard: $(READY) ## Fail if this tree takes over 5 % more CPU time than the release before (GUARD_ARGS="--size 1gb")
 	@$(BIN)/python -m bench.guard $(GUARD_ARGS)
 
+bench-kafka: $(READY) $(KAFKA) ## Turn a topic into Parquet, beside Spark's Kafka source (KAFKA_ARGS="--size 1gb")
+	@$(BIN)/python -m compactor.ops.doctor.java
+	@$(BIN)/python -m bench.kafka $(KAFKA_ARGS)
+
 bench-scale: $(READY) $(VERSITYGW) ## Measure with 100,000 finished manifests and every shape of input (SCALE_ARGS="--help")
 	@$(BIN)/python -m bench.scale $(SCALE_ARGS)
 
@@ -241,7 +245,7 @@ $(REST_CATALOG): $(DEVELOPER) tests/support/rest_catalog.py tests/support/rest-c
 	else echo "Without Java tables are tested with a catalog in SQLite only" >&2; fi
 
 # A broker of Kafka, for tests. It needs Java, too.
-$(KAFKA): $(DEVELOPER) tests/support/kafka_broker.py tests/support/kafka.ivy.xml tests/support/kafka.sha256
+$(KAFKA): $(DEVELOPER) tests/support/kafka_broker.py tests/support/kafka.ivy.xml tests/support/kafka.sha256 tests/support/kafka-spark.ivy.xml tests/support/kafka-spark.sha256
 	@if $(BIN)/python -m compactor.ops.doctor.java; then $(BIN)/python -m tests.support.kafka_broker && touch $@; \
 	else echo "Without Java input from Kafka is tested in memory only" >&2; fi
 

@@ -70,6 +70,13 @@ def run_passes(arguments: Namespace, convert: Convert, *, kept: Collection[Path]
     """
     files = sorted(arguments.input.iterdir())
     input_bytes = sum(file.stat().st_size for file in files)
+    time_passes(arguments, input_bytes, lambda: convert(files, arguments.output), kept=kept)
+
+
+def time_passes(
+    arguments: Namespace, input_bytes: int, convert: Callable[[], int | None], *, kept: Collection[Path] = ()
+) -> None:
+    """As `run_passes`, of input that is in no files, of which `input_bytes` is the length."""
     for _ in range(arguments.passes):
         if not kept:
             shutil.rmtree(arguments.output, ignore_errors=True)
@@ -77,7 +84,7 @@ def run_passes(arguments: Namespace, convert: Convert, *, kept: Collection[Path]
         for earlier in set(arguments.output.rglob("*.parquet")).difference(kept):
             earlier.unlink()
         used, began = cpu_seconds(), time.perf_counter()
-        rejected = convert(files, arguments.output)
+        rejected = convert()
         seconds, used = time.perf_counter() - began, cpu_seconds() - used
         written = sorted(set(arguments.output.rglob("*.parquet")).difference(kept))
         rows = sum(pq.read_metadata(file).num_rows for file in written)

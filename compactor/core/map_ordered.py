@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from typing import TypeVar
 
@@ -52,3 +52,28 @@ def calls_ahead(
     finally:
         for call in under_way:
             call.cancel()
+
+
+def one_ahead(pool: ThreadPoolExecutor, items: Generator[T, None, None]) -> Generator[T, None, None]:
+    """Yield what a generator yields, while a thread of the pool makes the next item. None of them is None.
+
+    The first item is begun at once.
+
+    Args:
+        pool: Runs the generator, one step after the other.
+        items: Closed with this generator. Its errors are raised here.
+    """
+    return _one_ahead(pool, items, pool.submit(next, items, None))
+
+
+def _one_ahead(
+    pool: ThreadPoolExecutor, items: Generator[T, None, None], call: "Future[T | None]"
+) -> Generator[T, None, None]:
+    try:
+        while (item := call.result()) is not None:
+            call = pool.submit(next, items, None)
+            yield item
+    finally:
+        if not call.cancel():
+            wait([call])
+        items.close()

@@ -1,4 +1,4 @@
-"""A Kafka broker of tests, in Java, of one process. `python -m tests.support.kafka_broker` downloads it.
+"""A Kafka broker of tests, in Java. `python -m tests.support.kafka_broker` downloads it, and the source of Spark.
 
 It listens on free ports of the loopback address, and keeps everything in a folder of its test.
 """
@@ -15,6 +15,8 @@ from tests.support.server_process import ServerProcess, free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".tools" / "kafka"
+FOR_SPARK = ROOT / ".tools" / "kafka-spark"
+"""What Spark needs for topics. Only the benchmark does so."""
 
 USER, PASSWORD = "compactor", "right"
 
@@ -124,4 +126,5 @@ class KafkaBroker:
 
 
 if __name__ == "__main__":
-    fetch(FOLDER)
+    for each in (FOLDER, FOR_SPARK):
+        fetch(each)

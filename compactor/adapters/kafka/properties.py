@@ -17,8 +17,9 @@ _CONSUMER: Mapping[str, str | int] = {
     "auto.offset.reset": "error",  # an offset that retention removed is an error, and no reason to go on elsewhere
     "enable.partition.eof": True,
     "check.crcs": True,
-    "fetch.wait.max.ms": 100,  # the end of a partition is told by an answer without records, which waits so long
-    "queued.max.messages.kbytes": 16_384,  # each task that reads has a client
+    "fetch.wait.max.ms": 10,  # the end of a partition is told by an answer without records, which waits so long
+    "fetch.queue.backoff.ms": 10,  # by default, a full queue makes a client pause for a second
+    "queued.max.messages.kbytes": 8_192,  # each range that is read, or is about to be, has a client
 }
 
 

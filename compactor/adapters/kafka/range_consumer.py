@@ -19,7 +19,7 @@ SAMPLE_RECORDS = 200
 SAMPLE_SECONDS = 5.0
 
 _BATCH = 1_000
-_POLL_SECONDS = 0.2  # a poll waits for a whole batch at most so long
+_POLL_SECONDS = 0.02  # a poll waits for a whole batch at most so long, also at the end of a partition
 
 
 class RangeConsumer:
@@ -51,9 +51,9 @@ class RangeConsumer:
         heard_at = time.monotonic()
         while self._position < self._wanted.end:
             with translated(str(self._wanted)):
-                messages = self._consumer.consume(_BATCH, timeout=_POLL_SECONDS)
-            records = [each for message in messages if (each := self._record(message)) is not None]
-            if records:
+                at_most = min(_BATCH, self._wanted.end - self._position)
+                messages = self._consumer.consume(at_most, timeout=_POLL_SECONDS)
+            if records := self._taken(messages):
                 yield records
                 heard_at = time.monotonic()
             elif time.monotonic() - heard_at > IDLE_SECONDS:
@@ -66,25 +66,34 @@ class RangeConsumer:
         """Close the client."""
         self._consumer.close()
 
-    def _record(self, message: Message) -> Record | None:
-        """The record of a message; None for one that is about the range, or behind it."""
-        error, offset = message.error(), int(message.offset() or 0)
+    def _taken(self, messages: Sequence[Message]) -> list[Record]:
+        """The records of the range among messages. Others are about the range, or behind it."""
+        records = list[Record]()
+        end = self._wanted.end
+        for message in messages:  # about a third of the time of reading: no call is made twice
+            error, offset = message.error(), message.offset()
+            if error is not None or offset is None:
+                self._told(error, offset or 0)
+            elif offset < end:
+                records.append(Record(offset, message.value()))
+                self._next = self._position = offset + 1
+            else:
+                # A record behind the range proves that nothing else is in it; so does the end of the partition there.
+                self._position = max(self._position, offset)
+        return records
+
+    def _told(self, error: KafkaError | None, offset: int) -> None:
+        """Take a message that is no record."""
         if error is None:
-            # A record behind the range proves that nothing else is in it, and so does the end of the partition there.
-            self._position = max(self._position, offset if offset >= self._wanted.end else offset + 1)
-            if offset >= self._wanted.end:
-                return None
-            self._next = offset + 1
-            return Record(offset, message.value())
+            raise StoreUnavailable(f"{self._wanted}: the brokers gave a record without an offset")
         if error.code() == END_OF_PARTITION:
             self._position = max(self._position, offset)
-            return None
-        if error.code() in OUT_OF_RANGE:
+        elif error.code() in OUT_OF_RANGE:
             raise self._gone()
-        if error.code() in OF_GROUP:
+        elif error.code() in OF_GROUP:
             self._note(error)
-            return None
-        raise error_of(str(self._wanted), error)
+        else:
+            raise error_of(str(self._wanted), error)
 
     def _note(self, error: KafkaError) -> None:
         # The last error of all is often that no broker is left, which says less than refused credentials.

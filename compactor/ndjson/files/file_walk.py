@@ -170,7 +170,9 @@ class FileWalk:
 
     def _open(self, file: ManifestFile) -> Input:
         if is_kafka(file.uri):
-            return open_range(self._kafka, file)
+            ranged = open_range(self._kafka, file)
+            ranged.begin(self._pool)
+            return ranged
         try:
             opened = open_file(self._input, file, any_version=self._any_version)
             return opened if is_s3(file.uri) else replace(opened, digest=ContentDigest(self._pool))

@@ -9,6 +9,7 @@ from compactor.core.documents.records import FileReport, FileStatus, RangeReport
 from compactor.core.errors import StagingError
 from compactor.core.kafka.ports import KafkaLog, OpenKafka, Record
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
+from compactor.core.map_ordered import one_ahead
 from compactor.ndjson.files.object_reading import InputStore
 
 _PADDING = b"\n" * 65_536
@@ -35,14 +36,25 @@ class OpenedRange:
     kafka: OpenKafka
     read: RangeReport | None = None
     digest: None = None
+    _begun: Generator[bytes, None, None] | None = field(default=None, init=False)
 
-    def pieces(self, _store: InputStore, _pool: ThreadPoolExecutor) -> Generator[bytes, None, None]:
-        """Read all lines. May be called again; compaction of the topic may have removed more records by then.
+    def begin(self, pool: ThreadPoolExecutor) -> None:
+        """Begin to read: its client takes a while to connect, and may do so while other ranges are read."""
+        self._begun = one_ahead(pool, self._read())
+
+    def pieces(self, _store: InputStore, pool: ThreadPoolExecutor) -> Generator[bytes, None, None]:
+        """Read all lines, one piece ahead.
+
+        May be called again; compaction of the topic may have removed more records by then.
 
         Raises:
             FileError: `missing`: some of it is gone.
             StoreUnavailable: The brokers fail for now.
         """
+        begun, self._begun = self._begun, None
+        return begun or one_ahead(pool, self._read())
+
+    def _read(self) -> Generator[bytes, None, None]:
         lines = RangeLines(self.wanted)
         end = yield from _lines(lines, self.kafka.open(), self.etag)
         self.size_bytes = lines.length_bytes
@@ -72,6 +84,8 @@ class RangeLines:
         Raises:
             StagingError: A record is out of order or of another range, which no broker delivers.
         """
+        if piece := self._whole(records):
+            return self._counted(piece)
         lines: list[bytes] = []
         for offset, value in records:
             if not self.next_offset <= offset < self.wanted.end:
@@ -88,6 +102,21 @@ class RangeLines:
             else:
                 lines.append(value.replace(b"\n", b"\r") if b"\n" in value else value)
         return self._counted(b"\n".join(lines) + b"\n" if lines else b"")
+
+    def _whole(self, records: Sequence[Record]) -> bytes:
+        """The lines of records that follow each other and are one line each, as most do: half the time of the others.
+
+        Empty for any other records.
+        """
+        first, end = self.next_offset, self.next_offset + len(records)
+        if end > self.wanted.end or [offset for offset, _ in records] != list(range(first, end)):
+            return b""
+        values = [value for _, value in records if value is not None]
+        piece = b"\n".join([*values, b""])
+        if not len(values) == len(records) == piece.count(b"\n"):
+            return b""
+        self.next_offset = end
+        return piece
 
     def rest(self) -> Iterator[bytes]:
         """The lines of the offsets behind the last record."""

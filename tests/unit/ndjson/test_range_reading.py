@@ -49,6 +49,21 @@ def test_a_line_number_tells_its_offset() -> None:
     assert read(found) == b"\n2\n\n4\n\n\n\n\n9\n\n\n"  # a second pass
 
 
+def test_reading_begins_ahead() -> None:
+    """What was begun is read on by the first pass, and by it alone."""
+    log = MemoryKafka(batch=1)
+    partition = partition_of(log)
+    partition.append(b"0", b"1")
+    found = opened(log, 0, 2)
+    with ThreadPoolExecutor(1) as pool:
+        found.begin(pool)
+        pool.submit(lambda: None).result()
+        partition.remove_before(2)
+        assert b"".join(found.pieces(MemoryStore(), pool)) == b"0\n1\n"
+        with pytest.raises(FileError, match="offsets 0 to 1 were removed"):
+            b"".join(found.pieces(MemoryStore(), pool))
+
+
 def test_a_value_of_several_lines_is_one_line() -> None:
     """A carriage return is the same to JSON as the line feed, within strings and without."""
     log = MemoryKafka()
@@ -80,7 +95,9 @@ def test_what_is_gone_is_told() -> None:
     assert raised.value.status == FileStatus.MISSING
 
 
-@pytest.mark.parametrize("records", [[Record(4, b"")], [Record(10, b"")], [Record(6, b""), Record(6, b"")]])
+@pytest.mark.parametrize(
+    "records", [[Record(4, b"")], [Record(10, b"")], [Record(6, b"")] * 2, [Record(at, b"") for at in range(5, 11)]]
+)
 def test_records_that_no_broker_delivers(records: list[Record]) -> None:
     """Those of another range, and one twice."""
     with pytest.raises(StagingError, match="got offset"):

@@ -1,0 +1,50 @@
+"""This project on a topic: planning and the whole job on the native engine, without Spark."""
+
+import shutil
+from itertools import count
+
+from bench.kafka.feeding import CLUSTER, TOPIC, Filled
+from bench.protocol import parser, time_passes
+from compactor.adapters.local.native.usable_threads import usable_threads
+from compactor.core.kafka.ranges import Topic
+from compactor.settings.settings import parse_settings
+from compactor.wiring.job.app import App
+
+
+def main() -> None:
+    """Run the passes, each with a state of its own, in which no offset was planned."""
+    chosen = parser().parse_args()
+    filled = Filled.kept(chosen.input)
+    topic = Topic(CLUSTER, TOPIC)
+    folder = chosen.output.resolve().with_name("compactor-state")
+    shutil.rmtree(folder, ignore_errors=True)
+    numbers = count(1)
+
+    def convert() -> int:
+        state = folder / str(next(numbers))
+        settings = parse_settings(
+            {
+                "paths": {
+                    "manifests": str(state / "manifests"),
+                    "output": str(chosen.output.resolve()),
+                    "state": str(state / "state"),
+                },
+                "input": {"allowed_prefixes": [str(topic)]},
+                "kafka": {"clusters": {CLUSTER: {"bootstrap.servers": filled.servers}}},
+                "convert": {"engine": "native"},
+                "stream": {"source": "listing"},
+                "metrics": {"sink": "none"},
+            }
+        )
+        app = App(settings)
+        plan = app.kafka_planner.plan(topic, max_manifests=settings.builder.max_manifests_per_plan)
+        report = app.threaded_job(usable_threads()).run(once=True)
+        if report.failures or report.dead_lettered or plan.totals.left_manifests:
+            raise SystemExit(f"not all was planned and committed: {plan} {report}"[:2000])
+        return report.rejected_lines
+
+    time_passes(chosen, filled.value_bytes, convert)
+
+
+if __name__ == "__main__":
+    main()
