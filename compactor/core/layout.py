@@ -369,6 +369,10 @@ class Layout:
         """The folder of what was planned of topics, and of the drafts of their manifests."""
         return f"{folder(self.state)}kafka/"
 
+    def topic_progress(self, cluster: str, topic: str) -> str:
+        """How far jobs are with planning a topic."""
+        return f"{folder(self.state)}topics/{cluster}/{topic}.json"
+
     @property
     def staging_folder(self) -> str:
         return f"{folder(self.state)}staging/"

@@ -10,10 +10,11 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from compactor.adapters.kafka.errors import NO_TOPIC, constructed, error_of, translated
 from compactor.adapters.kafka.properties import admin_properties, consumer_properties
-from compactor.adapters.kafka.range_consumer import RangeConsumer, sampled_densities
+from compactor.adapters.kafka.range_consumer import RangeConsumer
+from compactor.adapters.kafka.sampling import sampled
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, FileError, SettingsError, StoreUnavailable
-from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record
+from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample
 from compactor.core.kafka.ranges import KafkaRange, Topic
 
 REQUEST_SECONDS = 30.0
@@ -52,11 +53,11 @@ class BrokerLog:
         ends = self._offsets(topic, partitions, OffsetSpec.latest())
         return {each: Bounds(earliest[each], max(ends[each], earliest[each])) for each in partitions}
 
-    def densities(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, float]:
-        """See `KafkaLog.densities`."""
+    def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:
+        """See `KafkaLog.samples`."""
         properties = consumer_properties(topic.cluster, self._properties(topic))
         with translated(str(topic)):
-            return sampled_densities(properties, topic, starts)
+            return sampled(properties, topic, starts)
 
     def read(self, wanted: KafkaRange, topic_id: str) -> Generator[Sequence[Record], None, RangeEnd]:
         """See `KafkaLog.read`. The id is compared before and after, so no record of another topic passes for one."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from compactor.core.errors import SettingsError
@@ -46,6 +47,19 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """What the records from an offset on are like.
+
+    Attributes:
+        offset_bytes: About how many bytes of values an offset has.
+        first_at: The timestamp of the first record, by its producer or its broker; None if it has none.
+    """
+
+    offset_bytes: float
+    first_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RangeEnd:
     """The proof that a range was read to its end.
 
@@ -71,8 +85,8 @@ class KafkaLog(Protocol):
     def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds]:
         """Where partitions begin and end now."""
 
-    def densities(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, float]:
-        """About how many bytes of values an offset has, from a sample that begins at these offsets.
+    def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:
+        """What records are like, from a sample of each partition that begins at these offsets.
 
         A partition that gives no sample within a few seconds is left out.
         """
