@@ -64,6 +64,11 @@ class Settings:
         found = (Topic.parse(each) for each in self.kafka.topics)
         return tuple(each for each in found if _is_input(each, self.input.allowed_prefixes))
 
+    @property
+    def topic_late_seconds(self) -> float:
+        """How long a record of a topic may wait for a plan before a person should look."""
+        return self.builder.max_wait_seconds + self.kafka.plan_seconds + self.control.sla_seconds
+
     def of_stream(self, name: str) -> "Settings":
         """The settings of one stream.
 
@@ -321,6 +326,8 @@ def _with_streams(common: Settings, source: Source, entries: list[Entry], faults
 
 def _faults_of_topics(settings: Settings, prefixes: Sequence[str]) -> Iterator[str]:
     """What is wrong with topics that jobs are to plan, given where input may come from."""
+    if settings.kafka.topics and settings.control.mode == "on_work":
+        yield 'control.mode: "on_work" -> expected "always", because only a job that runs plans kafka.topics'
     for index, each in enumerate(settings.kafka.topics):
         key = f'kafka.topics[{index}]: "{each}"'
         if Topic.parse(each).cluster not in settings.kafka.clusters:

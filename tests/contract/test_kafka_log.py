@@ -164,12 +164,11 @@ def test_a_password_by_reference(broker: KafkaBroker, monkeypatch: pytest.Monkey
     feed_case.append(0, [b"x"])
     given = {"main": {**broker.secured, "sasl.password": "env:KAFKA_PASSWORD"}}
     monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
-    secured = replace(feed_case, log=broker_log.BrokerLog(given))
+    secured = replace(feed_case, log=broker_log.BrokerLog(given, request_seconds=30.0))
     assert read(secured, 0, 1)[0] == [(0, b"x")]
     monkeypatch.setenv("KAFKA_PASSWORD", "wrong")
-    monkeypatch.setattr(broker_log, "REQUEST_SECONDS", 3.0)
     with pytest.raises(AccessError, match="expected the right to read"):
-        broker_log.BrokerLog(given).topic(feed_case.topic)
+        broker_log.BrokerLog(given, request_seconds=3.0).topic(feed_case.topic)
 
 
 @pytest.mark.full
@@ -178,19 +177,19 @@ def test_brokers_that_are_down(broker: KafkaBroker, monkeypatch: pytest.MonkeyPa
     from compactor.adapters.kafka import broker_log, range_consumer  # noqa: PLC0415 - the client may not be there
 
     case = broker_case(broker.servers, "down")
+    hurried = broker_log.BrokerLog({"main": {"bootstrap.servers": broker.servers}}, request_seconds=3.0)
     case.append(0, [b"x" * 100_000] * 400)
     topic_id = id_of(case)
     with monkeypatch.context() as impatient:
-        impatient.setattr(broker_log, "REQUEST_SECONDS", 3.0)
         impatient.setattr(range_consumer, "IDLE_SECONDS", 2.0)
-        reading = case.log.read(KafkaRange(case.topic, 0, 0, 400), topic_id)
+        reading = hurried.read(KafkaRange(case.topic, 0, 0, 400), topic_id)
         assert next(reading)
         broker.kill()
         try:
             with pytest.raises(StoreUnavailable):
                 list(reading)
             with pytest.raises(StoreUnavailable):
-                case.log.topic(case.topic)
+                hurried.topic(case.topic)
         finally:
             broker.start()
     assert len(read(case, 0, 400, topic_id)[0]) == 400

@@ -125,7 +125,13 @@ def test_roles_reach_the_places_of_each_stream(name: str) -> None:
             "s3:DeleteObject": [layout.pending_part("m"), layout.manifest("m")],
         },
         "ControlRole": {
-            "s3:GetObject": [layout.recent(1), layout.run("r"), layout.notices, layout.breaker_closed],
+            "s3:GetObject": [
+                layout.recent(1),
+                layout.run("r"),
+                layout.notices,
+                layout.breaker_closed,
+                layout.topic_progress("c", "t"),
+            ],
             "s3:PutObject": [layout.notices, layout.breaker_closed, layout.starts_refused, layout.stop_request("r")],
         },
         "JobRole": {

@@ -17,18 +17,18 @@ from compactor.core.errors import AccessError, FileError, SettingsError, StoreUn
 from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample
 from compactor.core.kafka.ranges import KafkaRange, Topic
 
-REQUEST_SECONDS = 30.0
-
 
 class BrokerLog:
     """The committed records of some clusters. Asks by one client for each cluster; each reading has its own.
 
     Args:
         clusters: The properties of each cluster.
+        request_seconds: How long to wait for an answer.
     """
 
-    def __init__(self, clusters: Mapping[str, Mapping[str, str]]) -> None:
+    def __init__(self, clusters: Mapping[str, Mapping[str, str]], *, request_seconds: float) -> None:
         self._clusters = clusters
+        self._request_seconds = request_seconds
         self._admins: dict[str, AdminClient] = {}
         self._errors: dict[str, KafkaError] = {}
         self._lock = threading.Lock()
@@ -36,7 +36,9 @@ class BrokerLog:
     def topic(self, topic: Topic) -> LiveTopic | None:
         """See `KafkaLog.topic`."""
         with self._asking(topic):
-            asked = self._admin(topic).describe_topics(TopicCollection([topic.name]), request_timeout=REQUEST_SECONDS)
+            asked = self._admin(topic).describe_topics(
+                TopicCollection([topic.name]), request_timeout=self._request_seconds
+            )
             try:
                 found = asked[topic.name].result()
             except KafkaException as exc:
@@ -83,7 +85,9 @@ class BrokerLog:
             return {}
         committed = IsolationLevel.READ_COMMITTED
         with self._asking(topic):
-            answers = self._admin(topic).list_offsets(asked, isolation_level=committed, request_timeout=REQUEST_SECONDS)
+            answers = self._admin(topic).list_offsets(
+                asked, isolation_level=committed, request_timeout=self._request_seconds
+            )
             return {place.partition: int(answer.result().offset) for place, answer in answers.items()}
 
     @contextmanager

@@ -91,3 +91,11 @@ def test_topics_of_streams(tmp_path: Path) -> None:
     assert [each.topics for each in found.streams] == [(Topic("main", name),) for name in names]
     with pytest.raises(SettingsError, match=r"kafka\.topics\[1\]"):
         parse_settings({**common, "streams": streams[:1]})
+
+
+def test_a_job_that_plans_topics_always_runs(tmp_path: Path) -> None:
+    """Started for waiting manifests alone, it would plan none."""
+    kafka = {"clusters": {"main": SERVERS}, "topics": ["kafka://main/orders"]}
+    given = {"input": {"allowed_prefixes": ["kafka://main"]}, "kafka": kafka, "control": {"mode": "on_work"}}
+    with pytest.raises(SettingsError, match=r"control\.mode"):
+        parse_settings(folder_settings(tmp_path, **given))
