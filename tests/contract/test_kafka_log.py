@@ -8,7 +8,7 @@ import pytest
 
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, FileError, StoreUnavailable
-from compactor.core.kafka.ports import Bounds, KafkaLog, RangeEnd, Record
+from compactor.core.kafka.ports import Bounds, KafkaLog, RangeEnd, Record, TopicFacts
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from tests.support.kafka_broker import PASSWORD, KafkaBroker
 from tests.support.memory_kafka import MemoryKafka
@@ -102,6 +102,13 @@ def test_topics(case: Case) -> None:
     assert live is not None
     assert (live.partitions, "/" in live.topic_id) == ((0, 1), False)
     assert case.log.topic(Topic("main", "none")) is None
+
+
+def test_what_the_doctor_asks(case: Case) -> None:
+    """Brokers, and what a topic is like; a week is the default of its retention."""
+    assert case.log.nodes("main") == 1
+    assert case.log.inspect(case.topic) == TopicFacts(2, may_read=True, retention_seconds=7 * 86_400)
+    assert case.log.inspect(Topic("main", "none")) is None
 
 
 def test_records_of_a_range(case: Case) -> None:

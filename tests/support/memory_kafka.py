@@ -8,7 +8,7 @@ from typing import Any
 
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError
-from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample
+from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample, TopicFacts
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
@@ -48,6 +48,7 @@ class MemoryKafka:
 
     topics: dict[Topic, tuple[str, list[MemoryPartition]]] = field(default_factory=dict)
     batch: int = 3
+    retention_seconds: float | None = 7 * 86_400
 
     def open(self) -> "MemoryKafka":
         return self
@@ -57,6 +58,15 @@ class MemoryKafka:
         made = [MemoryPartition() for _ in range(partitions)]
         self.topics[topic] = (topic_id, made)
         return made
+
+    def nodes(self, cluster: str) -> int:  # noqa: ARG002 - all clusters are alike
+        return 1
+
+    def inspect(self, topic: Topic) -> TopicFacts | None:
+        found = self.topics.get(topic)
+        if found is None:
+            return None
+        return TopicFacts(len(found[1]), may_read=True, retention_seconds=self.retention_seconds)
 
     def topic(self, topic: Topic) -> LiveTopic | None:
         found = self.topics.get(topic)

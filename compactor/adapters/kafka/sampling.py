@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, Message, TopicPartition
 
-from compactor.adapters.kafka.errors import constructed
+from compactor.adapters.kafka.errors import constructed, error_of, is_refusal
 from compactor.core.kafka.ports import Sample
 from compactor.core.kafka.ranges import Topic
 
@@ -53,12 +53,14 @@ def sampled(properties: Mapping[str, object], topic: Topic, starts: Mapping[int,
         ends_at = time.monotonic() + SAMPLE_SECONDS
         while open_ones and time.monotonic() < ends_at:
             for message in consumer.consume(_BATCH, timeout=_POLL_SECONDS):
-                partition = int(message.partition() or 0)
+                partition, error = int(message.partition() or 0), message.error()
+                if error is not None and is_refusal(error):
+                    raise error_of(topic.uri, error)
                 if partition not in open_ones:
                     continue
-                if message.error() is None:
+                if error is None:
                     sums[partition].add(message)
-                if message.error() is not None or sums[partition].records >= SAMPLE_RECORDS:
+                if error is not None or sums[partition].records >= SAMPLE_RECORDS:
                     open_ones.discard(partition)
                     consumer.incremental_unassign([TopicPartition(topic.name, partition)])
     finally:

@@ -1,4 +1,4 @@
-"""The port of Kafka: what planning and reading need of brokers. Its contract suite is in `tests/contract`."""
+"""The port of Kafka: what planning, reading and the doctor need of brokers. `tests/contract` has its contract suite."""
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,12 +72,37 @@ class RangeEnd:
     high_watermark: int
 
 
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """What the doctor wants to know of a topic.
+
+    Attributes:
+        partitions: How many it has.
+        may_read: Whether the user may read it; None if brokers do not tell.
+        retention_seconds: For how long it keeps records; None for ever.
+        retention_bytes: How many bytes of a partition it keeps; None without a bound.
+        not_told: Why the last two are not known; empty if they are.
+    """
+
+    partitions: int
+    may_read: bool | None
+    retention_seconds: float | None = None
+    retention_bytes: int | None = None
+    not_told: str = ""
+
+
 class KafkaLog(Protocol):
     """The committed records of some clusters. One object may be used by several threads.
 
     Every method raises `StoreUnavailable` for passing trouble, `AccessError` if a person must act, and `SettingsError`
     for a cluster that the settings do not name.
     """
+
+    def nodes(self, cluster: str) -> int:
+        """How many brokers a cluster has; one of them answered, and accepted the user."""
+
+    def inspect(self, topic: Topic) -> TopicFacts | None:
+        """What may be done with a topic, and how long it keeps records; None if there is none of this name."""
 
     def topic(self, topic: Topic) -> LiveTopic | None:
         """Describe a topic; None if there is none of this name."""
