@@ -8,6 +8,8 @@ from typing import Self
 
 from compactor.core.kafka.ports import KafkaLog, NoKafka, OpenKafka
 
+REQUEST_SECONDS = 30.0
+
 Properties = tuple[tuple[str, str], ...]
 
 
@@ -17,23 +19,26 @@ class KafkaClusters:
 
     Attributes:
         clusters: The properties of each cluster, as librdkafka names them.
+        request_seconds: How long to wait for an answer.
     """
 
     clusters: tuple[tuple[str, Properties], ...] = field(repr=False)
+    request_seconds: float = REQUEST_SECONDS
 
     @classmethod
-    def of(cls, clusters: Mapping[str, Mapping[str, str]]) -> Self:
+    def of(cls, clusters: Mapping[str, Mapping[str, str]], request_seconds: float = REQUEST_SECONDS) -> Self:
         """The value for the clusters of the settings."""
-        return cls(tuple((name, tuple(sorted(found.items()))) for name, found in sorted(clusters.items())))
+        found = tuple((name, tuple(sorted(given.items()))) for name, given in sorted(clusters.items()))
+        return cls(found, request_seconds)
 
     def open(self) -> KafkaLog:
         """The clients of this process; always the same object."""
         return _open(self, os.getpid())  # a forked process cannot use the threads of its parent
 
 
-def kafka_of(clusters: Mapping[str, Mapping[str, str]]) -> OpenKafka:
+def kafka_of(clusters: Mapping[str, Mapping[str, str]], request_seconds: float = REQUEST_SECONDS) -> OpenKafka:
     """How to reach the clusters of the settings, which may name none."""
-    return KafkaClusters.of(clusters) if clusters else NoKafka()
+    return KafkaClusters.of(clusters, request_seconds) if clusters else NoKafka()
 
 
 @lru_cache(maxsize=8)
@@ -41,4 +46,5 @@ def _open(clusters: KafkaClusters, _process_id: int) -> KafkaLog:
     # The package is an extra, and takes long to load for commands that read nothing.
     from compactor.adapters.kafka.broker_log import BrokerLog  # noqa: PLC0415
 
-    return BrokerLog({name: dict(properties) for name, properties in clusters.clusters})
+    given = {name: dict(properties) for name, properties in clusters.clusters}
+    return BrokerLog(given, request_seconds=clusters.request_seconds)

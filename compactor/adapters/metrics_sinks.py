@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compactor.core.distributions import Distribution
-from compactor.core.ports import Clock, MetricsSink
+from compactor.core.ports import NO_DIMENSIONS, Clock, MetricsSink
 from compactor.settings.settings import Settings
 from compactor.telemetry.logs import log_event
 
@@ -44,10 +44,10 @@ class LogMetrics:
 
     namespace: str
 
-    def emit(self, values: Mapping[str, float | Distribution]) -> None:
+    def emit(self, values: Mapping[str, float | Distribution], about: Mapping[str, str] = NO_DIMENSIONS) -> None:
         """Log the values; a distribution as count, p50 and p99."""
         shown = {name: _shown(value) for name, value in values.items()}
-        log_event("metrics.emitted", namespace=self.namespace, values=shown)
+        log_event("metrics.emitted", namespace="/".join((self.namespace, *about.values())), values=shown)
 
     def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - part of the port; nothing is ever pending
         return True
@@ -56,7 +56,7 @@ class LogMetrics:
 class DroppedMetrics:
     """Drops all metrics."""
 
-    def emit(self, values: Mapping[str, float | Distribution]) -> None:
+    def emit(self, values: Mapping[str, float | Distribution], about: Mapping[str, str] = NO_DIMENSIONS) -> None:
         """Drop the values."""
 
     def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - part of the port; nothing is ever pending

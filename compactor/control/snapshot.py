@@ -8,6 +8,7 @@ from enum import StrEnum
 from compactor.control.runs import JobRun
 from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
+from compactor.manifests.kafka.topics_seen import TopicSeen
 
 
 class Source(StrEnum):
@@ -20,6 +21,7 @@ class Source(StrEnum):
     DEAD_LETTERS = "the dead-letter queue"
     MANIFESTS = "the watched prefix"
     LEDGER = "the ledger's latest commits"
+    TOPICS = "the progress of topics"
     BREAKER = "the record of the closed breaker"
     DEFINITION = "the definition of the job"
     REFUSALS = "the record of refused starts"
@@ -78,6 +80,7 @@ class Snapshot:
     backlog: Backlog | None = field(default_factory=Backlog)
     backlogs: Mapping[str, Backlog] = field(default_factory=dict)  # of each stream; empty where there are none
     whole_backlog: Backlog | None = None  # of all shards; None where there are none
+    topics: tuple[TopicSeen, ...] | None = ()  # the topics that the job plans, as it noted
     recent: tuple[RecentCommit, ...] | None = ()  # summaries of the latest commits, oldest first
     breaker_closed_at: datetime | None = None  # when an operator last closed the breaker
     job_defined_at: datetime | None = None  # when its definition last changed; None if unknown, or if no run failed

@@ -370,6 +370,15 @@ class Layout:
         return f"{folder(self.state)}kafka/"
 
     @property
+    def topics_folder(self) -> str:
+        """The folder of how far jobs are with planning topics."""
+        return f"{folder(self.state)}topics/"
+
+    def topic_progress(self, cluster: str, topic: str) -> str:
+        """How far jobs are with planning a topic."""
+        return f"{self.topics_folder}{cluster}/{topic}.json"
+
+    @property
     def staging_folder(self) -> str:
         return f"{folder(self.state)}staging/"
 

@@ -182,11 +182,19 @@ FLUSH_SECONDS = 10.0
 """How long the end of a run, or of a function's call, waits until its last measurements are sent."""
 
 
+NO_DIMENSIONS: Mapping[str, str] = {}
+
+
 class MetricsSink(Protocol):
     """Where measurements go. Never raises, and only `flush` makes its caller wait."""
 
-    def emit(self, values: Mapping[str, float | Distribution]) -> None:
-        """Record one or many values for each name, which is one of `compactor.telemetry.metrics.CATALOGUE`."""
+    def emit(self, values: Mapping[str, float | Distribution], about: Mapping[str, str] = NO_DIMENSIONS) -> None:
+        """Record one or many values for each name, which is one of `compactor.telemetry.metrics.CATALOGUE`.
+
+        Args:
+            values: By name.
+            about: Further dimensions of these values. They are then in no sum of the stream, the shard or the job.
+        """
 
     def flush(self, timeout_seconds: float) -> bool:
         """Wait until everything that was emitted has left this process; for the end of a run or of a function's call.

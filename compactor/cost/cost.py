@@ -12,7 +12,7 @@ from compactor.cost.prices import HOUR_SECONDS, PRICES, TERABYTE, HourlyCost, Jo
 from compactor.cost.request_counts import Requests
 from compactor.engines.engine import EngineName
 from compactor.ledger.file_counts import planned_files
-from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_PARTITIONS, ONLY_OF_STREAMS
+from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_PARTITIONS, ONLY_OF_STREAMS, ONLY_OF_TOPICS
 
 __all__ = ["Basis", "CostLine", "Estimate", "Load", "Shape", "estimate"]
 
@@ -134,7 +134,7 @@ def _service_lines(load: Load, shape: Shape, prices: Mapping[str, Price]) -> Ite
         "CloudWatch",
         "metrics",
         "counted",
-        len(CATALOGUE.keys() - ONLY_OF_STREAMS - ONLY_OF_PARTITIONS),
+        len(CATALOGUE.keys() - ONLY_OF_STREAMS - ONLY_OF_PARTITIONS - ONLY_OF_TOPICS),
         prices["cloudwatch_metric"],
     )
     shards = shape.shards if shape.shards > 1 else 0
@@ -143,7 +143,7 @@ def _service_lines(load: Load, shape: Shape, prices: Mapping[str, Price]) -> Ite
             "CloudWatch",
             "shard metrics",
             "assumed",
-            len(CATALOGUE.keys() - ONLY_OF_PARTITIONS) * shards,
+            len(CATALOGUE.keys() - ONLY_OF_PARTITIONS - ONLY_OF_TOPICS) * shards,
             prices["cloudwatch_metric"],
         )
     alarms = ALARMS + ALARMS_OF_A_SHARD * shards

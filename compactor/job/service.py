@@ -5,7 +5,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.layout import is_delivery, is_seen_by_stream
@@ -13,6 +13,7 @@ from compactor.core.ports import FLUSH_SECONDS, MetricsSink
 from compactor.core.rules.shares import in_turns, name_kind
 from compactor.job.batch_metrics import batch_metrics
 from compactor.job.batches import BatchResult, BatchRunner
+from compactor.job.delivery.planning import TopicPlanning
 from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
 from compactor.job.retries import Retries, random_pause_seconds
@@ -25,6 +26,9 @@ from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event, run_in_log
+
+if TYPE_CHECKING:
+    from compactor.core.kafka.ranges import Topic
 
 MAX_CONSECUTIVE_FAILURES = 6
 """Restarts of the stream in a row without a commit."""
@@ -91,6 +95,7 @@ class Service:
         poll_seconds: How long to wait for the stream between two checks.
         share: The manifests that this run takes.
         table: Brings placed manifests to done; None without a table sink.
+        planning: Plans the topics of the settings beside the batches, or before them with `once`.
     """
 
     state: State
@@ -107,6 +112,7 @@ class Service:
     poll_seconds: float = 0.5
     share: Share = field(default_factory=WholeShare)
     table: TableCommits | None = None
+    planning: TopicPlanning = field(default_factory=TopicPlanning)
     _stopping: Event = field(default_factory=Event, init=False)
     _stream_ended: Event = field(default_factory=Event, init=False)
     _has_resumed: bool = field(default=False, init=False)
@@ -135,15 +141,22 @@ class Service:
             OperatorError: A person must act.
             EngineLost: The engine is gone.
             ManifestsUnfinished: With `once`: some manifests failed each time they were tried.
-            CompactorError: The stream failed too many times in a row.
+            CompactorError: The stream failed too many times in a row. With `once`: a topic could not be planned; all
+                else was done.
         """
+        unplanned: dict[Topic, Exception] = {}
         with run_in_log(self.heartbeat.run_id), self.heartbeat:
             try:
+                if once:
+                    unplanned = self.planning.plan_all(self._stopping.is_set)
+                else:
+                    self.planning.start()
                 self._run(once=once)
             except KeyboardInterrupt:  # in a program without a handler of its own
                 self.stop()
                 raise
             finally:
+                self.planning.stop()
                 self.runner.close()
                 self._record_failures()
                 if self.table is not None:
@@ -155,6 +168,8 @@ class Service:
                 self._report.failures.update(self.table.unfinished())
             if once and self._report.failures and not self._stopping.is_set():
                 raise ManifestsUnfinished(self._report.failures)
+            for error in sorted(unplanned.values(), key=lambda each: not isinstance(each, OperatorError)):
+                raise error
         return self._report
 
     def _run(self, *, once: bool) -> None:

@@ -40,6 +40,7 @@ from compactor.settings.types import (
     SparkConf,
     TableName,
     TopicArn,
+    Topics,
     Warehouse,
     Window,
 )
@@ -295,4 +296,9 @@ class Kafka(Section):
 
     clusters: KafkaProperties = Field(
         default_factory=dict, description="by name, the properties of its clients; secrets as env:NAME or file:/path"
+    )
+    topics: Topics = _key((), "topics that the job plans by itself, as kafka://cluster/topic")
+    plan_seconds: Seconds = _key(30.0, "longest time between two plans of a topic by the job")
+    partition_metrics: bool = _key(
+        default=False, description="whether the job also emits the metrics of topics for each partition"
     )

@@ -1,7 +1,7 @@
 """The settings: read once, validated as a whole, then frozen."""
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -13,7 +13,7 @@ from compactor.core.errors import SettingsError
 from compactor.core.inputs.dates import DateWindow
 from compactor.core.inputs.path_columns import path_columns
 from compactor.core.inputs.routes import Routes
-from compactor.core.kafka.ranges import input_place
+from compactor.core.kafka.ranges import Topic, input_place
 from compactor.core.partitions import PartitionField, parse_fields
 from compactor.core.rules.sharding import Shard
 from compactor.core.text.suggestions import Suggestions
@@ -57,6 +57,17 @@ class Settings:
     def name(self) -> str:
         """The name of the stream that these settings are of; empty unless the file has `[[streams]]`."""
         return self.member.stream.name if self.member else ""
+
+    @property
+    def topics(self) -> tuple[Topic, ...]:
+        """The topics that the job of these settings plans; of a stream, those that its input may come from."""
+        found = (Topic.parse(each) for each in self.kafka.topics)
+        return tuple(each for each in found if _is_input(each, self.input.allowed_prefixes))
+
+    @property
+    def topic_late_seconds(self) -> float:
+        """How long a record of a topic may wait for a plan before a person should look."""
+        return self.builder.max_wait_seconds + self.kafka.plan_seconds + self.control.sla_seconds
 
     def of_stream(self, name: str) -> "Settings":
         """The settings of one stream.
@@ -273,6 +284,8 @@ def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None
         raise SettingsError([*source.faults, *faults])
     if _STREAMS in document:
         return _with_streams(settings, source, entries, faults)
+    if faults := list(_faults_of_topics(settings, settings.input.allowed_prefixes)):
+        raise SettingsError(faults)
     return replace(settings, folder=compact_paths.folder_kept_at(place, settings.paths, settings.metrics.sink))
 
 
@@ -305,9 +318,26 @@ def _with_streams(common: Settings, source: Source, entries: list[Entry], faults
             read.append((entry.stream, settings))
     routes = Routes({stream.name: settings.input.allowed_prefixes for stream, settings in read})
     streams = tuple(replace(settings, member=Member(stream, shared, routes)) for stream, settings in read)
-    if faults := [*faults, *crossing(streams, common)]:
+    prefixes = [prefix for _, each in read for prefix in each.input.allowed_prefixes]
+    if faults := [*faults, *crossing(streams, common), *_faults_of_topics(common, prefixes)]:
         raise SettingsError(faults)
     return replace(common, streams=streams)
+
+
+def _faults_of_topics(settings: Settings, prefixes: Sequence[str]) -> Iterator[str]:
+    """What is wrong with topics that jobs are to plan, given where input may come from."""
+    if settings.kafka.topics and settings.control.mode == "on_work":
+        yield 'control.mode: "on_work" -> expected "always", because only a job that runs plans kafka.topics'
+    for index, each in enumerate(settings.kafka.topics):
+        key = f'kafka.topics[{index}]: "{each}"'
+        if Topic.parse(each).cluster not in settings.kafka.clusters:
+            yield f"{key} -> expected a topic of a cluster of kafka.clusters"
+        elif not _is_input(Topic.parse(each), prefixes):
+            yield f"{key} -> expected a topic within input.allowed_prefixes: {', '.join(prefixes)}"
+
+
+def _is_input(topic: Topic, prefixes: Sequence[str]) -> bool:
+    return any(layout.is_within(f"{topic}/", each) for each in prefixes)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandle
 from pydantic_core import CoreSchema, core_schema
 
 from compactor.core import layout, partitions
-from compactor.core.kafka.ranges import CLUSTER_PATTERN
+from compactor.core.kafka.ranges import CLUSTER_PATTERN, TOPIC_EXPECTED, Topic
 from compactor.core.rules.sharding import EXPECTED as _SHARD_EXPECTED
 from compactor.core.rules.sharding import Shard
 from compactor.settings import places
@@ -133,6 +133,16 @@ def _cluster_properties(properties: dict[str, str]) -> dict[str, str]:
     return properties
 
 
+def _topic(text: str) -> str:
+    return str(Topic.parse(text))
+
+
+def _each_once(topics: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(topics)) < len(topics):
+        raise ValueError("each topic once")
+    return topics
+
+
 def _own_place_or_empty(text: str) -> str:
     return places.parse_own_place(text) if text else ""
 
@@ -189,6 +199,12 @@ KafkaProperties = Annotated[
         Annotated[dict[str, Annotated[str, BeforeValidator(_conf_value)]], AfterValidator(_cluster_properties)],
     ],
     Expected("a table of clusters, each with a table of properties"),
+]
+Topics = Annotated[
+    tuple[Annotated[str, AfterValidator(_topic)], ...],
+    Field(strict=False),
+    AfterValidator(_each_once),
+    Expected(f"a list of topics, each {TOPIC_EXPECTED} and named once"),
 ]
 ShardText = Annotated[str, AfterValidator(_shard_or_empty), Expected(_SHARD_EXPECTED)]
 Window = Annotated[str, AfterValidator(_window_or_empty), Expected("a day and an hour as in Sun:10, or empty")]

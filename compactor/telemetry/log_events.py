@@ -86,6 +86,12 @@ EventName = Literal[
     "table.not_updated",
     "table.refused",
     "table.updated",
+    "topic.cut_off",
+    "topic.made_again",
+    "topic.not_counted",
+    "topic.not_planned",
+    "topic.planned",
+    "topic.records_removed",
 ]
 """Every event name, so that a type checker finds a misspelled one."""
 
@@ -119,6 +125,7 @@ OF_THE_ERROR = "the next action of the error"
 
 _MANIFEST = "manifest"
 _ERROR = "error"
+_TOPIC = "topic, as kafka://cluster/topic"
 _NO_NEED = "none, unless it repeats"
 
 CATALOGUE: Mapping[EventName, LogEvent] = {
@@ -367,6 +374,40 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "if manifest.stuck follows, fix what it names, then `compactor table rebuild`; all other manifests continue",
     ),
     # Planning, building and sealing.
+    "topic.planned": _info(
+        "the job wrote manifests of a topic",
+        {"topic": _TOPIC, "manifests": "number of manifests", "ranges": "number of ranges in them"},
+    ),
+    "topic.not_planned": _warning(
+        "a topic could not be planned; the job goes on with what is there, and tries again",
+        {
+            "topic": _TOPIC,
+            "failures": "plans that have failed in a row",
+            "pause_seconds": "pause until the next try",
+            "error": _ERROR,
+        },
+        "if it repeats, `compactor doctor --elsewhere` checks the clusters; retention may remove records meanwhile",
+    ),
+    "topic.not_counted": _warning(
+        "what is planned of a topic and not done could not be counted; nothing else depends on it",
+        {"topic": _TOPIC, "error": _ERROR},
+        "if it repeats, fix what the error names",
+    ),
+    "topic.records_removed": _warning(
+        "retention removed records of a topic before they were planned; they are quarantined as missing",
+        {"topic": _TOPIC, "ranges": "number of ranges without records", "offsets": "number of offsets in them"},
+        "`compactor verify` lists the ranges; raise the retention of the topic, or see why planning was late",
+    ),
+    "topic.cut_off": _warning(
+        "partitions end before offsets that are in manifests: their log was cut off, as by an unclean election",
+        {"topic": _TOPIC, "partitions": "numbers of the partitions"},
+        "`compactor plan` names the offsets; records that producers write again at these offsets are not read",
+    ),
+    "topic.made_again": _warning(
+        "another topic had this name before; what was not planned of it is gone",
+        {"topic": _TOPIC, "former_ids": "ids of the former topics"},
+        "none, if the topic was meant to be deleted",
+    ),
     "messages.built": _info(
         "the builder processed a batch of S3 events",
         {

@@ -91,6 +91,26 @@ CATALOGUE = {
         "manifests whose files wait until the table of `[table]` takes them",
         "grows to table.max_waiting_manifests: the job begins no others until the catalog answers",
     ),
+    "TopicOffsetsUnplanned": Metric(
+        "offsets of a topic of `kafka.topics` that are in no manifest", "grows: read topic.not_planned in the log"
+    ),
+    "TopicOffsetsUnplannedMax": Metric(
+        "the same of the partition that has most of them",
+        "far above the others: keys are uneven, or its leader is away",
+    ),
+    "TopicUnplannedSeconds": Metric(
+        "how long the oldest record of a topic of `kafka.topics` that is in no manifest has waited; while plans fail, "
+        "how long it may have",
+        "above twice builder.max_wait_seconds: read topic.not_planned in the log",
+        "Seconds",
+    ),
+    "TopicOffsetsPlanned": Metric(
+        "offsets of a topic of `kafka.topics` in manifests that are not done", "grows: add workers"
+    ),
+    "TopicPlansFailed": Metric(
+        "plans of topics of `kafka.topics` that failed and are repeated",
+        "stays above 0: read topic.not_planned in the log",
+    ),
     "CheckpointRotations": Metric(
         "moves of the stream to a new Spark checkpoint, after `stream.max_manifests_per_checkpoint` manifests",
         "many an hour: raise that setting",
@@ -174,6 +194,9 @@ CATALOGUE = {
 
 ONLY_OF_STREAMS = frozenset({"FilesUnrouted"})
 """Metrics that are emitted only where the settings have `[[streams]]`."""
+
+ONLY_OF_TOPICS = frozenset(name for name in CATALOGUE if name.startswith("Topic"))
+"""Metrics that are emitted only where the settings have `kafka.topics`, also with the dimension `Topic`."""
 
 ONLY_OF_PARTITIONS = frozenset({"SmallPartitionFiles", "RowsOfNoPartition"})
 """Metrics that are emitted only where the settings have `output.partition_by`."""

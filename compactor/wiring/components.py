@@ -16,6 +16,7 @@ from compactor.core.kafka.ports import OpenKafka
 from compactor.core.layout import Layout
 from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
 from compactor.ledger.heartbeat import Runs
+from compactor.ledger.kafka.planned_work import PlannedWork
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.sizing import whole_files_bytes
 from compactor.ledger.sizing_history import SizingHistory
@@ -24,6 +25,7 @@ from compactor.ledger.store_clock import StoreClock
 from compactor.manifests.building.builder import Builder
 from compactor.manifests.building.sealer import Sealer
 from compactor.manifests.claiming import Claimer
+from compactor.manifests.kafka.topics_seen import TopicWatch
 from compactor.schema.catalog import CatalogTable
 from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
@@ -159,6 +161,17 @@ class Components:
             state = replace(self.state, layout=layout, ledger=Ledger(self.store, layout, self.clock, self.run_id))
             self._neighbours[stream] = replace(self.claimer, state=state, neighbour=None)
         return self._neighbours[stream]
+
+    def topic_watch(self, *, kafka: OpenKafka | None = None, work: PlannedWork | None = None) -> TopicWatch:
+        """Make what sees how far behind topics planning is; without brokers, by the notes of jobs."""
+        settings = self.settings
+        return TopicWatch(
+            state=self.state,
+            topics=settings.topics,
+            late_seconds=settings.topic_late_seconds,
+            kafka=kafka,
+            work=work,
+        )
 
     def manifest_bytes(self) -> float:
         """The stored bytes that a manifest should name, by the compression that earlier commits had."""

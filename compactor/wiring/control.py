@@ -63,7 +63,14 @@ class ControlComponents(Components):
             state=self.state,
             streams={each.name: self.of_streams[each.name].state for each in settings.sharing},
             shard=settings.shard,
+            # All shards plan the same topics, which the check of the first one watches.
+            topics=[each.topic_watch() for each in self._streams] if self._is_first else [],
         )
+
+    @property
+    def _streams(self) -> list[Components]:
+        """The components of each stream of the job; without streams, these."""
+        return [self.of_streams[each.name] for each in self.settings.sharing] or [self]
 
     @cached_property
     def plane(self) -> ControlPlane:

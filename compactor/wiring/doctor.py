@@ -9,12 +9,14 @@ from dataclasses import replace
 from functools import cache
 
 from compactor.adapters import this_machine
+from compactor.adapters.kafka_clusters import kafka_of
 from compactor.adapters.local.clock import SystemClock
 from compactor.adapters.local.native.kernel import why_not_installed
 from compactor.adapters.stores import RoutedStore, StoreSpec
 from compactor.core.extras import is_installed
-from compactor.core.layout import is_s3
+from compactor.core.layout import is_delivery, is_s3
 from compactor.core.ports import Clock
+from compactor.ledger.backlog import backlog_of
 from compactor.ops.doctor import machine_checks
 from compactor.ops.doctor.checkup import Environment, checks_of, uses_s3
 from compactor.ops.doctor.findings import Finding
@@ -123,8 +125,15 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
     def releases(of: Settings) -> list[str]:
         return [beat.release for beat in OperatorComponents(of, store=store).runs.living()]
 
+    def waiting_seconds(of: Settings) -> float:
+        state = OperatorComponents(of, store=store).state
+        found = state.store.list(state.layout.manifests_folder)
+        return backlog_of([info.modified_at for info in found if is_delivery(info.uri)], clock.now()).oldest_seconds
+
     return Environment(
         account=account,
+        kafka=lambda of: kafka_of(of.kafka.clusters, request_seconds=ANSWER_SECONDS),
+        waiting_seconds=waiting_seconds,
         store=store,
         clock=clock,
         columns=columns,

@@ -21,6 +21,7 @@ from compactor.core.ports import ClaimTable
 from compactor.job.retention.cleaner import Cleaner
 from compactor.job.retention.expiring import BY_JOB, Expirer
 from compactor.job.retention.retention import Retention
+from compactor.ledger.kafka.planned_work import PlannedWork
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.schema.catalog import CatalogTable, Published, catalog_columns, published
 from compactor.schema.partition_columns import partition_faults
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from compactor.ops.verify.verifier import OnManifest, Verifier
 
 
+HURRIED_SECONDS = 5.0
+"""How long a command that only shows something waits for an answer of brokers."""
+
 CATALOG_SECONDS = 5.0
 CATALOG_ATTEMPTS = 2
 """The job does not stop while it waits for the catalog, so it gives up soon; it tries again later."""
@@ -58,6 +62,13 @@ class OperatorComponents(CatalogComponents):
     def kafka(self) -> OpenKafka:
         """How to reach the Kafka clusters."""
         return kafka_of(self.settings.kafka.clusters)
+
+    @cached_property
+    def hurried_kafka(self) -> OpenKafka:
+        """How to reach the Kafka clusters for a person who waits."""
+        if self._given.get("kafka") is not None:
+            return self.kafka
+        return kafka_of(self.settings.kafka.clusters, request_seconds=HURRIED_SECONDS)
 
     @cached_property
     def registry(self) -> SchemaRegistry:
@@ -321,4 +332,7 @@ class OperatorComponents(CatalogComponents):
             glue=(lambda: ControlComponents(self.settings).job) if has_cost else None,
             no_cost=OF_SHARED_JOB if is_sharing else NOT_ON_GLUE,
             table=self.listed_table,
+            topics=self.topic_watch(
+                kafka=self.hurried_kafka, work=PlannedWork(self.state, self.settings.input.allowed_prefixes)
+            ),
         )

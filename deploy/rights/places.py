@@ -30,6 +30,7 @@ PLACES = {
     "state": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/*",
     "accepted": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/accepted/*",
     "recent": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/recent/*",
+    "progress of topics": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/topics/*",
     "control": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/control/*",
     "runs": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/runs/*",
     "environments": f"{_BUCKET % 'WorkBucketName'}/python-environments/*",

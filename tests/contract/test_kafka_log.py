@@ -8,7 +8,7 @@ import pytest
 
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, FileError, StoreUnavailable
-from compactor.core.kafka.ports import Bounds, KafkaLog, RangeEnd, Record
+from compactor.core.kafka.ports import Bounds, KafkaLog, RangeEnd, Record, TopicFacts
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from tests.support.kafka_broker import PASSWORD, KafkaBroker
 from tests.support.memory_kafka import MemoryKafka
@@ -104,6 +104,13 @@ def test_topics(case: Case) -> None:
     assert case.log.topic(Topic("main", "none")) is None
 
 
+def test_what_the_doctor_asks(case: Case) -> None:
+    """Brokers, and what a topic is like; a week is the default of its retention."""
+    assert case.log.nodes("main") == 1
+    assert case.log.inspect(case.topic) == TopicFacts(2, may_read=True, retention_seconds=7 * 86_400)
+    assert case.log.inspect(Topic("main", "none")) is None
+
+
 def test_records_of_a_range(case: Case) -> None:
     """In order, with tombstones and without what was not committed; the proof is not below the end."""
     case.append(0, [b"0", None, b""])
@@ -124,8 +131,9 @@ def test_records_of_a_range(case: Case) -> None:
 def test_density(case: Case) -> None:
     """Bytes by offset, without partitions that have nothing."""
     case.append(0, [b"x" * 100] * 10)
-    assert case.log.densities(case.topic, {0: 0, 1: 0}) == {0: 100.0}
-    assert case.log.densities(case.topic, {}) == {}
+    found = case.log.samples(case.topic, {0: 0, 1: 0})
+    assert {each: sample.offset_bytes for each, sample in found.items()} == {0: 100.0}
+    assert case.log.samples(case.topic, {}) == {}
 
 
 def test_removed_records(case: Case) -> None:
@@ -163,12 +171,11 @@ def test_a_password_by_reference(broker: KafkaBroker, monkeypatch: pytest.Monkey
     feed_case.append(0, [b"x"])
     given = {"main": {**broker.secured, "sasl.password": "env:KAFKA_PASSWORD"}}
     monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
-    secured = replace(feed_case, log=broker_log.BrokerLog(given))
+    secured = replace(feed_case, log=broker_log.BrokerLog(given, request_seconds=30.0))
     assert read(secured, 0, 1)[0] == [(0, b"x")]
     monkeypatch.setenv("KAFKA_PASSWORD", "wrong")
-    monkeypatch.setattr(broker_log, "REQUEST_SECONDS", 3.0)
     with pytest.raises(AccessError, match="expected the right to read"):
-        broker_log.BrokerLog(given).topic(feed_case.topic)
+        broker_log.BrokerLog(given, request_seconds=3.0).topic(feed_case.topic)
 
 
 @pytest.mark.full
@@ -177,19 +184,19 @@ def test_brokers_that_are_down(broker: KafkaBroker, monkeypatch: pytest.MonkeyPa
     from compactor.adapters.kafka import broker_log, range_consumer  # noqa: PLC0415 - the client may not be there
 
     case = broker_case(broker.servers, "down")
+    hurried = broker_log.BrokerLog({"main": {"bootstrap.servers": broker.servers}}, request_seconds=3.0)
     case.append(0, [b"x" * 100_000] * 400)
     topic_id = id_of(case)
     with monkeypatch.context() as impatient:
-        impatient.setattr(broker_log, "REQUEST_SECONDS", 3.0)
         impatient.setattr(range_consumer, "IDLE_SECONDS", 2.0)
-        reading = case.log.read(KafkaRange(case.topic, 0, 0, 400), topic_id)
+        reading = hurried.read(KafkaRange(case.topic, 0, 0, 400), topic_id)
         assert next(reading)
         broker.kill()
         try:
             with pytest.raises(StoreUnavailable):
                 list(reading)
             with pytest.raises(StoreUnavailable):
-                case.log.topic(case.topic)
+                hurried.topic(case.topic)
         finally:
             broker.start()
     assert len(read(case, 0, 400, topic_id)[0]) == 400

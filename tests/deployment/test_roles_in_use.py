@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -206,8 +207,13 @@ def test_control_plane(harness: Harness) -> None:
     harness.clock.advance(3600)
     harness.app().heartbeat._write_heartbeat()
     watched = WatchedStore(harness.store)
+    given, topic = harness.settings, "kafka://main/orders"
     components = ControlComponents(
-        harness.settings,
+        replace(
+            given,
+            input=given.input.model_copy(update={"allowed_prefixes": (*given.input.allowed_prefixes, topic)}),
+            kafka=given.kafka.model_copy(update={"topics": (topic,)}),
+        ),
         clock=harness.clock,
         store=watched,
         job=MemoryGlue(harness.clock),

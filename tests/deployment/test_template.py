@@ -233,11 +233,17 @@ def test_what_is_deleted_can_be_restored(found: dict[str, Document], environment
     }
     assert kept.pop("") == given["RestoreDays"]
     state = given["StatePrefix"]
-    scratch = ["staging", "open", "runs", "recent", "checkpoint"]
+    scratch = ["staging", "open", "runs", "recent", "topics", "checkpoint"]
     places = [f"{given['ManifestsPrefix']}/", f"{given['PendingPrefix']}/", *(f"{state}/{name}/" for name in scratch)]
     assert kept == dict.fromkeys(places, "1")
     layout = Layout(manifests="s3://b/m", output="s3://b/o", state="s3://b/s")
-    folders = [layout.staging_folder, layout.open_folder, layout.runs_folder, layout.recent_folder]
+    folders = [
+        layout.staging_folder,
+        layout.open_folder,
+        layout.runs_folder,
+        layout.recent_folder,
+        layout.topics_folder,
+    ]
     assert [f"s3://b/s/{name}/" for name in scratch] == [*folders, layout.checkpoints_folder]
 
 

@@ -50,6 +50,13 @@ TOPICS = (
         (_PLANNING,),
     ),
     Guard(
+        "a topic whose plans fail is behind, whatever its records are",
+        "manifests/kafka/topics_seen.py",
+        "max(self.unplanned_seconds, self.failing_seconds, self.unseen_seconds)",
+        "self.unplanned_seconds",
+        ("tests/unit/control/test_decisions.py",),
+    ),
+    Guard(
         "each offset without a record has its line",
         "ndjson/files/range_reading.py",
         '                lines.append(b"\\n" * (offset - self.next_offset - 1))\n',

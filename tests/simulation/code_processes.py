@@ -28,7 +28,7 @@ REDRIVEN: tuple[Kind, ...] = ("manifests", "files")
 class NoMetrics:
     """Keeps nothing."""
 
-    def emit(self, values: object) -> None:
+    def emit(self, values: object, about: object = None) -> None:
         pass
 
     def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002

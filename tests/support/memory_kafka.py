@@ -2,12 +2,13 @@
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError
-from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record
+from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample, TopicFacts
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
@@ -16,16 +17,19 @@ from tests.support.settings_files import write_settings
 
 @dataclass
 class MemoryPartition:
-    """One partition: its records by offset, without those of offsets that never had one a reader may see."""
+    """One partition: its records by offset, without those of offsets that never had one a reader may see; and times."""
 
     records: dict[int, bytes | None] = field(default_factory=dict)
+    times: dict[int, datetime] = field(default_factory=dict)
     earliest: int = 0
     end: int = 0
 
-    def append(self, *values: bytes | None) -> None:
-        """Add records; None is a tombstone."""
+    def append(self, *values: bytes | None, at: datetime | None = None) -> None:
+        """Add records, with a timestamp; None is a tombstone."""
         for value in values:
             self.records[self.end] = value
+            if at is not None:
+                self.times[self.end] = at
             self.end += 1
 
     def skip(self, offsets: int = 1) -> None:
@@ -44,6 +48,7 @@ class MemoryKafka:
 
     topics: dict[Topic, tuple[str, list[MemoryPartition]]] = field(default_factory=dict)
     batch: int = 3
+    retention_seconds: float | None = 7 * 86_400
 
     def open(self) -> "MemoryKafka":
         return self
@@ -54,6 +59,15 @@ class MemoryKafka:
         self.topics[topic] = (topic_id, made)
         return made
 
+    def nodes(self, cluster: str) -> int:  # noqa: ARG002 - all clusters are alike
+        return 1
+
+    def inspect(self, topic: Topic) -> TopicFacts | None:
+        found = self.topics.get(topic)
+        if found is None:
+            return None
+        return TopicFacts(len(found[1]), may_read=True, retention_seconds=self.retention_seconds)
+
     def topic(self, topic: Topic) -> LiveTopic | None:
         found = self.topics.get(topic)
         return None if found is None else LiveTopic(found[0], tuple(range(len(found[1]))))
@@ -62,13 +76,14 @@ class MemoryKafka:
         found = self.topics[topic][1]
         return {each: Bounds(found[each].earliest, found[each].end) for each in partitions}
 
-    def densities(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, float]:
-        found: dict[int, float] = {}
+    def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:
+        found: dict[int, Sample] = {}
         for each, first in starts.items():
             partition = self.topics[topic][1][each]
             length = sum(len(value or b"") for offset, value in partition.records.items() if offset >= first)
             if length:
-                found[each] = length / (partition.end - first)
+                oldest = min(offset for offset in partition.records if offset >= first)
+                found[each] = Sample(length / (partition.end - first), partition.times.get(oldest))
         return found
 
     def read(self, wanted: KafkaRange, topic_id: str) -> Generator[Sequence[Record], None, RangeEnd]:

@@ -11,7 +11,7 @@ from compactor.core.documents.closed_dates import ClosedDate, ClosedTotals, Clos
 from compactor.core.documents.erasures import Erasure, ErasureDone
 from compactor.core.documents.expired import Expired
 from compactor.core.documents.formats import FORMATS
-from compactor.core.documents.kafka_records import KafkaLink, KafkaOrigin
+from compactor.core.documents.kafka_records import KafkaLink, KafkaOrigin, TopicProgress
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import (
     OUTCOME,
@@ -69,6 +69,7 @@ MODELS: Mapping[str, Any] = {
             StartsRefused,
             TableBatch,
             TableProgress,
+            TopicProgress,
             Told,
         )
     },

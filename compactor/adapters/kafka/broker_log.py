@@ -9,14 +9,14 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCol
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from compactor.adapters.kafka.errors import NO_TOPIC, constructed, error_of, translated
+from compactor.adapters.kafka.inspection import inspected
 from compactor.adapters.kafka.properties import admin_properties, consumer_properties
-from compactor.adapters.kafka.range_consumer import RangeConsumer, sampled_densities
+from compactor.adapters.kafka.range_consumer import RangeConsumer
+from compactor.adapters.kafka.sampling import sampled
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, FileError, SettingsError, StoreUnavailable
-from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record
-from compactor.core.kafka.ranges import KafkaRange, Topic
-
-REQUEST_SECONDS = 30.0
+from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample, TopicFacts
+from compactor.core.kafka.ranges import SCHEME, KafkaRange, Topic
 
 
 class BrokerLog:
@@ -24,18 +24,38 @@ class BrokerLog:
 
     Args:
         clusters: The properties of each cluster.
+        request_seconds: How long to wait for an answer.
     """
 
-    def __init__(self, clusters: Mapping[str, Mapping[str, str]]) -> None:
+    def __init__(self, clusters: Mapping[str, Mapping[str, str]], *, request_seconds: float) -> None:
         self._clusters = clusters
+        self._request_seconds = request_seconds
         self._admins: dict[str, AdminClient] = {}
         self._errors: dict[str, KafkaError] = {}
         self._lock = threading.Lock()
 
+    def nodes(self, cluster: str) -> int:
+        """See `KafkaLog.nodes`."""
+        with self._asking(cluster, f"{SCHEME}{cluster}"):
+            asked = self._admin(cluster).describe_cluster(request_timeout=self._request_seconds)
+            return len(asked.result().nodes)
+
+    def inspect(self, topic: Topic) -> TopicFacts | None:
+        """See `KafkaLog.inspect`."""
+        with self._asking(topic.cluster, topic.uri):
+            try:
+                return inspected(self._admin(topic.cluster), topic.name, self._request_seconds)
+            except KafkaException as exc:
+                if exc.args[0].code() in NO_TOPIC:
+                    return None
+                raise
+
     def topic(self, topic: Topic) -> LiveTopic | None:
         """See `KafkaLog.topic`."""
-        with self._asking(topic):
-            asked = self._admin(topic).describe_topics(TopicCollection([topic.name]), request_timeout=REQUEST_SECONDS)
+        with self._asking(topic.cluster, topic.uri):
+            asked = self._admin(topic.cluster).describe_topics(
+                TopicCollection([topic.name]), request_timeout=self._request_seconds
+            )
             try:
                 found = asked[topic.name].result()
             except KafkaException as exc:
@@ -52,16 +72,16 @@ class BrokerLog:
         ends = self._offsets(topic, partitions, OffsetSpec.latest())
         return {each: Bounds(earliest[each], max(ends[each], earliest[each])) for each in partitions}
 
-    def densities(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, float]:
-        """See `KafkaLog.densities`."""
-        properties = consumer_properties(topic.cluster, self._properties(topic))
+    def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:
+        """See `KafkaLog.samples`."""
+        properties = consumer_properties(topic.cluster, self._properties(topic.cluster))
         with translated(str(topic)):
-            return sampled_densities(properties, topic, starts)
+            return sampled(properties, topic, starts)
 
     def read(self, wanted: KafkaRange, topic_id: str) -> Generator[Sequence[Record], None, RangeEnd]:
         """See `KafkaLog.read`. The id is compared before and after, so no record of another topic passes for one."""
         self._check_topic(wanted, topic_id)
-        with closing(RangeConsumer(wanted, self._properties(wanted.topic), self._bounds_of)) as consumer:
+        with closing(RangeConsumer(wanted, self._properties(wanted.topic.cluster), self._bounds_of)) as consumer:
             end = yield from consumer.records()
         self._check_topic(wanted, topic_id)
         return end
@@ -81,30 +101,30 @@ class BrokerLog:
         if not asked:
             return {}
         committed = IsolationLevel.READ_COMMITTED
-        with self._asking(topic):
-            answers = self._admin(topic).list_offsets(asked, isolation_level=committed, request_timeout=REQUEST_SECONDS)
+        with self._asking(topic.cluster, topic.uri):
+            answers = self._admin(topic.cluster).list_offsets(
+                asked, isolation_level=committed, request_timeout=self._request_seconds
+            )
             return {place.partition: int(answer.result().offset) for place, answer in answers.items()}
 
     @contextmanager
-    def _asking(self, topic: Topic) -> Iterator[None]:
+    def _asking(self, cluster: str, where: str) -> Iterator[None]:
         """Raise the errors of the port. Of refused credentials a request says only that it timed out."""
-        cluster = topic.cluster
         self._errors.pop(cluster, None)
         try:
-            with translated(str(topic)):
+            with translated(where):
                 yield
         except StoreUnavailable as exc:
-            self._admin(topic).poll(0)  # calls back with what the connections met
+            self._admin(cluster).poll(0)  # calls back with what the connections met
             error = self._errors.get(cluster)
-            if error is not None and isinstance(found := error_of(str(topic), error), AccessError):
+            if error is not None and isinstance(found := error_of(where, error), AccessError):
                 raise found from exc
             raise
 
-    def _admin(self, topic: Topic) -> AdminClient:
-        cluster = topic.cluster
+    def _admin(self, cluster: str) -> AdminClient:
         with self._lock:
             if cluster not in self._admins:
-                properties = admin_properties(cluster, self._properties(topic))
+                properties = admin_properties(cluster, self._properties(cluster))
                 with constructed(cluster):
                     self._admins[cluster] = AdminClient({**properties, "error_cb": partial(self._note, cluster)})
             return self._admins[cluster]
@@ -114,9 +134,9 @@ class BrokerLog:
         if cluster not in self._errors or isinstance(error_of("", error), AccessError):
             self._errors[cluster] = error
 
-    def _properties(self, topic: Topic) -> Mapping[str, str]:
+    def _properties(self, cluster: str) -> Mapping[str, str]:
         try:
-            return self._clusters[topic.cluster]
+            return self._clusters[cluster]
         except KeyError:
             known = ", ".join(self._clusters)
-            raise SettingsError([f'kafka.clusters: no "{topic.cluster}" -> expected it beside {known}']) from None
+            raise SettingsError([f'kafka.clusters: no "{cluster}" -> expected it beside {known}']) from None

@@ -32,9 +32,14 @@ OF_GROUP = frozenset(
 END_OF_PARTITION = KafkaError._PARTITION_EOF  # noqa: SLF001
 
 
+def is_refusal(error: KafkaError) -> bool:
+    """Whether a person must act on an error."""
+    return error.code() in _REFUSED
+
+
 def error_of(where: str, error: KafkaError) -> CompactorError:
     """The error of the port for one of librdkafka, whose text holds no record."""
-    if error.code() in _REFUSED:
+    if is_refusal(error):
         return AccessError(f"{where}: {error.name()}: {error.str()}; expected the right to read and to describe it")
     return StoreUnavailable(f"{where}: {error.name()}: {error.str()}")
 

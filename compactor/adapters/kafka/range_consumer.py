@@ -10,13 +10,10 @@ from compactor.adapters.kafka.properties import consumer_properties
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CompactorError, FileError, StoreUnavailable
 from compactor.core.kafka.ports import Bounds, RangeEnd, Record
-from compactor.core.kafka.ranges import KafkaRange, Topic
+from compactor.core.kafka.ranges import KafkaRange
 
 IDLE_SECONDS = 60.0
 """How long brokers may give nothing before a reading fails."""
-
-SAMPLE_RECORDS = 200
-SAMPLE_SECONDS = 5.0
 
 _BATCH = 1_000
 _POLL_SECONDS = 0.02  # a poll waits for a whole batch at most so long, also at the end of a partition
@@ -127,31 +124,3 @@ class RangeConsumer:
             return self._truncated(bounds)
         why = f" ({error.name()})" if error is not None else ""
         return StoreUnavailable(f"{self._wanted}: nothing for {IDLE_SECONDS:g} s at offset {self._position}{why}")
-
-
-def sampled_densities(properties: Mapping[str, object], topic: Topic, starts: Mapping[int, int]) -> dict[int, float]:
-    """About how many bytes of values an offset has, by partition; see `KafkaLog.densities`."""
-    sums = dict.fromkeys(starts, 0)
-    counts = dict.fromkeys(starts, 0)
-    nexts = dict(starts)
-    open_ones = set(starts)
-    with constructed(topic.cluster):
-        consumer = Consumer(dict(properties))
-    try:
-        consumer.assign([TopicPartition(topic.name, each, first) for each, first in starts.items()])
-        ends_at = time.monotonic() + SAMPLE_SECONDS
-        while open_ones and time.monotonic() < ends_at:
-            for message in consumer.consume(_BATCH, timeout=_POLL_SECONDS):
-                partition, error = int(message.partition() or 0), message.error()
-                if partition not in open_ones:
-                    continue
-                if error is None:
-                    sums[partition] += len(message.value() or b"")
-                    counts[partition] += 1
-                    nexts[partition] = int(message.offset() or 0) + 1
-                if error is not None or counts[partition] >= SAMPLE_RECORDS:
-                    open_ones.discard(partition)
-                    consumer.incremental_unassign([TopicPartition(topic.name, partition)])
-    finally:
-        consumer.close()
-    return {each: sums[each] / (nexts[each] - starts[each]) for each in starts if counts[each]}

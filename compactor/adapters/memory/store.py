@@ -13,7 +13,7 @@ from compactor.adapters.local.clock import SystemClock
 from compactor.core.distributions import Distribution
 from compactor.core.errors import ObjectChanged, ObjectNotFound
 from compactor.core.layout import canonical
-from compactor.core.ports import Claim, Clock, ObjectInfo
+from compactor.core.ports import NO_DIMENSIONS, Claim, Clock, ObjectInfo
 
 
 class ManualClock:
@@ -42,9 +42,13 @@ class MemoryMetrics:
     """Keeps all measurements in order."""
 
     emitted: list[dict[str, float | Distribution]] = field(default_factory=list)
+    emitted_about: list[tuple[dict[str, str], dict[str, float | Distribution]]] = field(default_factory=list)
 
-    def emit(self, values: Mapping[str, float | Distribution]) -> None:
-        self.emitted.append(dict(values))
+    def emit(self, values: Mapping[str, float | Distribution], about: Mapping[str, str] = NO_DIMENSIONS) -> None:
+        if about:
+            self.emitted_about.append((dict(about), dict(values)))
+        else:
+            self.emitted.append(dict(values))
 
     def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - nothing is ever queued
         return True

@@ -15,6 +15,7 @@ from compactor.cli.times import moment
 from compactor.cli.ui.common.expired import expired_lines
 from compactor.cli.ui.common.streams import show_reports, stream_documents
 from compactor.cli.ui.common.table_seen import table_lines
+from compactor.cli.ui.common.topics_seen import topic_lines
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import print_fields, print_json
 from compactor.cli.ui.terminal import write_out
@@ -137,7 +138,7 @@ def _period(now: datetime, since: datetime | None, until: datetime | None, hours
 def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, with_samples: bool) -> Report:
     """Read a period, judge it and price it for `job`, whose workers the user may have named."""
     sla_seconds = app.settings.sla_seconds
-    reader = ReportReader(app.state, app.registry, sla_seconds, app.listed_table)
+    reader = ReportReader(app.state, app.registry, sla_seconds, app.listed_table, app.topic_watch())
     target_file_bytes = app.settings.output.target_file_bytes
     figures = reader.read(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
     return Report(
@@ -196,7 +197,7 @@ def _open_private(target: str, flags: int) -> int:
 
 def _show(made: Report, target: str) -> None:
     period, points = made.figures.period, [point.text for point in made.verdict.points]
-    expired, table = made.figures.expired, made.figures.table
+    expired, table, topics = made.figures.expired, made.figures.table, made.figures.topics
     print_fields(
         [
             ("report", target),
@@ -204,6 +205,7 @@ def _show(made: Report, target: str) -> None:
             ("verdict", made.verdict.headline),
             *([("because", points)] if points else []),
             *([("table", table_lines(table, made.made_at))] if table is not None else []),
+            *([("topics", topic_lines(topics))] if topics else []),
             *([("expired", expired_lines(expired))] if expired else []),
         ]
     )

@@ -1,11 +1,13 @@
 """Findings that several commands have, so that all of them say the same of one thing. Decisions, no I/O."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from compactor.control.diagnosis.health import Condition, Finding, finding
 from compactor.core.documents.totals import are_few_rows
+from compactor.core.kafka.ranges import SCHEME
 from compactor.core.text.formatting import by_name, count, percent
 from compactor.core.text.suggestions import Suggestions
+from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.table.standing import TableSeen
 
 
@@ -36,6 +38,15 @@ def manifests_held_back(table: TableSeen | None) -> Iterator[Finding]:
     """Whether manifests are held back from the table."""
     if table is not None and table.held:
         yield finding(Condition.MANIFESTS_HELD_BACK, f"table {table.name}: {table.held_words}")
+
+
+def topics_behind(topics: Iterable[TopicSeen]) -> Iterator[Finding]:
+    """Whether records of topics wait too long for a plan, or topics are not planned."""
+    for each in topics:
+        if each.is_behind:
+            why = f": {each.error}" if each.error else ""
+            subject = each.name.removeprefix(SCHEME)
+            yield finding(Condition.TOPIC_BEHIND, f"topic {subject}: {each.words}{why}", subject=subject)
 
 
 def few_rows(rows: int, rejected_lines: int, suggest: Suggestions) -> Iterator[Finding]:

@@ -54,6 +54,12 @@ class Condition(StrEnum):
         "act",
         "see that the catalog of the table answers and accepts; table.not_committed in the job's log says what it said",
     )
+    TOPIC_BEHIND = (
+        "topic_behind",
+        "behind",
+        "act",
+        "see that a job runs; compactor doctor checks the brokers, topic.not_planned in the job's log says what failed",
+    )
     OLDEST_MANIFEST = "oldest_manifest", "behind", "look", _ADD_WORKERS
     FALLING_BEHIND = "falling_behind", "behind", "look", _ADD_WORKERS
     QUEUE_AGE = "queue_age", "behind", "look", "read the builder's log"

@@ -68,6 +68,7 @@ FORMATS: Mapping[str, Format] = {
     "StartsRefused": Format(),
     "TableBatch": Format(),
     "TableProgress": Format(),
+    "TopicProgress": Format(),
     "Told": Format(),
 }
 """The formats of each kind, by the name of its model. An outcome is a commit or a dead letter.

@@ -1,8 +1,8 @@
 """The records of the ranges that were planned of a Kafka partition: where the first begins, and the links of its chain.
 
-Each is written once and never changed. The name of a link has the offset that it begins at, so there is one for each
-offset at most; a link is only written where the one before it ends. So the links of a partition have no gap, and no
-offset twice.
+Each of these two is written once and never changed. The name of a link has the offset that it begins at, so there is
+one for each offset at most; a link is only written where the one before it ends. So the links of a partition have no
+gap, and no offset twice.
 """
 
 from pydantic import AwareDatetime
@@ -33,3 +33,40 @@ class KafkaLink(Document):
     first: int
     end: int
     manifest_id: str
+
+
+class PartitionProgress(Document):
+    """How far a partition is planned.
+
+    Attributes:
+        planned_to: The first offset that is in no manifest.
+        end: The offset up to which the partition had decided records then.
+        waits_since: Since when the record at `planned_to` waits; None if there was none.
+    """
+
+    partition: int
+    planned_to: int
+    end: int
+    waits_since: AwareDatetime | None = None
+
+
+class TopicProgress(Document):
+    """How far a job is with planning a topic, for people to see. Overwritten after each plan and each failure.
+
+    Attributes:
+        seen_at: When a plan last succeeded, which the next three are of; None before the first.
+        topic_id: The id that the topic had.
+        planned_offsets: Offsets in manifests that are not done.
+        failures: How many plans have failed since.
+        failing_since: When the first of these failed.
+        error: Why the last of these failed; empty if none did.
+    """
+
+    run_id: str
+    seen_at: AwareDatetime | None = None
+    topic_id: str = ""
+    partitions: tuple[PartitionProgress, ...] = ()
+    planned_offsets: int = 0
+    failures: int = 0
+    failing_since: AwareDatetime | None = None
+    error: str = ""

@@ -1,7 +1,8 @@
-"""The port of Kafka: what planning and reading need of brokers. Its contract suite is in `tests/contract`."""
+"""The port of Kafka: what planning, reading and the doctor need of brokers. `tests/contract` has its contract suite."""
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from compactor.core.errors import SettingsError
@@ -46,6 +47,19 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """What the records from an offset on are like.
+
+    Attributes:
+        offset_bytes: About how many bytes of values an offset has.
+        first_at: The timestamp of the first record, by its producer or its broker; None if it has none.
+    """
+
+    offset_bytes: float
+    first_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RangeEnd:
     """The proof that a range was read to its end.
 
@@ -58,6 +72,25 @@ class RangeEnd:
     high_watermark: int
 
 
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """What the doctor wants to know of a topic.
+
+    Attributes:
+        partitions: How many it has.
+        may_read: Whether the user may read it; None if brokers do not tell.
+        retention_seconds: For how long it keeps records; None for ever.
+        retention_bytes: How many bytes of a partition it keeps; None without a bound.
+        not_told: Why the last two are not known; empty if they are.
+    """
+
+    partitions: int
+    may_read: bool | None
+    retention_seconds: float | None = None
+    retention_bytes: int | None = None
+    not_told: str = ""
+
+
 class KafkaLog(Protocol):
     """The committed records of some clusters. One object may be used by several threads.
 
@@ -65,14 +98,20 @@ class KafkaLog(Protocol):
     for a cluster that the settings do not name.
     """
 
+    def nodes(self, cluster: str) -> int:
+        """How many brokers a cluster has; one of them answered, and accepted the user."""
+
+    def inspect(self, topic: Topic) -> TopicFacts | None:
+        """What may be done with a topic, and how long it keeps records; None if there is none of this name."""
+
     def topic(self, topic: Topic) -> LiveTopic | None:
         """Describe a topic; None if there is none of this name."""
 
     def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds]:
         """Where partitions begin and end now."""
 
-    def densities(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, float]:
-        """About how many bytes of values an offset has, from a sample that begins at these offsets.
+    def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:
+        """What records are like, from a sample of each partition that begins at these offsets.
 
         A partition that gives no sample within a few seconds is left out.
         """

@@ -44,8 +44,13 @@ class Topic:
             raise ValueError(TOPIC_EXPECTED)
         return cls(found["cluster"], found["topic"])
 
-    def __str__(self) -> str:
+    @property
+    def uri(self) -> str:
+        """Its name with that of the cluster."""
         return f"{SCHEME}{self.cluster}/{self.name}"
+
+    def __str__(self) -> str:
+        return self.uri
 
 
 @dataclass(frozen=True, slots=True, order=True)

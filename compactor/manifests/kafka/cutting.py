@@ -6,7 +6,7 @@ from datetime import datetime
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.inputs.named_dates import ARRIVAL
-from compactor.core.kafka.ports import Bounds
+from compactor.core.kafka.ports import Bounds, Sample
 from compactor.core.kafka.ranges import KafkaRange, Topic
 
 RANGE_BYTES = 64 * 1024 * 1024
@@ -25,13 +25,28 @@ class Uncut:
 
     Attributes:
         head: The first offset that is in no manifest.
-        density: About how many bytes of values an offset has.
+        sample: What records from there on are like; None if none was to be had.
     """
 
     partition: int
     head: int
     bounds: Bounds
-    density: float = UNKNOWN_DENSITY
+    sample: Sample | None = None
+
+    @property
+    def start(self) -> int:
+        """The first offset that is to be planned and that is still there."""
+        return max(self.head, self.bounds.earliest)
+
+    @property
+    def has_new(self) -> bool:
+        """Whether anything is to be planned, also if it is gone."""
+        return self.head < max(self.bounds.earliest, self.bounds.end)
+
+    @property
+    def offset_bytes(self) -> float:
+        """About how many bytes of values an offset has."""
+        return UNKNOWN_DENSITY if self.sample is None else self.sample.offset_bytes
 
 
 def ranges(topic: Topic, uncut: Uncut, range_bytes: float) -> Iterator[tuple[KafkaRange, int]]:
@@ -42,10 +57,10 @@ def ranges(topic: Topic, uncut: Uncut, range_bytes: float) -> Iterator[tuple[Kaf
     earliest, end = uncut.bounds.earliest, uncut.bounds.end
     if uncut.head < earliest:
         yield KafkaRange(topic, uncut.partition, uncut.head, earliest), 0
-    step = min(MAX_OFFSETS, max(1, int(range_bytes / max(uncut.density, 1.0))))
-    for first in range(max(uncut.head, earliest), end, step):
+    step = min(MAX_OFFSETS, max(1, int(range_bytes / max(uncut.offset_bytes, 1.0))))
+    for first in range(uncut.start, end, step):
         cut = KafkaRange(topic, uncut.partition, first, min(first + step, end))
-        yield cut, int(cut.offsets * uncut.density)
+        yield cut, int(cut.offsets * uncut.offset_bytes)
 
 
 def files(cut: Iterable[tuple[KafkaRange, int]], topic_id: str, now: datetime) -> Iterator[ManifestFile]:

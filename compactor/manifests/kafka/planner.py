@@ -1,20 +1,28 @@
 """Plans the ranges of a topic: what its partitions have and no manifest names."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from compactor.core.documents.manifest import Manifest, version_keys
 from compactor.core.errors import SettingsError
-from compactor.core.kafka.ports import Bounds, KafkaLog, LiveTopic
+from compactor.core.kafka.ports import KafkaLog, LiveTopic
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.layout import is_within
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.state import State
-from compactor.manifests.kafka.cutting import RANGE_BYTES, UNKNOWN_DENSITY, Uncut, files, ranges
+from compactor.manifests.kafka.cutting import RANGE_BYTES, Uncut, files, ranges
 from compactor.manifests.kafka.drafts import Drafts
 from compactor.manifests.partitioning import Group, grouped, new_manifest_id
 from compactor.manifests.spilled.totals import PlanTotals, planned
+
+IsDue = Callable[[str, Sequence[Uncut]], bool]
+"""Whether what fills no manifest is to be planned, by the id of a topic and what its partitions have."""
+
+
+def always(_topic_id: str, _partitions: Sequence[Uncut]) -> bool:
+    """Everything is to be planned."""
+    return True
 
 
 @dataclass(slots=True)
@@ -27,12 +35,16 @@ class TopicPlan:
         cut_off: Partitions that end before offsets that are in manifests: their log was cut off. By number, the end
             now, and where planning goes on once they have more.
         former_ids: Ids of topics of this name that are gone, of which ranges were planned.
+        topic_id: The id of the topic that is there.
+        partitions: All of its partitions, with the first offset that is in no manifest after this plan.
     """
 
     totals: PlanTotals = field(default_factory=PlanTotals)
     removed: list[KafkaRange] = field(default_factory=list)
     cut_off: dict[int, tuple[int, int]] = field(default_factory=dict)
     former_ids: list[str] = field(default_factory=list)
+    topic_id: str = ""
+    partitions: list[Uncut] = field(default_factory=list)
 
     @property
     def needs_operator(self) -> bool:
@@ -55,13 +67,14 @@ class KafkaPlanner:
     allowed_prefixes: Sequence[str]
     target_bytes: Callable[[], float]
 
-    def plan(self, topic: Topic, *, max_manifests: int, dry_run: bool = False) -> TopicPlan:
+    def plan(self, topic: Topic, *, max_manifests: int, dry_run: bool = False, is_due: IsDue = always) -> TopicPlan:
         """Write manifests for all offsets of a topic up to its last stable ones that are in none.
 
         Args:
             topic: Within the allowed prefixes.
             max_manifests: The most manifests to write.
             dry_run: Write nothing.
+            is_due: Whether to plan what fills no manifest, too. What retention removed is planned in any case.
 
         Raises:
             SettingsError: The topic is not within the allowed prefixes, or there is none of its name.
@@ -72,15 +85,20 @@ class KafkaPlanner:
         if live is None:
             raise SettingsError([f"plan: {topic} -> expected a topic that is there"])
         chains = Chains(self.state)
-        plan = TopicPlan(former_ids=[each for each in chains.topic_ids(topic) if each != live.topic_id])
+        former = [each for each in chains.topic_ids(topic) if each != live.topic_id]
+        plan = TopicPlan(former_ids=former, topic_id=live.topic_id)
         drafts = Drafts(chains, topic, live.topic_id)
         if not dry_run:
             for left in (*(Drafts(chains, topic, each) for each in plan.former_ids), drafts):
                 for manifest in left.settle_all():
                     _add(plan.totals, manifest)
-        uncut = self._uncut(chains, topic, live, plan, dry_run=dry_run)
-        target_bytes = self.target_bytes() if uncut else 0.0
-        groups = self._groups(topic, live, uncut, target_bytes, plan)
+        plan.partitions = self._partitions(chains, topic, live, dry_run=dry_run)
+        plan.cut_off = {
+            each.partition: (each.bounds.end, each.head) for each in plan.partitions if each.bounds.end < each.head
+        }
+        groups = self._groups(topic, live, plan)
+        if not plan.removed and not is_due(live.topic_id, plan.partitions):
+            groups = [each for each in groups if each.is_full]
         plan.totals.left_manifests = len(groups[max_manifests:])
         plan.totals.left_files = sum(len(each.files) for each in groups[max_manifests:])
         self._write(groups[:max_manifests], drafts, plan, dry_run=dry_run)
@@ -91,8 +109,8 @@ class KafkaPlanner:
             allowed = ", ".join(self.allowed_prefixes)
             raise SettingsError([f"plan: {topic} -> expected a topic within input.allowed_prefixes: {allowed}"])
 
-    def _uncut(self, chains: Chains, topic: Topic, live: LiveTopic, plan: TopicPlan, *, dry_run: bool) -> list[Uncut]:
-        """What is to be planned of each partition. A partition without a chain begins at its earliest offset."""
+    def _partitions(self, chains: Chains, topic: Topic, live: LiveTopic, *, dry_run: bool) -> list[Uncut]:
+        """What each partition has. A partition without a chain begins at its earliest offset."""
         places = [ChainPlace(topic, live.topic_id, each) for each in live.partitions]
         known = list(map_ordered(chains.head, places))
         bounds = self.log.bounds(topic, live.partitions)  # after the heads, which are never beyond an end that follows
@@ -101,22 +119,17 @@ class KafkaPlanner:
             now = bounds[place.partition]
             begun = chains.begin if head is None and not dry_run else lambda _, earliest: earliest
             found.append(Uncut(place.partition, begun(place, now.earliest) if head is None else head, now))
-        plan.cut_off = {each.partition: (each.bounds.end, each.head) for each in found if each.bounds.end < each.head}
-        wanted = [each for each in found if each.head < max(each.bounds.earliest, each.bounds.end)]
-        densities = self.log.densities(topic, {each.partition: _start(each.head, each.bounds) for each in wanted})
-        return [
-            Uncut(each.partition, each.head, each.bounds, densities.get(each.partition, UNKNOWN_DENSITY))
-            for each in wanted
-        ]
+        samples = self.log.samples(topic, {each.partition: each.start for each in found if each.has_new})
+        return [replace(each, sample=samples.get(each.partition)) for each in found]
 
-    def _groups(
-        self, topic: Topic, live: LiveTopic, uncut: Sequence[Uncut], target_bytes: float, plan: TopicPlan
-    ) -> list[Group]:
+    def _groups(self, topic: Topic, live: LiveTopic, plan: TopicPlan) -> list[Group]:
         """What is to be planned, cut into ranges, and these into manifests."""
-        now = self.state.clock.now()
-        cut = [each for one in uncut for each in ranges(topic, one, min(RANGE_BYTES, max(target_bytes, 1)))]
-        heads = {each.partition: each for each in uncut}
-        plan.removed = [each for each, _ in cut if each.first < heads[each.partition].bounds.earliest]
+        uncut = {each.partition: each for each in plan.partitions if each.has_new}
+        if not uncut:
+            return []
+        now, target_bytes = self.state.clock.now(), self.target_bytes()
+        cut = [each for one in uncut.values() for each in ranges(topic, one, min(RANGE_BYTES, max(target_bytes, 1)))]
+        plan.removed = [each for each, _ in cut if each.first < uncut[each.partition].bounds.earliest]
         return grouped(files(cut, live.topic_id, now), target_bytes, self.state.rules)
 
     def _write(self, groups: Sequence[Group], drafts: Drafts, plan: TopicPlan, *, dry_run: bool) -> None:
@@ -138,6 +151,7 @@ class KafkaPlanner:
             plan.totals.held += len(left) - len(written)
             if settled.manifest is not None:
                 _add(plan.totals, settled.manifest)
+                plan.partitions = _behind(plan.partitions, settled.manifest)
 
     def _draft(self, group: Group, manifest_id: str | None) -> Manifest:
         now = self.state.clock.now()
@@ -152,9 +166,13 @@ class KafkaPlanner:
         )
 
 
-def _start(head: int, bounds: Bounds) -> int:
-    return max(head, bounds.earliest)
-
-
 def _add(totals: PlanTotals, manifest: Manifest) -> None:
     totals.manifests.append(planned(manifest.date, manifest.files, manifest.manifest_id))
+
+
+def _behind(partitions: Sequence[Uncut], manifest: Manifest) -> list[Uncut]:
+    """The partitions with what is in no manifest any more behind a manifest."""
+    ends = dict[int, int]()
+    for each in map(KafkaRange.parse, (file.uri for file in manifest.files)):
+        ends[each.partition] = max(ends.get(each.partition, 0), each.end)
+    return [replace(each, head=ends.get(each.partition, each.head)) for each in partitions]

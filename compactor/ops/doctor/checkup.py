@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from compactor.control.releases import differing
-from compactor.core.kafka.ranges import is_kafka
+from compactor.core.kafka.ports import OpenKafka
+from compactor.core.kafka.ranges import Topic, is_kafka
 from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import Clock, ObjectStore
-from compactor.ops.doctor import account_checks, catalog_checks
+from compactor.ops.doctor import account_checks, catalog_checks, kafka_checks
 from compactor.ops.doctor.findings import Finding, ok, skipped, warning
 from compactor.ops.doctor.ports import Account
 from compactor.ops.doctor.rights import ADD_ONLY, ALL, try_input, try_own_place
@@ -30,6 +31,8 @@ class Environment:
     clock: Clock
     columns: Callable[[Settings], Mapping[str, str]]  # the Hive types of the output's columns, by name
     releases: Callable[[Settings], Sequence[str]]  # those of the living runs; empty strings are not told
+    kafka: Callable[[Settings], OpenKafka]  # the clusters of the settings
+    waiting_seconds: Callable[[Settings], float]  # for how long the oldest manifest has waited
     trial_id: str  # part of the names of the objects that places are tried with; unique to this run of the doctor
 
 
@@ -38,7 +41,7 @@ def checks_of(env: Environment, settings: Settings, config: str) -> list[Check]:
 
     Of several streams, the places and tables of each are checked, and what they have together once.
     """
-    places = [*_place_checks(env, settings, only=("state",) if settings.streams else ())]
+    places = [*_place_checks(env, settings, only=("state",) if settings.streams else ()), *_kafka_checks(env, settings)]
     for each in settings.streams:
         places += [replace(check, stream=each.name) for check in _place_checks(env, each)]
     releases = [Check("releases", partial(_releases, env, settings))] if settings.streams else []
@@ -48,6 +51,31 @@ def checks_of(env: Environment, settings: Settings, config: str) -> list[Check]:
     for each in settings.streams:
         services += [replace(check, stream=each.name) for check in _stream_service_checks(env, each, config)]
     return [*_aws_checks(env, settings), *places, *services, *releases]
+
+
+def _kafka_checks(env: Environment, settings: Settings) -> Iterator[Check]:
+    """The checks of the clusters, and of each topic that input may come from."""
+    parts = settings.streams or (settings,)
+    for name in settings.kafka.clusters:
+        yield Check(f"kafka {name}", partial(kafka_checks.cluster, env.kafka(settings), name))
+    for each in parts:
+        planned = set(each.topics)
+        named = {topic for prefix in each.input.allowed_prefixes if (topic := _topic(prefix)) is not None}
+        for topic in sorted(planned | named):
+            check = partial(_topic_check, env, each, topic, is_planned=topic in planned)
+            yield Check("topic", check, (f"kafka {topic.cluster}",), each.name)
+
+
+def _topic_check(env: Environment, settings: Settings, topic: Topic, *, is_planned: bool) -> list[Finding]:
+    wait_seconds = settings.topic_late_seconds + env.waiting_seconds(settings)
+    return kafka_checks.topic(env.kafka(settings), topic, wait_seconds=wait_seconds, is_planned=is_planned)
+
+
+def _topic(prefix: str) -> Topic | None:
+    try:
+        return Topic.parse(prefix)
+    except ValueError:  # a folder, or a whole cluster
+        return None
 
 
 def _releases(env: Environment, settings: Settings) -> Finding:
@@ -67,7 +95,6 @@ def uses_s3(settings: Settings) -> bool:
 def _place_checks(env: Environment, settings: Settings, only: Sequence[str] = ()) -> Iterator[Check]:
     for prefix in () if only else settings.input.allowed_prefixes:
         if is_kafka(prefix):
-            yield Check("input", partial(skipped, f"{prefix}: `compactor plan --dry-run` tells what it has"))
             continue
         yield Check("input", partial(try_input, env.store, prefix, "input.allowed_prefixes"), _needs(prefix))
     for name, place, key, rights in (

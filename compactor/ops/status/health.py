@@ -10,6 +10,7 @@ from compactor.control.diagnosis.findings import (
     manifests_held_back,
     quarantined_files,
     table_behind,
+    topics_behind,
 )
 from compactor.control.diagnosis.health import (
     Condition,
@@ -47,7 +48,8 @@ def health(facts: Facts, rules: Rules) -> Finding:
 
     What keeps data from getting through at all comes before what makes it late, and that before what is quarantined.
     """
-    found = (_of_runs(facts, rules), table_behind(facts.table), _of_lateness(facts, rules), _of_faults(facts, rules))
+    waiting = (table_behind(facts.table), topics_behind(facts.topics))
+    found = (_of_runs(facts, rules), *waiting, _of_lateness(facts, rules), _of_faults(facts, rules))
     return most_urgent([*chain.from_iterable(found), _at_rest(facts, rules)])
 
 

@@ -15,6 +15,7 @@ from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import learned_ratio
 from compactor.ledger.state import State
 from compactor.ledger.work_time import arrival_seconds
+from compactor.manifests.kafka.topics_seen import TopicWatch
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.failures import FailureReader
@@ -57,6 +58,7 @@ class StatusReader:
     glue: Callable[[], JobRuns] | None = None  # connects to the runs on Glue; None where the job does not run there
     no_cost: str = NOT_ON_GLUE  # why no cost is shown without `glue`
     table: ListedTable | None = None  # the table of the output; its catalog is not asked
+    topics: TopicWatch | None = None  # the topics that jobs plan; asks brokers if it can
     cache: StatusCache = field(default_factory=StatusCache)
 
     def read(self) -> Status:
@@ -84,6 +86,7 @@ class StatusReader:
             columns=registry.used(registry.latest()),
             shards=shards_among(living, self.rules.shards),
             table=None if self.table is None else table_seen(self.state, self.table, now),
+            topics=() if self.topics is None else self.topics.seen(now),
         )
         status = Status(
             **vars(facts),

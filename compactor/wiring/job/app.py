@@ -16,6 +16,7 @@ from compactor.core.ports import ObjectInfo
 from compactor.engines.engine import Engine, EngineRules
 from compactor.engines.native.engine import BinWorkers
 from compactor.job.batches import BatchRunner
+from compactor.job.delivery.planning import TopicPlanning
 from compactor.job.delivery.run_checkpoints import RunCheckpoints
 from compactor.job.delivery.shared_slots import StreamSlots
 from compactor.job.delivery.work_queue import WorkQueue
@@ -49,6 +50,7 @@ from compactor.wiring.job.table_components import TableComponents
 
 if TYPE_CHECKING:
     from compactor.adapters.local.native.fair_threads import FairThreads
+    from compactor.core.kafka.ranges import Topic
     from compactor.manifests.kafka.planner import KafkaPlanner
     from compactor.ops.rebuild.rebuilder import Rebuilder, Restager
     from compactor.ops.rebuild.replacing import Replacer
@@ -117,6 +119,38 @@ class App(TableComponents):
             allowed_prefixes=self.settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
         )
+
+    def planning(self) -> TopicPlanning:
+        """Make what plans the topics of the settings beside the work of a job."""
+        by_cluster: dict[str, list[Topic]] = {}
+        for each in self.settings.topics:
+            by_cluster.setdefault(each.cluster, []).append(each)
+        if not by_cluster:
+            return TopicPlanning()
+        from compactor.ledger.kafka.planned_work import PlannedWork  # noqa: PLC0415 - only planning needs it
+        from compactor.ledger.kafka.topic_notes import TopicNotes  # noqa: PLC0415 - as above
+        from compactor.manifests.kafka.topic_loop import LoopRules, TopicLoop  # noqa: PLC0415 - as above
+
+        settings = self.settings
+        rules = LoopRules(
+            plan_seconds=settings.kafka.plan_seconds,
+            max_wait_seconds=settings.builder.max_wait_seconds,
+            max_manifests=settings.builder.max_manifests_per_plan,
+            partition_metrics=settings.kafka.partition_metrics,
+        )
+        loops = [
+            TopicLoop(
+                topics=topics,
+                rules=rules,
+                new_planner=lambda: self.kafka_planner,
+                notes=TopicNotes(self.state, self.run_id),
+                work=PlannedWork(self.state, settings.input.allowed_prefixes),
+                metrics=self.metrics,
+                clock=self.clock,
+            )
+            for topics in by_cluster.values()
+        ]
+        return TopicPlanning(loops)
 
     def _is_of_other_stream(self, uri: str) -> bool:
         member = self.settings.member
@@ -295,6 +329,7 @@ class App(TableComponents):
             table_updater=self._table_updater(),
             share=share,
             table=table,
+            planning=self.planning(),
         )
 
     @cached_property

@@ -52,6 +52,7 @@ from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.inventory.document import Inventory
 from compactor.manifests.kafka.planner import TopicPlan
+from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.planning import LeftOut, Plan
 from compactor.manifests.spilled.totals import PlanTotals
 from compactor.ndjson.diagnosis import Fault
@@ -108,6 +109,14 @@ TABLES_SEEN = (
 )
 """A table before and after the first commit."""
 
+TOPICS_SEEN = (
+    TopicSeen(name="kafka://main/events"),
+    TopicSeen(
+        name="kafka://main/others", seen_at=COMMITS[0].decided_at, worst_partition=3, planned_at=COMMITS[0].decided_at
+    ),
+)
+"""A topic before and after the first plan."""
+
 NEW_TABLE = VerifyReport(table=VerifiedTable("lake.events"))
 """What is verified beside a table without a batch."""
 
@@ -153,7 +162,7 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     older = COMMITS[0].model_copy(update={**OLDER, "redriven": {"line_too_long": 1}})
     old = replace(STATUSES["idle"], recent=(older, FULL), backlog=unread)
     old = replace(old, misfits=misfits(old.recent))
-    listed = [replace(old, table=each) for each in TABLES_SEEN]
+    listed = [replace(old, table=each, topics=TOPICS_SEEN) for each in TABLES_SEEN]
     found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old, *listed)]
     found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
     return found
@@ -438,9 +447,12 @@ def looks(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     found += [workspace.json("control")[0], workspace.json("control", "--dry-run")[0]]
     size = JobSize("G.2X", 10, "6.0")
     run = JobRun("jr", JobState.RUNNING, clock.now(), clock.now(), size=size)
-    unknown = Snapshot(runs=None, heartbeats=None, backlog=None, recent=None)
+    unknown = Snapshot(runs=None, heartbeats=None, backlog=None, recent=None, topics=None)
     seen = Snapshot(
-        runs=(run,), recent=(COMMITS[0], COMMITS[1].model_copy(update=OLDER), FULL), queue_oldest_seconds=12.5
+        topics=TOPICS_SEEN,
+        runs=(run,),
+        recent=(COMMITS[0], COMMITS[1].model_copy(update=OLDER), FULL),
+        queue_oldest_seconds=12.5,
     )
     stopping = Action(ActionKind.STOP, "it hangs", targets=("jr",))
     for snapshot in (unknown, seen):
@@ -557,7 +569,7 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         make_report(each.app(), WHOLE_DAY, TEN_WORKERS, is_job_named=True, with_samples=False)
         for each in (harness, Harness())
     ]
-    listed = [replace(day, figures=replace(figures, table=each)) for each in TABLES_SEEN]
+    listed = [replace(day, figures=replace(figures, table=each, topics=TOPICS_SEEN)) for each in TABLES_SEEN]
     changed = [replace(day, figures=unknown), replace(day, sla_seconds=None), *listed]
     made = [each.document() for each in (day, *changed, *priced)]
     return [nothing, real, later, *(json.loads(_printed(each)) for each in made)]

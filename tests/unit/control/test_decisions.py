@@ -18,6 +18,7 @@ from compactor.control.runs import JobRun, JobState, newest_first
 from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, Snapshot, Source
 from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
+from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.settings.control_policy import Policy
 from compactor.settings.maintenance_window import MaintenanceWindow
 from compactor.settings.sections import Control
@@ -103,10 +104,17 @@ UNREAD = {
     Source.DEAD_LETTERS: "dead_letters",
     Source.MANIFESTS: "backlog",
     Source.LEDGER: "recent",
+    Source.TOPICS: "topics",
     Source.BREAKER: "breaker_closed_at",
     Source.DEFINITION: "job_defined_at",
     Source.REFUSALS: "refusals",
 }
+
+
+def topic_of(document: Mapping[str, Any]) -> TopicSeen:
+    """A topic with an unplanned record, with plans that fail, or that no job has planned, for so long."""
+    ages = {f"{key}_seconds": seconds(document.get(key, "0s")) for key in ("unplanned", "failing", "unseen")}
+    return TopicSeen(name=f"kafka://{document['name']}", late_seconds=900.0, **ages)
 
 
 def snapshot_of(row: Row) -> Snapshot:
@@ -119,6 +127,7 @@ def snapshot_of(row: Row) -> Snapshot:
         queue_oldest_seconds=seconds(age) if age else None,
         dead_letters=row.take("dead_letters"),
         backlog=Backlog(backlog["manifests"], seconds(backlog["oldest"])) if backlog else Backlog(0),
+        topics=tuple(topic_of(each) for each in row.take("topics", [])),
         recent=commits_of(commits) if (commits := row.take("commits")) else (),
         breaker_closed_at=ago(closed) if closed else None,
         job_defined_at=ago(defined) if defined else None,

@@ -170,6 +170,7 @@ OVERWRITES = {
     "ledger/ledger.py": "an open marker without content, a summary and a verified commit of its own work",
     "ledger/table/batches.py": "up to where the batches of the table are finished: a cache",
     "ledger/table/progress.py": "how far a job is with the table: a copy of its own record, said anew each time",
+    "ledger/kafka/topic_notes.py": "how far jobs are with a topic: written anew after each plan",
     "ops/canary/checker.py": "a file of its own",
     "wiring/compact/folder.py": "settings, which are no record",
     "wiring/compact/schema.py": "a schema file, which is no record",

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from compactor.core.errors import SettingsError
+from compactor.core.kafka.ranges import Topic
 from compactor.settings.settings import parse_settings
 from tests.support.settings_files import folder_settings
 
@@ -55,3 +56,46 @@ def test_own_places_are_never_topics(tmp_path: Path) -> None:
     """They hold objects."""
     with pytest.raises(SettingsError, match=r"paths\.output"):
         parse_settings(folder_settings(tmp_path, paths={**folder_settings(tmp_path)["paths"], "output": "kafka://a/b"}))
+
+
+@pytest.mark.parametrize(
+    ("topics", "expected"),
+    [
+        (["kafka://main/orders"], ""),
+        (["kafka://other/orders"], "a topic of a cluster of kafka.clusters"),
+        (["kafka://main/others"], "within input.allowed_prefixes: kafka://main/orders"),
+        (["kafka://main"], "kafka://cluster/topic"),
+        (["kafka://main/orders", "kafka://main/orders/"], "each topic once"),
+    ],
+)
+def test_topics_that_the_job_plans(topics: list[str], expected: str) -> None:
+    """Each is once in the list, of a known cluster, and where input may come from."""
+    given = {"input": {"allowed_prefixes": ["kafka://main/orders"]}}
+    kafka = {"clusters": {"main": SERVERS}, "topics": topics}
+    if not expected:
+        assert parse_settings(folder_settings("/data", **given, kafka=kafka)).topics == (Topic("main", "orders"),)
+        return
+    with pytest.raises(SettingsError) as raised:
+        parse_settings(folder_settings("/data", **given, kafka=kafka))
+    assert expected in str(raised.value)
+
+
+def test_topics_of_streams(tmp_path: Path) -> None:
+    """Each stream plans those that its input may come from; a topic of none of them is a fault."""
+    names = ("orders", "views")
+    streams = [{"name": each, "input": {"allowed_prefixes": [f"kafka://main/{each}"]}} for each in names]
+    topics = [f"kafka://main/{each}" for each in names]
+    prefixes = {"allowed_prefixes": ["kafka://main"]}
+    common = folder_settings(tmp_path, input=prefixes, kafka={"clusters": {"main": SERVERS}, "topics": topics})
+    found = parse_settings({**common, "streams": streams})
+    assert [each.topics for each in found.streams] == [(Topic("main", name),) for name in names]
+    with pytest.raises(SettingsError, match=r"kafka\.topics\[1\]"):
+        parse_settings({**common, "streams": streams[:1]})
+
+
+def test_a_job_that_plans_topics_always_runs(tmp_path: Path) -> None:
+    """Started for waiting manifests alone, it would plan none."""
+    kafka = {"clusters": {"main": SERVERS}, "topics": ["kafka://main/orders"]}
+    given = {"input": {"allowed_prefixes": ["kafka://main"]}, "kafka": kafka, "control": {"mode": "on_work"}}
+    with pytest.raises(SettingsError, match=r"control\.mode"):
+        parse_settings(folder_settings(tmp_path, **given))

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from compactor.core.distributions import Distribution
+from compactor.core.ports import NO_DIMENSIONS
 from compactor.telemetry.metrics import CATALOGUE
 
 MAX_DATA = 1000
@@ -20,20 +21,27 @@ _GREATEST = 2.0**360  # and its inverse is the least except 0 [CloudWatch API]
 # Upper bounds for a metric and for each value, in form fields: the longest of CloudWatch's protocols.
 _DATUM_BYTES = 600
 _VALUE_BYTES = 140
+_DIMENSION_BYTES = 140  # of a further dimension without its value, which needs no escapes
 
 
 @dataclass(frozen=True, slots=True)
 class Datum:
-    """At most `MAX_VALUES` values of one metric at one time, each with its number of occurrences."""
+    """At most `MAX_VALUES` values of one metric at one time, each with its number of occurrences.
+
+    Attributes:
+        about: Dimensions beside those of the job, with which alone it is sent; none for what is sent with all sets.
+    """
 
     name: str
     at: datetime
     counts: tuple[tuple[float, int], ...]
+    about: tuple[tuple[str, str], ...] = ()
 
     @property
     def size_bytes(self) -> int:
         """An upper bound of its size in a request."""
-        return _DATUM_BYTES + _VALUE_BYTES * len(self.counts)
+        further = sum(_DIMENSION_BYTES + len(value) for _, value in self.about)
+        return _DATUM_BYTES + _VALUE_BYTES * len(self.counts) + further
 
     def document(self, dimensions: Mapping[str, str]) -> dict[str, Any]:
         """The argument of PutMetricData."""
@@ -47,7 +55,9 @@ class Datum:
         }
 
 
-def measured(values: Mapping[str, float | Distribution], at: datetime) -> tuple[list[Datum], dict[str, int]]:
+def measured(
+    values: Mapping[str, float | Distribution], at: datetime, about: Mapping[str, str] = NO_DIMENSIONS
+) -> tuple[list[Datum], dict[str, int]]:
     """Turn measurements into data; returns also how many values of each metric CloudWatch cannot hold."""
     data: list[Datum] = []
     unfit: dict[str, int] = {}
@@ -56,7 +66,7 @@ def measured(values: Mapping[str, float | Distribution], at: datetime) -> tuple[
         good = {each: count for each, count in counts.items() if name in CATALOGUE and _is_fit(each)}
         if refused := sum(counts.values()) - sum(good.values()):
             unfit[name] = refused
-        data += [Datum(name, at, part) for part in _parts(good)]
+        data += [Datum(name, at, part, tuple(about.items())) for part in _parts(good)]
     return data, unfit
 
 

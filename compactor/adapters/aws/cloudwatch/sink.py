@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError, ParamValidationError
 from compactor.adapters.aws.cloudwatch.requests import MAX_AGE_SECONDS, Datum, first_request, measured
 from compactor.adapters.aws.errors import error_code, own_error, pause_before_try
 from compactor.core.distributions import Distribution
-from compactor.core.ports import Clock
+from compactor.core.ports import NO_DIMENSIONS, Clock
 from compactor.telemetry.logs import log_event
 
 MAX_QUEUED = 20_000
@@ -84,10 +84,10 @@ class CloudWatchMetrics:
         further = {"Stream": self.stream, "Shard": self.shard}
         return [*of_all, *({**self.dimensions, name: value} for name, value in further.items() if value)]
 
-    def emit(self, values: Mapping[str, float | Distribution]) -> None:
+    def emit(self, values: Mapping[str, float | Distribution], about: Mapping[str, str] = NO_DIMENSIONS) -> None:
         """Queue the values with the current time."""
         try:
-            data, unfit = measured(values, self.clock.now())
+            data, unfit = measured(values, self.clock.now(), about)
         except Exception as exc:  # noqa: BLE001 - no measurement is worth a batch
             log_event("metrics.not_understood", error=exc)
             data, unfit = [], dict.fromkeys(values, 1)
@@ -143,13 +143,16 @@ class CloudWatchMetrics:
         data = batch if untold is None else [untold, *batch]
         try:
             # The client compresses large requests.
-            documents = [datum.document(each) for datum in data for each in self.dimension_sets]
+            documents = [datum.document(each) for datum in data for each in self._dimensions_of(datum)]
             self.client.put_metric_data(Namespace=self.namespace, MetricData=documents)
         except Exception as exc:  # noqa: BLE001 - no error may end the thread
             refused = isinstance(exc, ParamValidationError) or (isinstance(exc, ClientError) and _is_wrong(exc))
             log_event("metrics.not_sent", metrics=len(data), refused=refused, error=own_error("CloudWatch", exc))
             return "refused" if refused else "none"
         return "taken"
+
+    def _dimensions_of(self, datum: Datum) -> list[Mapping[str, str]]:
+        return [{**self.dimensions, **dict(datum.about)}] if datum.about else self.dimension_sets
 
     def _settle(self, batch: list[Datum], untold: Datum | None, answer: _Answer) -> None:
         with self._changed:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from compactor.cli.ui.common.expired import expired_lines
 from compactor.cli.ui.common.misfits import by_column
 from compactor.cli.ui.common.table_seen import table_lines
+from compactor.cli.ui.common.topics_seen import topic_lines
 from compactor.core.rules.sharding import shard_number
 from compactor.core.text.formatting import by_name, count, duration, percent, rate, shown_seconds, size
 from compactor.core.text.safe_text import visible
@@ -36,6 +37,8 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
     if found.table is not None:
         style = "red" if found.table.is_behind or found.table.held else ""
         yield "table", table_lines(found.table, found.as_of), style
+    if found.topics:
+        yield "topics", topic_lines(found.topics), "red" if any(each.is_behind for each in found.topics) else ""
     if found.ratio is not None:
         yield "size", [f"{found.ratio:.3f} Parquet bytes for each decoded input byte"], ""
     if found.expired:

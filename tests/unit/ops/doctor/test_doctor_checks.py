@@ -13,6 +13,7 @@ from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import AccessError, CompactorError, SettingsError, StoreUnavailable
+from compactor.core.kafka.ports import NoKafka
 from compactor.core.layout import is_delivery, is_seen_by_stream, probe
 from compactor.ops.doctor.account_checks import clock_finding
 from compactor.ops.doctor.checkup import Environment, checks_of
@@ -330,6 +331,8 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         trial_id="1",
         columns=lambda _: {},
         releases=lambda _: (),
+        kafka=lambda _: NoKafka(),
+        waiting_seconds=lambda _: 0.0,
     )
     checks = checks_of(env, load_settings(config_of(tmp_path), {}), "")
     found = {each.name: each for each in run_checks(checks, lambda: True)}

@@ -1,0 +1,155 @@
+"""How far behind topics planning is: from what jobs noted, and from brokers where these can be asked."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from compactor.core.documents.kafka_records import TopicProgress
+from compactor.core.errors import CompactorError
+from compactor.core.kafka.ports import KafkaLog, OpenKafka
+from compactor.core.kafka.ranges import Topic
+from compactor.core.map_ordered import map_ordered
+from compactor.core.text.formatting import count, shown_seconds
+from compactor.ledger.kafka.chains import ChainPlace, Chains
+from compactor.ledger.kafka.planned_work import PlannedWork
+from compactor.ledger.kafka.topic_notes import read_topic_progress
+from compactor.ledger.state import State
+from compactor.manifests.kafka.cutting import Uncut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSeen:
+    """A topic that jobs plan, and how far behind it they are."""
+
+    name: str  # the topic, as kafka://cluster/topic
+    seen_at: datetime | None = None  # what the offsets are of; null if nothing is known of them
+    not_asked: str = ""  # why brokers were not asked for these, so that a job's note is shown; empty if they were
+    unseen_seconds: float = 0.0  # the age of that note; 0 if brokers were asked
+    unplanned_offsets: int = 0  # offsets that are in no manifest
+    worst_partition: int | None = None  # the partition that has most of these; null if there are none
+    worst_offsets: int = 0  # how many it has
+    unplanned_seconds: float = 0.0  # for how long the oldest of these has waited, as far as is known
+    planned_offsets: int = 0  # offsets in manifests that are not done
+    planned_at: datetime | None = None  # when a job last planned the topic; null if none has
+    failures: int = 0  # plans of jobs that have failed since
+    failing_seconds: float = 0.0  # for how long they have
+    error: str = ""  # why the last of these failed; empty if none did
+    late_seconds: float = 0.0  # how long a record may wait, or plans fail, before a person should look
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a person should look. What came while nothing plans is not known, so that counts, too."""
+        return max(self.unplanned_seconds, self.failing_seconds, self.unseen_seconds) > self.late_seconds
+
+    @property
+    def words(self) -> str:
+        """What waits, and since when plans fail."""
+        if self.seen_at is None:
+            waits = "not planned yet"
+        elif not self.unplanned_offsets:
+            waits = "all is in manifests"
+        else:
+            oldest = f", the oldest for {shown_seconds(self.unplanned_seconds)}" if self.unplanned_seconds else ""
+            waits = f"{count(self.unplanned_offsets, 'offset')} in no manifest{oldest}"
+        waits += f", as of {shown_seconds(self.unseen_seconds)} ago" if self.unseen_seconds else ""
+        done = f"; {self.planned_offsets:,} planned and not done" if self.planned_offsets else ""
+        failed = f"{count(self.failures, 'plan')} failed in a row, for {shown_seconds(self.failing_seconds)}"
+        return waits + done + (f"; {failed}" if self.failures else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicWatch:
+    """Sees the topics of one state.
+
+    Attributes:
+        topics: Those that its jobs plan.
+        late_seconds: How long a record may wait, or plans fail, before a person should look.
+        kafka: The brokers to ask; None to go by the notes of jobs alone.
+        work: Counts what is planned and not done; None to go by the notes of jobs alone.
+    """
+
+    state: State
+    topics: Sequence[Topic]
+    late_seconds: float
+    kafka: OpenKafka | None = None
+    work: PlannedWork | None = None
+
+    def seen(self, now: datetime) -> tuple[TopicSeen, ...]:
+        """How far behind each topic planning is. Brokers that do not answer hide nothing that was noted."""
+        if not self.topics:
+            return ()
+        planned = self.work.offsets() if self.work is not None else None
+        faults = dict[str, str]()  # by cluster: one that does not answer is asked once
+        return tuple(self._seen(topic, now, planned, faults) for topic in self.topics)
+
+    def _seen(
+        self, topic: Topic, now: datetime, planned: dict[tuple[Topic, int], int] | None, faults: dict[str, str]
+    ) -> TopicSeen:
+        note = read_topic_progress(self.state, topic) or TopicProgress(run_id="")
+        found = list(_noted(note))
+        not_asked = faults.get(topic.cluster, "brokers are not asked here")
+        if self.kafka is not None and topic.cluster not in faults:
+            try:
+                found, not_asked = list(_asked(Chains(self.state), self.kafka.open(), topic, note)), ""
+            except CompactorError as exc:
+                not_asked = faults[topic.cluster] = " ".join(str(exc).split())
+        worst = max(found, key=lambda each: each.offsets, default=None)
+        since = min((each.since for each in found if each.since is not None), default=now)
+        failing = note.failing_since or now
+        of_topic = None if planned is None else sum(each for place, each in planned.items() if place[0] == topic)
+        return TopicSeen(
+            name=topic.uri,
+            seen_at=note.seen_at if not_asked else now,
+            not_asked=not_asked,
+            unseen_seconds=max((now - note.seen_at).total_seconds(), 0.0) if not_asked and note.seen_at else 0.0,
+            unplanned_offsets=sum(each.offsets for each in found),
+            worst_partition=worst.partition if worst is not None and worst.offsets else None,
+            worst_offsets=worst.offsets if worst is not None else 0,
+            unplanned_seconds=max((now - since).total_seconds(), 0.0),
+            planned_offsets=note.planned_offsets if of_topic is None else of_topic,
+            planned_at=note.seen_at,
+            failures=note.failures,
+            failing_seconds=max((now - failing).total_seconds(), 0.0),
+            error=note.error,
+            late_seconds=self.late_seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Unplanned:
+    """How many offsets of a partition are in no manifest, and since when the first of them waits if that is known."""
+
+    partition: int
+    offsets: int
+    since: datetime | None
+
+
+def _noted(note: TopicProgress) -> Iterator[_Unplanned]:
+    for each in note.partitions:
+        yield _Unplanned(each.partition, max(each.end - each.planned_to, 0), each.waits_since)
+
+
+def _asked(chains: Chains, log: KafkaLog, topic: Topic, note: TopicProgress) -> Iterator[_Unplanned]:
+    """What brokers have beyond the heads of the chains, by partition."""
+    live = log.topic(topic)
+    if live is None:
+        return
+    places = [ChainPlace(topic, live.topic_id, each) for each in live.partitions]
+    heads = list(map_ordered(chains.head, places))
+    bounds = log.bounds(topic, live.partitions)
+    uncut = [
+        Uncut(each.partition, bounds[each.partition].earliest if head is None else head, bounds[each.partition])
+        for each, head in zip(places, heads, strict=True)
+    ]
+    noted = {each.partition: each for each in note.partitions if note.topic_id == live.topic_id}
+    known = {
+        each.partition: noted[each.partition].waits_since
+        for each in uncut
+        if each.partition in noted and noted[each.partition].planned_to == each.head
+    }
+    unknown = {each.partition: each.start for each in uncut if each.has_new and known.get(each.partition) is None}
+    samples = log.samples(topic, unknown)
+    for each in uncut:
+        sample = samples.get(each.partition)
+        since = known.get(each.partition) or (sample.first_at if sample is not None else None)
+        yield _Unplanned(each.partition, max(each.bounds.end - each.head, 0), since if each.has_new else None)

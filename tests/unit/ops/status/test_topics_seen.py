@@ -1,0 +1,158 @@
+"""`status` and `report` with topics: how far behind planning is, from brokers if they answer, else from jobs' notes."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from compactor.adapters.memory.store import ManualClock, MemoryStore
+from compactor.cli.ui.common.topics_seen import topic_lines
+from compactor.cli.ui.status.screen import screen
+from compactor.control.diagnosis.health import Condition
+from compactor.core.errors import StoreUnavailable
+from compactor.core.kafka.ports import LiveTopic
+from compactor.core.kafka.ranges import Topic
+from compactor.core.text.suggestions import Suggestions
+from compactor.ops.report.period import Period
+from compactor.ops.report.reading.reader import ReportReader
+from compactor.ops.report.verdict import judge
+from compactor.ops.status.values import Status
+from compactor.settings.settings import parse_settings
+from compactor.wiring.job.app import App
+from tests.support.memory_kafka import MemoryKafka
+from tests.support.settings_files import folder_settings
+
+TOPIC, OTHER = Topic("main", "events"), Topic("main", "others")
+VALUE = b'{"a": 1}'
+
+
+@dataclass
+class FailingKafka(MemoryKafka):
+    """Brokers that can be down, and count how often they are asked."""
+
+    is_down: bool = False
+    asked: list[Topic] = field(default_factory=list)
+
+    def topic(self, topic: Topic) -> LiveTopic | None:
+        self.asked.append(topic)
+        if self.is_down:
+            raise StoreUnavailable("no broker answers")
+        return super().topic(topic)
+
+
+class Scene:
+    """A job that plans two topics, and what `status` says of them."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.log, self.clock = FailingKafka(), ManualClock()
+        self.store = MemoryStore(self.clock)
+        for each in (TOPIC, OTHER):
+            self.log.create(each, "one", 2)
+        clusters = {"main": {"bootstrap.servers": "none:1"}}
+        given = folder_settings(
+            tmp_path,
+            input={"allowed_prefixes": ["kafka://main"]},
+            kafka={"clusters": clusters, "topics": [str(TOPIC), str(OTHER)]},
+        )
+        self.settings = parse_settings(given)
+        self.late_seconds = self.settings.topic_late_seconds
+        [self.loop] = self.app().planning()._loops
+
+    def app(self) -> App:
+        return App(self.settings, kafka=self.log, store=self.store, clock=self.clock)
+
+    def plan(self, *, everything: bool = False) -> None:
+        """Let the job plan once; it is the same job each time."""
+        work = self.loop.plan_all if everything else self.loop.step
+        work(is_stopping=lambda: False)
+
+    def status(self) -> Status:
+        return self.app().status_reader.read()
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def test_what_brokers_have_is_shown(scene: Scene) -> None:
+    """Beyond what is planned, with the age of the oldest record, and what is planned and not done."""
+    scene.log.topics[TOPIC][1][0].append(*[VALUE] * 5)
+    scene.plan(everything=True)
+    scene.clock.advance(60)
+    scene.log.topics[TOPIC][1][1].append(*[VALUE] * 7, at=scene.clock.now() - timedelta(seconds=30))
+    scene.log.topics[TOPIC][1][0].append(VALUE)
+    found, other = scene.status().topics
+    assert (found.unplanned_offsets, found.worst_partition, found.worst_offsets) == (8, 1, 7)
+    assert (found.unplanned_seconds, found.planned_offsets, found.not_asked) == (30.0, 5, "")
+    assert not found.is_behind
+    assert other.words == "all is in manifests"
+    assert topic_lines([found]) == [
+        "main/events: 8 offsets in no manifest, the oldest for 30 s; 5 planned and not done",
+        "main/events: 7 of them in partition 1",
+    ]
+
+
+def test_the_age_of_a_record_is_that_which_jobs_noted(scene: Scene) -> None:
+    """They know more of it than its timestamp."""
+    scene.plan()
+    scene.clock.advance(30)
+    scene.log.topics[TOPIC][1][0].append(VALUE, at=scene.clock.now() - timedelta(days=9))
+    scene.plan()
+    scene.clock.advance(10)
+    assert scene.status().topics[0].unplanned_seconds == 40.0
+
+
+def test_brokers_that_do_not_answer_hide_nothing(scene: Scene) -> None:
+    """What jobs noted is shown, with its age and why; each cluster is asked once. Failures are late at last."""
+    scene.plan()
+    scene.log.topics[TOPIC][1][0].append(VALUE)
+    scene.clock.advance(30)
+    scene.log.is_down = True
+    scene.plan()
+    scene.clock.advance(scene.late_seconds)
+    scene.log.asked.clear()
+    found = scene.status()
+    assert scene.log.asked == [TOPIC]
+    assert [each.not_asked for each in found.topics] == ["no broker answers"] * 2
+    assert [(each.failures, each.error) for each in found.topics] == [(1, "no broker answers")] * 2
+    assert found.state.condition is Condition.TOPIC_BEHIND
+    assert "main/events: as jobs noted; no broker answers" in topic_lines(found.topics)
+    assert "no broker answers" in str(screen(found, width=100))
+
+
+@pytest.mark.parametrize(("seconds", "is_late"), [(0.0, False), (1.0, True)])
+def test_an_old_record_is_late(scene: Scene, seconds: float, is_late: bool) -> None:
+    """Also while no job has ever planned the topic."""
+    waited = timedelta(seconds=scene.late_seconds + seconds)
+    scene.log.topics[TOPIC][1][0].append(VALUE, at=scene.clock.now() - waited)
+    found = scene.status()
+    assert (found.state.condition is Condition.TOPIC_BEHIND) == is_late
+    assert found.topics[0].planned_at is None
+
+
+def test_without_topics_nothing_is_asked(scene: Scene) -> None:
+    """And nothing is shown."""
+    kafka = scene.settings.kafka.model_copy(update={"topics": ()})
+    object.__setattr__(scene.settings, "kafka", kafka)
+    assert scene.status().topics == ()
+    assert scene.log.asked == []
+
+
+def test_a_report_tells_what_was_noted(scene: Scene) -> None:
+    """Without asking brokers; what is late is in its verdict."""
+    scene.plan()
+    scene.log.is_down = True
+    scene.clock.advance(60)
+    scene.plan()
+    scene.clock.advance(scene.late_seconds)
+    scene.log.asked.clear()
+    app = scene.app()
+    period = Period(scene.clock.now() - timedelta(hours=1), scene.clock.now())
+    reader = ReportReader(app.state, app.registry, None, None, app.topic_watch())
+    figures = reader.read(period, target_file_bytes=1, with_samples=False)
+    assert scene.log.asked == []
+    assert [each.failures for each in figures.topics] == [1, 1]
+    points = judge(figures, None, Suggestions()).points
+    assert {each.condition for each in points} == {Condition.TOPIC_BEHIND}
