@@ -26,6 +26,7 @@ from compactor.settings.types import (
     FolderTemplate,
     InputPlaces,
     KafkaProperties,
+    KinesisSources,
     LogGroup,
     MetadataColumns,
     Namespace,
@@ -295,4 +296,12 @@ class Kafka(Section):
 
     clusters: KafkaProperties = Field(
         default_factory=dict, description="by name, the properties of its clients; secrets as env:NAME or file:/path"
+    )
+
+
+class Kinesis(Section):
+    """The Kinesis streams that input may come from."""
+
+    sources: KinesisSources = Field(
+        default_factory=dict, description="by name, where streams are: region, consumer, strays, endpoint_url"
     )
