@@ -23,7 +23,7 @@ def stream_document(made: StreamPlan | None) -> dict[str, Any] | None:
     """What `--json` adds for a stream."""
     if made is None:
         return None
-    counts = {"lines": made.lines, "strays": made.strays, "closed": made.closed, "waiting": made.waiting}
+    counts = {"lines": made.lines, "strays": made.strays, "closed": made.closed, "waiting": made.waiting, "has_more": made.has_more}
     gaps = [asdict(each) for each in made.gaps]
     return {**counts, "gaps": gaps, "behind_seconds": made.behind_seconds, "former_ids": made.former_ids}
 
@@ -39,7 +39,9 @@ def show_stream(made: StreamPlan | None, *, dry_run: bool) -> None:
     if made.closed:
         echo(f"Ended: {count(made.closed, 'shard')}")
     if made.waiting:
-        echo(f"Wait for the shards that they come from: {count(made.waiting, 'shard')}; run the command again")
+        echo(f"Wait for the shards that they come from: {count(made.waiting, 'shard')}")
+    if made.has_more:
+        echo("More is left for the next plan; run the command again")
     if made.strays:
         echo(f"Left out: {count(made.strays, 'packed record')} of other shards, as kinesis.sources asks for")
     for former in made.former_ids:

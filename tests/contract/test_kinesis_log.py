@@ -33,7 +33,7 @@ class Case:
 
     @property
     def keeps_records(self) -> bool:
-        """Whether a shard that was split or merged keeps its records, gets no others and ends: moto does none of this."""
+        """Whether a shard that was split or merged keeps its records and ends: on moto it does not."""
         return self.name != "moto"
 
     def read(self, shard_id: str, at: int = 0) -> tuple[list[StreamRecord], Batch]:

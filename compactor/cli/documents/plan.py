@@ -61,6 +61,7 @@ class PlannedStream(Document):
     strays: int = Field(description="Packed records of other shards, which were left out.")
     closed: int = Field(description="Number of shards that ended.")
     waiting: int = Field(description="Number of shards whose parents are not landed whole.")
+    has_more: bool = Field(description="Whether more is left for the next plan.")
     behind_seconds: float | None = Field(description="Age of the iterators; null if no shard was read.")
     former_ids: list[str] = Field(description="Ids of streams of the same name that are gone, and were landed.")
 

@@ -107,7 +107,7 @@ class KinesisPlanner:
                 settled = Settled(draft.manifest if draft.manifest.files else None, draft.links, frozenset())
             self._add(plan, settled, landing)
             shards.settled(settled)
-        plan.totals.left_manifests = bool(shards.unread())
+        plan.has_more = bool(shards.unread())
         shards.note_idle()
 
     def _landed(self, shards: Shards, landing: Landing, target_bytes: float) -> "_Landed":

@@ -37,6 +37,7 @@ class StreamPlan:
         strays: Packed records that were left out, because they hash to another shard.
         closed: Shards that ended.
         waiting: Shards whose parents are not landed whole.
+        has_more: Whether more is left beyond the bound, for the next plan.
         swept: Objects that were deleted, of planners that died.
         former_ids: Ids of streams of this name that are gone, of which records were landed.
         behind_seconds: How far the last answers were behind the newest records; None if no shard was read.
@@ -48,6 +49,7 @@ class StreamPlan:
     strays: int = 0
     closed: int = 0
     waiting: int = 0
+    has_more: bool = False
     swept: int = 0
     former_ids: list[str] = field(default_factory=list)
     behind_seconds: float | None = None
