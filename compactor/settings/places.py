@@ -4,7 +4,11 @@ import os
 import re
 
 from compactor.core import layout
-from compactor.core.kafka.ranges import input_place, is_kafka
+from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.kafka.ranges import input_place as kafka_place
+from compactor.core.kafka.ranges import is_kafka
+from compactor.core.kinesis.places import input_place as kinesis_place
+from compactor.core.kinesis.places import is_kinesis
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -12,7 +16,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _GLOB = frozenset("*?[]{}\\")
 
 EXPECTED = "s3://bucket/prefix, file:///folder or a path"
-INPUT_EXPECTED = f"{EXPECTED}, or kafka://cluster/topic"
+INPUT_EXPECTED = f"{EXPECTED}, or kafka://cluster/topic or kinesis://source/stream"
 
 
 def parse_place(text: str, *, any_name: bool = False) -> str:
@@ -44,12 +48,14 @@ def parse_place(text: str, *, any_name: bool = False) -> str:
 
 
 def parse_input_place(text: str) -> str:
-    """Parse a place that input comes from: as `parse_place`, or a cluster or a topic of Kafka.
+    """Parse a place that input comes from: as `parse_place`, or topics of Kafka or streams of Kinesis.
 
     Raises:
         ValueError: The place is invalid. The message says what was expected.
     """
-    return input_place(text) if is_kafka(text) else parse_place(text)
+    if is_kafka(text):
+        return kafka_place(text)
+    return kinesis_place(text) if is_kinesis(text) else parse_place(text)
 
 
 def parse_own_place(text: str) -> str:
@@ -74,7 +80,7 @@ def overlap(one: str, other: str) -> bool:
 
 def real_place(place: str) -> str:
     """A parsed place with symbolic links resolved, so that each folder has one spelling. It need not exist."""
-    return place if layout.is_s3(place) or is_kafka(place) else os.path.realpath(place)
+    return place if layout.is_s3(place) or is_topic_or_stream(place) else os.path.realpath(place)
 
 
 def exists(text: str) -> bool:

@@ -26,6 +26,7 @@ from compactor.settings.types import (
     FolderTemplate,
     InputPlaces,
     KafkaProperties,
+    KinesisSources,
     LogGroup,
     MetadataColumns,
     Namespace,
@@ -301,4 +302,12 @@ class Kafka(Section):
     plan_seconds: Seconds = _key(30.0, "longest time between two plans of a topic by the job")
     partition_metrics: bool = _key(
         default=False, description="whether the job also emits the metrics of topics for each partition"
+    )
+
+
+class Kinesis(Section):
+    """The Kinesis streams that input may come from."""
+
+    sources: KinesisSources = Field(
+        default_factory=dict, description="by name, where streams are: region, consumer, strays, endpoint_url"
     )

@@ -13,7 +13,9 @@ from compactor.core.errors import SettingsError
 from compactor.core.inputs.dates import DateWindow
 from compactor.core.inputs.path_columns import path_columns
 from compactor.core.inputs.routes import Routes
-from compactor.core.kafka.ranges import Topic, input_place
+from compactor.core.kafka.ranges import Topic
+from compactor.core.kafka.ranges import input_place as kafka_place
+from compactor.core.kinesis.places import input_place as kinesis_place
 from compactor.core.partitions import PartitionField, parse_fields
 from compactor.core.rules.sharding import Shard
 from compactor.core.text.suggestions import Suggestions
@@ -49,6 +51,7 @@ class Settings:
     metrics: sections.Metrics
     spark: sections.Spark
     kafka: sections.Kafka
+    kinesis: sections.Kinesis
     folder: str = ""  # what `compact` wrote, as other commands name it, if it keeps these settings; empty for a job's
     member: Member | None = None  # the stream that these are of; None unless the file has [[streams]]
     streams: tuple["Settings", ...] = ()  # those of each stream, if the file has [[streams]]
@@ -294,7 +297,8 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     valid: dict[str, Any] = {name: validate(name, model, source) for name, model in SECTIONS.items()}
     _check_places(source)
     _check_target(source)
-    _check_clusters(source)
+    _check_named(source, "kafka", "clusters", kafka_place)
+    _check_named(source, "kinesis", "sources", kinesis_place)
     check_partitions(source)
     if not is_common:  # else each stream has a schema file of its own, or none, and so with its table
         _check_declared(source)
@@ -387,14 +391,14 @@ def _check_places(source: Source) -> None:
                 source.fault(f"input.allowed_prefixes[{index}]", text, _apart_from(key, place))
 
 
-def _check_clusters(source: Source) -> None:
-    """Record topics that input may come from, of clusters that are not named."""
-    clusters = source.values.get("kafka", {}).get("clusters", {})
+def _check_named(source: Source, section: str, key: str, parse: Callable[[str], str]) -> None:
+    """Record topics and streams that input may come from, of clusters and sources that are not named."""
+    named = source.values.get(section, {}).get(key, {})
     prefixes = source.values.get("input", {}).get("allowed_prefixes")
     for index, text in enumerate(prefixes if isinstance(prefixes, list | tuple) else []):
-        place = _parsed(text, input_place)
-        if place and isinstance(clusters, dict) and place.split("/")[2] not in clusters:
-            source.fault(f"input.allowed_prefixes[{index}]", text, "a cluster of kafka.clusters")
+        place = _parsed(text, parse)
+        if place and isinstance(named, dict) and place.split("/")[2] not in named:
+            source.fault(f"input.allowed_prefixes[{index}]", text, f"a {key.removesuffix('s')} of {section}.{key}")
 
 
 def _check_declared(source: Source) -> None:

@@ -9,6 +9,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from compactor.core import layout, partitions
 from compactor.core.kafka.ranges import CLUSTER_PATTERN, TOPIC_EXPECTED, Topic
+from compactor.core.kinesis.places import SOURCE_PATTERN
 from compactor.core.rules.sharding import EXPECTED as _SHARD_EXPECTED
 from compactor.core.rules.sharding import Shard
 from compactor.settings import places
@@ -143,6 +144,31 @@ def _each_once(topics: tuple[str, ...]) -> tuple[str, ...]:
     return topics
 
 
+def _source_name(name: str) -> str:
+    if not re.fullmatch(SOURCE_PATTERN, name):
+        raise ValueError("1 to 32 lower-case letters, digits or '-', which begin with a letter")
+    return name
+
+
+def _source_keys(keys: dict[str, str]) -> dict[str, str]:
+    for key, value in keys.items():
+        if key not in _SOURCE_KEYS:
+            raise ValueError(f"some of {', '.join(_SOURCE_KEYS)}, and not {key}")
+        expected, pattern = _SOURCE_KEYS[key]
+        if value and not re.fullmatch(pattern, value):
+            raise ValueError(f"{key} as {expected}")
+    return keys
+
+
+_SOURCE_KEYS = {
+    "region": ("a region such as eu-central-1", r"[a-z]{2,}(-[a-z0-9]+)+"),
+    "consumer": ("the name of a registered consumer", r"[A-Za-z0-9_.-]{1,128}"),  # the rule of Kinesis
+    "strays": ("keep or drop", r"keep|drop"),
+    "endpoint_url": ("http://host:port or https://host", r"https?://[^\s/?#]+/?"),
+}
+"""The keys of a source, each with what is expected and its pattern. An empty value is as good as none."""
+
+
 def _own_place_or_empty(text: str) -> str:
     return places.parse_own_place(text) if text else ""
 
@@ -205,6 +231,10 @@ Topics = Annotated[
     Field(strict=False),
     AfterValidator(_each_once),
     Expected(f"a list of topics, each {TOPIC_EXPECTED} and named once"),
+]
+KinesisSources = Annotated[
+    dict[Annotated[str, AfterValidator(_source_name)], Annotated[dict[str, str], AfterValidator(_source_keys)]],
+    Expected("a table of sources, each with a table of keys"),
 ]
 ShardText = Annotated[str, AfterValidator(_shard_or_empty), Expected(_SHARD_EXPECTED)]
 Window = Annotated[str, AfterValidator(_window_or_empty), Expected("a day and an hour as in Sun:10, or empty")]

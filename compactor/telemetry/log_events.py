@@ -37,6 +37,7 @@ EventName = Literal[
     "groups.left",
     "job.failed",
     "job.started",
+    "kinesis.gap",
     "manifest.committed",
     "manifest.dead_lettered",
     "manifest.failed",
@@ -440,6 +441,16 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "the day of arrival counts",
         {"files": "number of them", "first": "first of them"},
         "inform the producer; if the dates are right, change those settings, then `compactor stop`",
+    ),
+    "kinesis.gap": _warning(
+        "retention may have removed records of a stream before they were landed",
+        {
+            "stream": "as `compactor plan` got it",
+            "shard": "id of the shard",
+            "after": "sequence number of the last record before; 0 at the beginning of the shard",
+            "before": "sequence number of the first record behind; empty if there is none yet",
+        },
+        "compare with the producer; plan more often, or raise the retention of the stream",
     ),
     "manifest.misdated": _warning(
         "another program's manifest gives a date outside that window; the day of its arrival counts",

@@ -135,6 +135,11 @@ CATALOGUE = {
         "above the SLA: check JobState, then BatchDurationSeconds",
         "Seconds",
     ),
+    "IteratorAgeSeconds": Metric(
+        "how far the last answers of a Kinesis stream were behind its newest records; only of streams that are planned",
+        "grows: plan more often, or with a larger `--max-manifests`; near the retention, records are lost",
+        "Seconds",
+    ),
     "FilesAnnounced": Metric(
         "files that S3 events announced",
         "falls: producers stopped, or the bucket's notification is gone",

@@ -13,6 +13,7 @@ from compactor.adapters.stores import StoreSpec
 from compactor.adapters.stream_claims import StreamClaims
 from compactor.core.crash_points import OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.kafka.ports import OpenKafka
+from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import Layout
 from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
 from compactor.ledger.heartbeat import Runs
@@ -46,6 +47,7 @@ class Replacements(TypedDict, total=False):
     table_catalog: TableCatalog | None
     metrics: MetricsSink | None
     kafka: OpenKafka | None
+    kinesis: KinesisLog | None
     job: "JobRuns | None"  # of the control plane, as the notifier
     notifier: "Notifier | None"
     spark: Any  # a Spark session

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from compactor import __version__
 from compactor.adapters.kafka_clusters import kafka_of
+from compactor.adapters.kinesis_sources import kinesis_of
 from compactor.core.crash_points import (
     OnExpiryCrashPoint,
     OnRedriveCrashPoint,
@@ -16,6 +17,7 @@ from compactor.core.crash_points import (
 )
 from compactor.core.errors import ObjectNotFound, SettingsError
 from compactor.core.kafka.ports import OpenKafka
+from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import is_s3
 from compactor.core.ports import ClaimTable
 from compactor.job.retention.cleaner import Cleaner
@@ -69,6 +71,11 @@ class OperatorComponents(CatalogComponents):
         if self._given.get("kafka") is not None:
             return self.kafka
         return kafka_of(self.settings.kafka.clusters, request_seconds=HURRIED_SECONDS)
+
+    @cached_property
+    def kinesis(self) -> KinesisLog:
+        """The Kinesis streams of the sources."""
+        return kinesis_of(self.settings.kinesis.sources, self.settings.aws)
 
     @cached_property
     def registry(self) -> SchemaRegistry:

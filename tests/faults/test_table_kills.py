@@ -94,7 +94,7 @@ def test_a_death_at_any_step(nursery: Nursery, table_lake: Lake, proxy: CatalogP
 def test_a_death_while_a_commit_is_on_its_way(
     nursery: Nursery, table_lake: Lake, proxy: CatalogProxy, fate: Fate
 ) -> None:
-    """Nobody gets its answer, whatever it is. The next job, and a commit that arrives beside it, double nothing."""
+    """No process gets its answer, whatever it is. The next job, and a commit that arrives beside it, double nothing."""
     case = TALLY.case(Kind.ANY_MOMENT)
     job = nursery.start(table_lake.config)
     proxy.fates = lambda: Fate.WELL if proxy.posts else _dying(job, fate)

@@ -9,9 +9,9 @@ _CHAINS = "tests/unit/ops/verify/test_chains.py"
 TOPICS = (
     Guard(
         "a link of a chain is never replaced",
-        "ledger/kafka/chains.py",
-        "return link if self.state.store.create(uri, link.model_dump_json().encode()) else self._read_link(uri)",
-        "return self.state.store.put(uri, link.model_dump_json().encode()) or link",
+        "ledger/chains/chain.py",
+        "return link if self.store.create(uri, link.model_dump_json().encode()) else self._read(uri)",
+        "return self.store.put(uri, link.model_dump_json().encode()) or link",
         (_PLANNING,),
     ),
     Guard(
@@ -30,9 +30,9 @@ TOPICS = (
     ),
     Guard(
         "a manifest has no range whose link another one has",
-        "manifests/kafka/drafts.py",
-        "            if link.manifest_id == draft.manifest_id:\n",
-        "            if True:\n",
+        "manifests/linked.py",
+        "each.chain.create(each.link).manifest_id == draft.manifest_id",
+        "each.chain.create(each.link)",
         (_PLANNING,),
     ),
     Guard(

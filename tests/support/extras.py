@@ -12,6 +12,7 @@ from compactor.adapters.local.native.kernel import is_installed
 from tests.protocol.tlc import found_jar
 from tests.support.browser import found_browser
 from tests.support.kafka_broker import is_there as is_kafka_there
+from tests.support.kinesis_server import is_there as is_kinesis_there
 from tests.support.previous_release import has_history
 from tests.support.rest_catalog import FOR_SPARK, is_fetched
 
@@ -78,10 +79,11 @@ TLC = Extra("tlc", lambda: found_jar() is not None, "`make spec` downloads it, w
 REST_CATALOG = Extra("rest-catalog", is_fetched, "`make dev` downloads it, with Java")
 ON_SPARK = Extra("iceberg-spark", lambda: is_fetched(FOR_SPARK), "`make dev` downloads it, with Java")
 KAFKA = Extra("kafka", is_kafka_there, "`make dev` downloads it, with Java")
+KINESIS = Extra("kinesis", is_kinesis_there, "`make dev` downloads it, with Node and npm")
 READERS = Extra("readers", lambda: readers_python() is not None, "`make test-full` installs a DuckDB for tables")
 EXTRAS = {
     each.name: each
-    for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC, REST_CATALOG, ON_SPARK, KAFKA, READERS)
+    for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC, REST_CATALOG, ON_SPARK, KAFKA, KINESIS, READERS)
 }
 
 

@@ -12,6 +12,7 @@ from compactor.core.documents.erasures import Erasure, ErasureDone
 from compactor.core.documents.expired import Expired
 from compactor.core.documents.formats import FORMATS
 from compactor.core.documents.kafka_records import KafkaLink, KafkaOrigin, TopicProgress
+from compactor.core.documents.kinesis_records import KinesisDraft, KinesisLink, KinesisOrigin, KinesisSeen
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import (
     OUTCOME,
@@ -58,6 +59,10 @@ MODELS: Mapping[str, Any] = {
             HeldManifest,
             KafkaLink,
             KafkaOrigin,
+            KinesisDraft,
+            KinesisLink,
+            KinesisOrigin,
+            KinesisSeen,
             LastCleaning,
             Manifest,
             OpenMarker,

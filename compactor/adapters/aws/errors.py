@@ -50,6 +50,8 @@ _PASSING = {
     "EC2ThrottledException",
     "OperationTimeoutException",
     "InternalServiceException",
+    "InternalFailureException",
+    "KMSThrottlingException",
 }
 _NOT_VALID = {
     "ExpiredToken",

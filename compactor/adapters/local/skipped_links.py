@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from compactor.adapters.local.beneath import beneath, root_of, status_of
 from compactor.core.errors import LinkRefused
-from compactor.core.kafka.ranges import is_kafka
+from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.layout import canonical, is_s3
 
 
@@ -26,7 +26,7 @@ def skipped_links(source: str, allowed_prefixes: Sequence[str]) -> dict[str, int
 
 def links_left_out(source: str, allowed_prefixes: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The links below a folder that no listing follows, each with its reason; see `skipped_links`."""
-    roots = [canonical(each) for each in allowed_prefixes if not (is_s3(each) or is_kafka(each))]
+    roots = [canonical(each) for each in allowed_prefixes if not (is_s3(each) or is_topic_or_stream(each))]
     if is_s3(source) or root_of(canonical(source).rstrip("/"), roots) is None:
         return
     for entry in _links(canonical(source)):

@@ -11,16 +11,20 @@ from compactor.api.arguments import date_fault
 from compactor.cli.destination import taken_destination
 from compactor.cli.inventory_plan import InventoryPlan, parsed_rate, plan_inventory, show_end
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.stream_plan import plan_stream, show_stream, stream_document
 from compactor.cli.times import moment
 from compactor.cli.topic_plan import plan_topic, show_topic, topic_document
 from compactor.cli.ui.output import picked, print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.exit_codes import ExitCode
+from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.kafka.ranges import Topic, is_kafka
+from compactor.core.kinesis.places import KinesisStream, is_kinesis
 from compactor.core.text.formatting import count, size
 from compactor.manifests.dating import DatedFiles
 from compactor.manifests.inventory.rows import INVENTORY_REASONS
 from compactor.manifests.kafka.planner import TopicPlan
+from compactor.manifests.kinesis.stream_plan import StreamPlan
 from compactor.manifests.listing_planning import PlanScope
 from compactor.manifests.planning import SKIP_REASONS
 from compactor.manifests.spilled.totals import PlanTotals
@@ -45,7 +49,9 @@ def _inventory(_context: click.Context, _option: click.Parameter, value: str | N
 
 def _place(value: str) -> str:
     try:
-        return str(Topic.parse(value)) if is_kafka(value) else parse_place(value, any_name=True)
+        if is_kafka(value):
+            return str(Topic.parse(value))
+        return str(KinesisStream.parse(value)) if is_kinesis(value) else parse_place(value, any_name=True)
     except ValueError as exc:
         raise click.BadParameter(f"{value!r} -> expected {exc}") from exc
 
@@ -100,7 +106,7 @@ def plan(
     """Write manifests for the files below PREFIX that are in none.
 
     Use it for back-fills, and for files whose events were lost. For the records of a topic, PREFIX is
-    kafka://CLUSTER/TOPIC. A second call writes nothing twice.
+    kafka://CLUSTER/TOPIC, for those of a stream kinesis://SOURCE/STREAM. A second call writes nothing twice.
     """
     if not words and inventory is None:
         raise click.UsageError("Missing argument '[DST] PREFIX'.")
@@ -110,12 +116,13 @@ def plan(
         invocation, words = taken_destination(invocation, words, most=1)
     prefix = _place(words[0]) if words else None
     app = App(invocation.settings())
-    of_inventory, of_topic = None, None
-    if prefix is not None and is_kafka(prefix):
+    of_inventory, of_log = None, None
+    if prefix is not None and is_topic_or_stream(prefix):
         if inventory is not None or day is not None or since is not None or hidden:
-            raise click.UsageError("--inventory, --date, --since and --hidden are for files; a topic is planned whole.")
-        of_topic = plan_topic(app, Topic.parse(prefix), max_manifests, dry_run=dry_run)
-        made = of_topic.totals
+            options = "--inventory, --date, --since and --hidden are for files"
+            raise click.UsageError(f"{options}; a topic and a stream are planned whole.")
+        of_log = _of_log(app, prefix, max_manifests, dry_run=dry_run)
+        made = of_log.totals
     elif inventory is not None:
         of_inventory = plan_inventory(
             app, inventory, prefix=prefix, date=day, since=since, hidden=hidden, rate=rate or Rate(),
@@ -125,14 +132,21 @@ def plan(
     else:
         made = _listed(app, prefix or "", max_manifests, dry_run=dry_run, date=day, since=since, hidden=hidden)
     if as_json:
-        print_json(_document(made, of_inventory, of_topic, dry_run=dry_run))
+        print_json(_document(made, of_inventory, of_log, dry_run=dry_run))
     else:
         _show(made, app.layout.manifests_folder, dry_run=dry_run)
-        show_topic(of_topic)
+        show_topic(of_log if isinstance(of_log, TopicPlan) else None)
+        show_stream(of_log if isinstance(of_log, StreamPlan) else None, dry_run=dry_run)
         if of_inventory is not None:
             show_end(of_inventory, dry_run=dry_run)
-    needs_operator = made.stalled or (of_topic is not None and of_topic.needs_operator)
+    needs_operator = made.stalled or (of_log is not None and of_log.needs_operator)
     return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE
+
+
+def _of_log(app: App, prefix: str, max_manifests: int | None, *, dry_run: bool) -> TopicPlan | StreamPlan:
+    if is_kafka(prefix):
+        return plan_topic(app, Topic.parse(prefix), max_manifests, dry_run=dry_run)
+    return plan_stream(app, KinesisStream.parse(prefix), max_manifests, dry_run=dry_run)
 
 
 def _listed(
@@ -145,7 +159,11 @@ def _listed(
 
 
 def _document(
-    made: PlanTotals, of_inventory: InventoryPlan | None, of_topic: TopicPlan | None = None, *, dry_run: bool
+    made: PlanTotals,
+    of_inventory: InventoryPlan | None,
+    of_log: TopicPlan | StreamPlan | None = None,
+    *,
+    dry_run: bool,
 ) -> dict[str, Any]:
     manifests = [
         {"manifest_id": each.manifest_id or None, "date": each.date, "files": each.files, "bytes": each.size_bytes}
@@ -154,7 +172,9 @@ def _document(
     planned = picked(made, "dated", "skipped", "planned_before", "held", "held_until")
     further = picked(made, "misdated", "left_manifests", "left_files", "stalled")
     inventory = None if of_inventory is None else of_inventory.document()
-    particular = {"inventory": inventory, "topic": topic_document(of_topic)}
+    topic = topic_document(of_log if isinstance(of_log, TopicPlan) else None)
+    stream = stream_document(of_log if isinstance(of_log, StreamPlan) else None)
+    particular = {"inventory": inventory, "topic": topic, "stream": stream}
     return {"dry_run": dry_run, "manifests": manifests, **planned, **further, **particular}
 
 

@@ -4,6 +4,7 @@ from pydantic import Field
 
 from compactor.cli.documents.common import Date, Document, Time
 from compactor.manifests import dating
+from compactor.manifests.kinesis import stream_plan
 
 
 class PlannedManifest(Document):
@@ -48,6 +49,23 @@ class PlannedTopic(Document):
     former_ids: list[str] = Field(description="Ids of topics of the same name that are gone, and were planned.")
 
 
+class PlannedGap(Document, of=stream_plan.Gap):
+    """Where records may be lost to retention before they were landed."""
+
+
+class PlannedStream(Document):
+    """What a person has to know of a stream that was planned."""
+
+    lines: int = Field(description="Number of lines that were landed, or would be.")
+    gaps: list[PlannedGap] = Field(description="Where records may be lost; each is told once.")
+    strays: int = Field(description="Packed records of other shards, which were left out.")
+    closed: int = Field(description="Number of shards that ended.")
+    waiting: int = Field(description="Number of shards whose parents are not landed whole.")
+    has_more: bool = Field(description="Whether more is left for the next plan.")
+    behind_seconds: float | None = Field(description="Age of the iterators; null if no shard was read.")
+    former_ids: list[str] = Field(description="Ids of streams of the same name that are gone, and were landed.")
+
+
 class Plan(Document):
     """What was planned. With `--dry-run` nothing is claimed or written."""
 
@@ -66,6 +84,7 @@ class Plan(Document):
     stalled: bool = Field(description="Whether planning ended early because the job did not keep up.")
     inventory: ReadInventory | None = Field(description="Inventory that was planned from; null for a listing.")
     topic: PlannedTopic | None = Field(description="What is particular to a topic of Kafka; null for files.")
+    stream: PlannedStream | None = Field(description="What is particular to a stream of Kinesis; null for files.")
 
 
 Root = Plan

@@ -1,20 +1,17 @@
-"""Drafts of manifests: written before their links, so that any planner can finish what another one began.
+"""Drafts of manifests of ranges. Each run of ranges in one needs a link; `compactor.manifests.linked` settles them."""
 
-A planner writes the draft, then creates the links of its runs, then writes the manifest of the runs whose links it got.
-A link is there for good once it is there. So every planner that goes through these steps gets the same manifest, at any
-time and any number of times: a planner that dies, or that is held up for hours, leaves nothing undecided.
-"""
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from compactor.core.documents.kafka_records import KafkaLink
-from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import read_record
 from compactor.core.errors import ObjectNotFound
 from compactor.core.kafka.ranges import Topic
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.kafka.runs import Run, runs
+from compactor.manifests.linked import Wanted, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +44,15 @@ class Drafts:
 
     def settle(self, draft: Manifest) -> Settled:
         """Create the links of a draft and write its manifest, as far as that was not done."""
-        state = self.chains.state
-        won, lost = set[str](), list[Run]()
-        for run, those in runs(draft.files).items():
-            place = ChainPlace(self.topic, self.topic_id, run.partition)
-            link = self.chains.link(place, KafkaLink(first=run.first, end=run.end, manifest_id=draft.manifest_id))
-            if link.manifest_id == draft.manifest_id:
-                won.update(file.uri for file in those)
-            else:
-                lost.append(run)
-        manifest = draft.model_copy(update={"files": tuple(file for file in draft.files if file.uri in won)})
-        if won and state.ledger.accepted(manifest.manifest_id) is None:
-            state.store.create(state.layout.manifest(manifest.manifest_id), manifest.to_json())
+        state, found = self.chains.state, runs(draft.files)
+        wanted = [self._wanted(run, those, draft.manifest_id) for run, those in found.items()]
+        manifest, missed = settle(state, draft, wanted)
         state.store.delete([self._uri(draft.manifest_id)])
-        return Settled(manifest if won else None, tuple(lost))
+        return Settled(manifest, tuple(run for run, each in zip(found, wanted, strict=True) if each in missed))
+
+    def _wanted(self, run: Run, files: Sequence[ManifestFile], manifest_id: str) -> Wanted[KafkaLink]:
+        chain = self.chains.chain(ChainPlace(self.topic, self.topic_id, run.partition))
+        return Wanted(chain, KafkaLink(first=run.first, end=run.end, manifest_id=manifest_id), files)
 
     def settle_all(self) -> list[Manifest]:
         """Settle the drafts that planners left; returns their manifests."""

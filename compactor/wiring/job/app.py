@@ -7,6 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Unpack
 
 from compactor import __version__
+from compactor.adapters.kinesis_sources import stray_rules
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.processes import MachineProcesses
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from compactor.adapters.local.native.fair_threads import FairThreads
     from compactor.core.kafka.ranges import Topic
     from compactor.manifests.kafka.planner import KafkaPlanner
+    from compactor.manifests.kinesis.planner import KinesisPlanner
     from compactor.ops.rebuild.rebuilder import Rebuilder, Restager
     from compactor.ops.rebuild.replacing import Replacer
 
@@ -151,6 +153,20 @@ class App(TableComponents):
             for topics in by_cluster.values()
         ]
         return TopicPlanning(loops)
+
+    @cached_property
+    def kinesis_planner(self) -> "KinesisPlanner":
+        """Lands and plans streams of Kinesis."""
+        from compactor.manifests.kinesis.planner import KinesisPlanner  # noqa: PLC0415 - only planning needs it
+
+        return KinesisPlanner(
+            state=self.state,
+            log=self.kinesis,
+            allowed_prefixes=self.settings.input.allowed_prefixes,
+            target_bytes=self.manifest_bytes,
+            metrics=self.metrics,
+            stray_rules=stray_rules(self.settings.kinesis.sources),
+        )
 
     def _is_of_other_stream(self, uri: str) -> bool:
         member = self.settings.member

@@ -15,7 +15,7 @@ from compactor.core.documents.manifest_parsing import parse_manifest
 from compactor.core.errors import SettingsError
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.layout import Layout
-from compactor.ledger.kafka import chains as chains_module
+from compactor.ledger.chains import chain as chain_module
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
@@ -276,7 +276,7 @@ def test_any_planners_between_each_other(steps: list[tuple[int, int, int]]) -> N
 
 def test_a_hint_is_only_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it, or with a wrong one, a plan is the same."""
-    monkeypatch.setattr(chains_module, "HINT_AT", 2)
+    monkeypatch.setattr(chain_module, "HINT_AT", 2)
     made, partitions = scene(90)
     made.plan()
     chains = Chains(made.planner().state)

@@ -1,0 +1,1 @@
+"""Kinesis streams: what is there, and two ways of reading their shards."""

@@ -1,0 +1,1 @@
+"""Kinesis streams as input: their names, the port, and aggregated records."""

@@ -1,0 +1,119 @@
+"""Takes apart records in which the Kinesis Producer Library (KPL) packed several. Pure.
+
+Such a record is four magic bytes, a message in the wire format of protobuf, and the MD5 of that message. In it are a
+table of partition keys (field 1), a table of explicit hashes (field 2) and the user records (field 3): the index of
+a partition key (1), perhaps that of an explicit hash (2), the data (3) and tags (4).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import md5
+
+MAGIC = b"\xf3\x89\x9a\xc2"
+
+_DIGEST_BYTES = 16
+_VARINT, _FIXED_64, _LENGTH, _FIXED_32 = 0, 1, 2, 5
+_FIXED_BYTES = {_FIXED_64: 8, _FIXED_32: 4}
+_VARINT_MAX_BYTES = 10
+
+_Field = tuple[int, int | bytes]  # its number, and a varint or the bytes of anything else
+
+
+class _NotAMessageError(ValueError):
+    """Bytes are no such message."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserRecord:
+    """One of the records that a producer handed to the KPL.
+
+    Attributes:
+        hash_key: Tells which shard it belongs to.
+    """
+
+    data: bytes
+    hash_key: int
+
+
+def user_records(data: bytes) -> list[UserRecord] | None:
+    """The records in an aggregated one; None if the bytes are none, or do not check out."""
+    body, digest = data[len(MAGIC) : -_DIGEST_BYTES], data[-_DIGEST_BYTES:]
+    if not data.startswith(MAGIC) or len(data) < len(MAGIC) + _DIGEST_BYTES or _md5(body) != digest:
+        return None
+    try:
+        return _parsed(body)
+    except (_NotAMessageError, UnicodeDecodeError):
+        return None
+
+
+def _parsed(body: bytes) -> list[UserRecord]:
+    keys, hashes, packed = list[bytes](), list[bytes](), list[bytes]()
+    tables = {1: keys, 2: hashes, 3: packed}
+    for number, value in _fields(body):
+        if number in tables:
+            tables[number].append(_bytes(value))
+    return [_user_record(each, keys, hashes) for each in packed]
+
+
+def _user_record(packed: bytes, keys: list[bytes], hashes: list[bytes]) -> UserRecord:
+    found = dict(_fields(packed))
+    key, explicit, data = _entry(keys, found.get(1)), _entry(hashes, found.get(2)), found.get(3)
+    if data is None or key is None:
+        raise _NotAMessageError("a user record lacks its data or its partition key")
+    if explicit is None:
+        return UserRecord(_bytes(data), int.from_bytes(_md5(key)))
+    if not explicit.isdigit():
+        raise _NotAMessageError("an explicit hash is no number")
+    return UserRecord(_bytes(data), int(explicit))
+
+
+def _entry(table: list[bytes], index: int | bytes | None) -> bytes | None:
+    if index is None:
+        return None
+    if not isinstance(index, int) or index >= len(table):
+        raise _NotAMessageError("an index is beyond its table")
+    return table[index]
+
+
+def _bytes(value: int | bytes) -> bytes:
+    if not isinstance(value, bytes):
+        raise _NotAMessageError("a number in place of bytes")
+    return value
+
+
+def _fields(message: bytes) -> Iterator[_Field]:
+    at = 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        number, kind = tag >> 3, tag & 7
+        if kind == _VARINT:
+            value, at = _varint(message, at)
+            yield number, value
+            continue
+        if kind == _LENGTH:
+            length, at = _varint(message, at)
+        elif kind in _FIXED_BYTES:
+            length = _FIXED_BYTES[kind]
+        else:
+            raise _NotAMessageError(f"wire type {kind}")
+        if at + length > len(message):
+            raise _NotAMessageError("it ends within a field")
+        yield number, message[at : at + length]
+        at += length
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    """A number, and where what follows it begins."""
+    value = 0
+    for place in range(_VARINT_MAX_BYTES):
+        if at + place >= len(message):
+            break
+        byte = message[at + place]
+        value |= (byte & 0x7F) << (7 * place)
+        if byte < 0x80:  # noqa: PLR2004 - the sign that more bytes follow
+            return value, at + place + 1
+    raise _NotAMessageError("a number without an end")
+
+
+def _md5(data: bytes) -> bytes:
+    return md5(data, usedforsecurity=False).digest()

@@ -1,0 +1,1 @@
+"""The records of what was landed of the shards of Kinesis streams."""

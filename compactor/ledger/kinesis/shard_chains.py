@@ -1,0 +1,168 @@
+"""The chains of what was landed: one for each shard of each stream id, and how far a shard was seen to be empty."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from compactor.core.documents.kinesis_records import KinesisLink, KinesisOrigin, KinesisSeen
+from compactor.core.documents.records import read_record
+from compactor.core.errors import ObjectNotFound
+from compactor.core.kinesis.places import SCHEME, KinesisStream
+from compactor.ledger.chains.chain import Chain, children
+from compactor.ledger.state import State
+
+_DIGITS = 129  # of the largest sequence number, by the documents of Kinesis
+
+_SHARDS, _DRAFTS, _LANDING = "shards", "drafts", "landing"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ShardPlace:
+    """One chain: a shard of one stream id."""
+
+    stream: KinesisStream
+    stream_id: str
+    shard_id: str
+
+    def __str__(self) -> str:
+        return f"{self.stream}/{self.shard_id} of stream id {self.stream_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a chain ends.
+
+    Attributes:
+        after: The sequence number behind which the next link begins; 0 at the beginning of the shard.
+        anchor: A record that reading has to find first, as long as retention keeps it; 0 without one.
+        whole_since: All records behind `after` came at this time or later; None if only the anchor tells.
+        latest: The latest time that is known of the shard: of its last record, or when it was seen to have no other.
+        gap: Whether records behind `after` may have been lost before `whole_since`.
+        closed: Whether the shard ended here.
+    """
+
+    after: int
+    anchor: int
+    whole_since: datetime | None
+    latest: datetime
+    gap: bool = False
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShardChains:
+    """Reads and writes the chains."""
+
+    state: State
+
+    def drafts_folder(self, stream: KinesisStream, stream_id: str) -> str:
+        """The folder of the drafts of manifests of a stream."""
+        return f"{self._id_folder(stream, stream_id)}{_DRAFTS}/"
+
+    def landing_folder(self, stream: KinesisStream, stream_id: str) -> str:
+        """The folder of the marks of manifests whose objects are being landed, or were when a planner died."""
+        return f"{self._id_folder(stream, stream_id)}{_LANDING}/"
+
+    def chain(self, place: ShardPlace) -> Chain[KinesisLink]:
+        """The links of a shard."""
+        return Chain(self.state.store, self._folder(place), _DIGITS, _read_link)
+
+    def begin(self, place: ShardPlace, origin: KinesisOrigin) -> None:
+        """Begin a chain, unless another planner began it before."""
+        self.state.store.create(self._origin(place), origin.model_dump_json().encode())
+
+    def head(self, place: ShardPlace) -> Head | None:
+        """Where a chain ends; None if it was not begun."""
+        last = self.chain(place).last()
+        if last is None:
+            return self._begun(place)
+        seen = None if last.closes else self._seen(place, last.last)
+        return Head(
+            after=last.end,
+            anchor=last.end,
+            whole_since=seen.at if seen is not None else None,
+            latest=max(seen.at, last.arrived_at) if seen is not None else last.arrived_at,
+            gap=seen is not None and seen.gap,
+            closed=last.closes,
+        )
+
+    def origin(self, place: ShardPlace) -> KinesisOrigin:
+        """Where a chain begins.
+
+        Raises:
+            ObjectNotFound: It was not begun.
+        """
+        uri = self._origin(place)
+        read = partial(read_record, kind="KinesisOrigin", expected="the beginning of a chain")
+        return read(KinesisOrigin.model_validate_json, self.state.store.read(uri), uri)
+
+    def note_seen(self, place: ShardPlace, seen: KinesisSeen) -> None:
+        """Note that a shard has no record behind a sequence number. An earlier note, written later, tells less."""
+        self.state.store.put(self._seen_uri(place), seen.model_dump_json().encode())
+
+    def places(self, stream: KinesisStream | None = None) -> Iterator[ShardPlace]:
+        """All chains that were begun, of one stream or of all."""
+        for each in self._streams() if stream is None else [stream]:
+            for stream_id in self.stream_ids(each):
+                yield from self.places_of(each, stream_id)
+
+    def places_of(self, stream: KinesisStream, stream_id: str) -> Iterator[ShardPlace]:
+        """The chains that were begun of one stream id."""
+        shards = children(self.state.store, f"{self._id_folder(stream, stream_id)}{_SHARDS}/")
+        return (ShardPlace(stream, stream_id, shard_id) for shard_id in shards)
+
+    def stream_ids(self, stream: KinesisStream) -> list[str]:
+        """The ids of all streams of a name of which something was landed."""
+        return list(children(self.state.store, self._stream_folder(stream)))
+
+    def _begun(self, place: ShardPlace) -> Head | None:
+        try:
+            origin = self.origin(place)
+        except ObjectNotFound:
+            return None
+        seen = self._seen(place, "0")
+        since = max(origin.whole_since, seen.at) if seen is not None else origin.whole_since
+        # A shard that had records when its chain was begun must still have the first of them.
+        return Head(
+            after=0,
+            anchor=int(origin.first or 0),
+            whole_since=None if origin.first else since,
+            latest=since,
+            gap=origin.gap or (seen is not None and seen.gap),
+        )
+
+    def _seen(self, place: ShardPlace, after: str) -> KinesisSeen | None:
+        """The note of a shard, if it is about this sequence number."""
+        uri = self._seen_uri(place)
+        try:
+            data = self.state.store.read(uri)
+        except ObjectNotFound:
+            return None
+        read = partial(read_record, kind="KinesisSeen", expected="a note of an empty shard")
+        found = read(KinesisSeen.model_validate_json, data, uri)
+        return found if found.after == after else None
+
+    def _streams(self) -> Iterator[KinesisStream]:
+        root, store = self.state.layout.kinesis_folder, self.state.store
+        for source in children(store, root):
+            yield from (KinesisStream(source, name) for name in children(store, f"{root}{source}/"))
+
+    def _stream_folder(self, stream: KinesisStream) -> str:
+        return f"{self.state.layout.kinesis_folder}{str(stream).removeprefix(SCHEME)}/"
+
+    def _id_folder(self, stream: KinesisStream, stream_id: str) -> str:
+        return f"{self._stream_folder(stream)}{stream_id}/"
+
+    def _folder(self, place: ShardPlace) -> str:
+        return f"{self._id_folder(place.stream, place.stream_id)}{_SHARDS}/{place.shard_id}/"
+
+    def _origin(self, place: ShardPlace) -> str:
+        return f"{self._folder(place)}origin.json"
+
+    def _seen_uri(self, place: ShardPlace) -> str:
+        return f"{self._folder(place)}seen.json"
+
+
+def _read_link(data: bytes, uri: str) -> KinesisLink:
+    return read_record(KinesisLink.model_validate_json, data, uri, kind="KinesisLink", expected="a link of a chain")

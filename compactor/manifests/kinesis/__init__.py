@@ -1,0 +1,1 @@
+"""Lands Kinesis streams as NDJSON objects and plans these: each record in one object, whatever becomes of planners."""

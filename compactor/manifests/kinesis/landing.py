@@ -1,0 +1,190 @@
+"""Writes the records of shards as objects, and gives each object to one manifest."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from compactor.core.documents.kinesis_records import KinesisDraft, KinesisLink, ShardLink
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.records import read_record
+from compactor.core.errors import ObjectNotFound, StoreUnavailable
+from compactor.core.inputs.named_dates import ARRIVAL
+from compactor.core.kinesis.places import KinesisStream
+from compactor.core.layout import base_name
+from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
+from compactor.manifests.kinesis.shard_reading import Piece
+from compactor.manifests.linked import Wanted, settle
+
+SWEEP_SECONDS = 24 * 3600.0
+"""Age at which objects are looked for that no link names: a planner may still be at work on younger ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What came of a draft.
+
+    Attributes:
+        manifest: What was written; None if others have all of its records, or if it has none.
+        links: The links that it got.
+        lost: The shards of those that others got.
+    """
+
+    manifest: Manifest | None
+    links: Sequence[ShardLink]
+    lost: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Lands the records of one stream id.
+
+    An object is written before its link, under a name that has the id of its manifest. So no other planner writes it,
+    and no other manifest may name it.
+    """
+
+    chains: ShardChains
+    stream: KinesisStream
+    stream_id: str
+
+    def begin(self, manifest_id: str) -> None:
+        """Mark that objects are being landed for a manifest, so that those without a link are found later."""
+        self.chains.state.store.create(self._mark(manifest_id), b"")
+
+    def land(self, manifest_id: str, shard_id: str, piece: Piece) -> ShardLink:
+        """Write the object of a piece, unless it has no line; return the link for it.
+
+        Raises:
+            StoreUnavailable: The object cannot be seen although it was written.
+        """
+        link = link_of(piece, manifest_id)
+        if not piece.lines.lines:
+            return ShardLink(shard_id=shard_id, link=link)
+        store, uri = self.chains.state.store, self._object(manifest_id, shard_id, link)
+        store.create(uri, piece.lines.to_bytes())
+        info = store.stat(uri)
+        if info is None:
+            raise StoreUnavailable(f"{uri}: it is gone right after it was written")
+        return ShardLink(shard_id=shard_id, link=link.model_copy(update={"uri": uri, "etag": info.etag}))
+
+    def drafted(self, manifest_id: str, links: Sequence[ShardLink], sizes: Sequence[int]) -> KinesisDraft:
+        """The manifest of landed objects.
+
+        Args:
+            manifest_id: For which they were landed.
+            links: In the order of each shard.
+            sizes: The length of the lines of each.
+        """
+        now = self.chains.state.clock.now()
+        files = tuple(
+            ManifestFile(uri=each.link.uri, size_bytes=size, etag=each.link.etag, event_time=now, dated_by=ARRIVAL)
+            for each, size in zip(links, sizes, strict=True)
+            if each.link.lines
+        )
+        date = f"{now:%Y-%m-%d}"
+        manifest = Manifest(manifest_id=manifest_id, date=date, created_at=now, files=files, listed_at=now)
+        return KinesisDraft(manifest=manifest, links=tuple(links))
+
+    def settle(self, draft: KinesisDraft, *, is_new: bool = False) -> Settled:
+        """Create the links of a draft and write its manifest, as far as that was not done.
+
+        Args:
+            draft: What is to be settled.
+            is_new: Write the draft first. From then on, others may settle it.
+        """
+        state, manifest_id = self.chains.state, draft.manifest.manifest_id
+        if is_new:
+            state.store.create(self._draft(manifest_id), draft.model_dump_json().encode())
+        named = {file.uri: file for file in draft.manifest.files}
+        wanted = [self._wanted(each, named.get(each.link.uri)) for each in draft.links]
+        manifest, missed = settle(state, draft.manifest, wanted)
+        got = [each for each, want in zip(draft.links, wanted, strict=True) if want not in missed]
+        lost = [each for each, want in zip(draft.links, wanted, strict=True) if want in missed]
+        state.store.delete([each.link.uri for each in lost if each.link.uri])  # no one can get a link for them
+        state.store.delete([self._draft(manifest_id), self._mark(manifest_id)])
+        return Settled(manifest, got, frozenset(each.shard_id for each in lost))
+
+    def settle_all(self) -> list[Settled]:
+        """Settle the drafts that planners left."""
+        return [self.settle(draft) for draft in self.left()]
+
+    def left(self) -> list[KinesisDraft]:
+        """The drafts that are there."""
+        store, found = self.chains.state.store, list[KinesisDraft]()
+        for info in list(store.list(self.chains.drafts_folder(self.stream, self.stream_id))):
+            try:
+                data = store.read(info.uri)
+            except ObjectNotFound:  # settled meanwhile
+                continue
+            read = partial(read_record, KinesisDraft.model_validate_json, data, info.uri, kind="KinesisDraft")
+            found.append(read(expected="the draft of a manifest"))
+        return found
+
+    def sweep(self) -> int:
+        """Delete objects of planners that died before they wrote a draft; returns how many.
+
+        One may go as soon as the link for its records is of another object. Then it can never get a link, however long
+        its planner was held up.
+        """
+        store, now, swept = self.chains.state.store, self.chains.state.clock.now(), 0
+        for mark in list(store.list(self.chains.landing_folder(self.stream, self.stream_id))):
+            if (now - mark.modified_at).total_seconds() < SWEEP_SECONDS:
+                continue
+            manifest_id = base_name(mark.uri)
+            objects = [info.uri for info in store.list(self.chains.state.layout.landed_inputs(manifest_id))]
+            useless = [uri for uri in objects if self._has_lost(uri)]
+            linked = [uri for uri in objects if uri not in useless and self._is_linked(uri)]
+            store.delete(useless)
+            swept += len(useless)
+            if len(useless) + len(linked) == len(objects):
+                store.delete([mark.uri])
+        return swept
+
+    def _has_lost(self, uri: str) -> bool:
+        """Whether the records of an object are in another one."""
+        shard_id, after = _range_of(uri)
+        chain = self.chains.chain(ShardPlace(self.stream, self.stream_id, shard_id))
+        link = chain.at(after)
+        if link is None:  # the chain may end here, or go past by a longer link
+            link = chain.link_with(after)
+        return link is not None and link.uri != uri
+
+    def _is_linked(self, uri: str) -> bool:
+        shard_id, after = _range_of(uri)
+        link = self.chains.chain(ShardPlace(self.stream, self.stream_id, shard_id)).at(after)
+        return link is not None and link.uri == uri
+
+    def _wanted(self, each: ShardLink, file: ManifestFile | None) -> Wanted[KinesisLink]:
+        chain = self.chains.chain(ShardPlace(self.stream, self.stream_id, each.shard_id))
+        return Wanted(chain, each.link, () if file is None else (file,))
+
+    def _object(self, manifest_id: str, shard_id: str, link: KinesisLink) -> str:
+        place = f"{self.stream.source}/{self.stream.name}/{shard_id}"
+        return f"{self.chains.state.layout.landed_inputs(manifest_id)}{place}/{link.after}-{link.last}.ndjson"
+
+    def _draft(self, manifest_id: str) -> str:
+        return f"{self.chains.drafts_folder(self.stream, self.stream_id)}{manifest_id}.json"
+
+    def _mark(self, manifest_id: str) -> str:
+        return f"{self.chains.landing_folder(self.stream, self.stream_id)}{manifest_id}"
+
+
+def link_of(piece: Piece, manifest_id: str) -> KinesisLink:
+    """The link of a piece, without its object."""
+    return KinesisLink(
+        after=str(piece.after),
+        last=str(piece.last),
+        begins=str(piece.begins or ""),
+        manifest_id=manifest_id,
+        lines=piece.lines.lines,
+        records=piece.lines.records,
+        strays=piece.lines.strays,
+        arrived_at=piece.latest,
+        gap=piece.gap,
+        closes=piece.closes,
+    )
+
+
+def _range_of(uri: str) -> tuple[str, int]:
+    """The shard of an object, and the sequence number behind which its records are, by its name."""
+    folder, _, name = uri.rpartition("/")
+    return base_name(folder), int(name.partition("-")[0])

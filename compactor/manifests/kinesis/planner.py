@@ -1,0 +1,165 @@
+"""Plans streams: lands what their shards have and no object has, and writes manifests of the objects."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from compactor.core.documents.kinesis_records import ShardLink
+from compactor.core.errors import SettingsError
+from compactor.core.kinesis.places import KinesisStream
+from compactor.core.kinesis.ports import KinesisLog
+from compactor.core.layout import is_within
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import MetricsSink
+from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
+from compactor.ledger.state import State
+from compactor.manifests.kinesis.landing import Landing, Settled, link_of
+from compactor.manifests.kinesis.lines import Strays
+from compactor.manifests.kinesis.shard_reading import ShardReader
+from compactor.manifests.kinesis.shards import Shards
+from compactor.manifests.kinesis.stream_plan import StreamPlan
+from compactor.manifests.partitioning import new_manifest_id
+from compactor.manifests.spilled.totals import planned
+from compactor.telemetry.logs import log_event
+
+OBJECT_BYTES = 16 * 1024 * 1024
+"""About how many bytes of lines a landed object has. Each shard that is read holds a few times as many in memory."""
+
+SHARDS_AT_ONCE = 8
+"""How many shards are read at the same time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KinesisPlanner:
+    """Plans streams. Safe beside other planners, and after any that died.
+
+    Attributes:
+        log: The streams.
+        allowed_prefixes: Where input may be.
+        target_bytes: Returns how many bytes a manifest should name.
+        stray_rules: By source, what becomes of packed records that hash to another shard.
+        metrics: Where the age of the iterators goes.
+        object_bytes: About the length of a landed object.
+    """
+
+    state: State
+    log: KinesisLog
+    allowed_prefixes: Sequence[str]
+    target_bytes: Callable[[], float]
+    metrics: MetricsSink
+    stray_rules: Mapping[str, Strays] = field(default_factory=dict)
+    object_bytes: int = OBJECT_BYTES
+
+    def plan(self, stream: KinesisStream, *, max_manifests: int, dry_run: bool = False) -> StreamPlan:
+        """Land all records of a stream up to now that are in no object, and write manifests of the objects.
+
+        Args:
+            stream: Within the allowed prefixes.
+            max_manifests: The most manifests to write. What is left is for the next plan.
+            dry_run: Write nothing. Records are read all the same.
+
+        Raises:
+            SettingsError: The stream is not within the allowed prefixes, or there is none of its name.
+            StoreUnavailable: The stream or the store fails for now.
+        """
+        self._check(stream)
+        live = self.log.stream(stream)
+        if live is None:
+            raise SettingsError([f"plan: {stream} -> expected a stream that is there"])
+        chains = ShardChains(self.state)
+        plan = StreamPlan(former_ids=[each for each in chains.stream_ids(stream) if each != live.stream_id])
+        landing = Landing(chains, stream, live.stream_id)
+        if not dry_run:
+            for left in (*(Landing(chains, stream, each) for each in plan.former_ids), landing):
+                for settled in left.settle_all():
+                    self._add(plan, settled, left)
+            plan.swept = landing.sweep()
+        shards = Shards(
+            chains=chains,
+            log=self.log,
+            stream=stream,
+            stream_id=live.stream_id,
+            stray_rule=self.stray_rules.get(stream.source, "keep"),
+            now=self.state.clock.now,
+            began_at=self.state.clock.now(),
+            plan=plan,
+            writes=not dry_run,
+        )
+        self._land_all(shards, landing, max_manifests)
+        self._tell(stream, shards)
+        return plan
+
+    def _check(self, stream: KinesisStream) -> None:
+        if not any(is_within(f"{stream}/", each) for each in self.allowed_prefixes):
+            allowed = ", ".join(self.allowed_prefixes)
+            raise SettingsError([f"plan: {stream} -> expected a stream within input.allowed_prefixes: {allowed}"])
+
+    def _land_all(self, shards: Shards, landing: Landing, max_manifests: int) -> None:
+        target_bytes, plan = max(self.target_bytes(), 1.0), shards.plan
+        shards.refresh()
+        while shards.unread() and len(plan.totals.manifests) < max_manifests:
+            landed = self._landed(shards, landing, target_bytes)
+            if not landed.links:
+                continue
+            draft = landing.drafted(landed.manifest_id, landed.links, landed.sizes)
+            if shards.writes:
+                settled = landing.settle(draft, is_new=True)
+            else:
+                settled = Settled(draft.manifest if draft.manifest.files else None, draft.links, frozenset())
+            self._add(plan, settled, landing)
+            shards.settled(settled)
+        plan.has_more = bool(shards.unread())
+        shards.note_idle()
+
+    def _landed(self, shards: Shards, landing: Landing, target_bytes: float) -> "_Landed":
+        """Land what fills a manifest, or all that there is up to the end of a shard, behind which others come."""
+        landed = _Landed(new_manifest_id(f"{self.state.clock.now():%Y-%m-%d}"))
+
+        def land(reader: ShardReader) -> tuple[ShardLink, int] | None:
+            piece = reader.piece(self.object_bytes)
+            if piece is None:
+                return None
+            if not shards.writes:
+                return ShardLink(shard_id=reader.shard.shard_id, link=link_of(piece, "")), piece.lines.length_bytes
+            landing.begin(landed.manifest_id)
+            link = landing.land(landed.manifest_id, reader.shard.shard_id, piece)
+            return link, piece.lines.length_bytes
+
+        while sum(landed.sizes) < target_bytes and not landed.closes and (unread := shards.unread()):
+            for found in map_ordered(land, unread, threads=SHARDS_AT_ONCE):
+                if found is not None:
+                    landed.links.append(found[0])
+                    landed.sizes.append(found[1])
+        return landed
+
+    def _add(self, plan: StreamPlan, settled: Settled, landing: Landing) -> None:
+        for each in settled.links:
+            plan.add(ShardPlace(landing.stream, landing.stream_id, each.shard_id), each.link)
+        plan.totals.held += len(settled.lost)
+        if settled.manifest is not None:
+            manifest = settled.manifest
+            plan.totals.manifests.append(planned(manifest.date, manifest.files, manifest.manifest_id))
+
+    def _tell(self, stream: KinesisStream, shards: Shards) -> None:
+        plan = shards.plan
+        behind = [each.behind_seconds for each in shards.readers.values() if each.behind_seconds is not None]
+        plan.behind_seconds = max(behind, default=None)
+        if not shards.writes:
+            return
+        if plan.behind_seconds is not None:
+            self.metrics.emit({"IteratorAgeSeconds": plan.behind_seconds})
+        for gap in plan.gaps:
+            log_event("kinesis.gap", stream=str(stream), shard=gap.shard, after=gap.after, before=gap.before)
+
+
+@dataclass(slots=True)
+class _Landed:
+    """What was landed for one manifest."""
+
+    manifest_id: str
+    links: list[ShardLink] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+
+    @property
+    def closes(self) -> bool:
+        """Whether a shard ended."""
+        return any(each.link.closes for each in self.links)

@@ -1,0 +1,116 @@
+"""Reads a shard from where its chain ends, and tells whether retention may have removed something in between."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from compactor.core.kinesis.places import KinesisStream
+from compactor.core.kinesis.ports import Batch, KinesisLog, Shard, StreamRecord
+from compactor.ledger.kinesis.shard_chains import Head
+from compactor.manifests.kinesis.lines import ShardLines, Strays
+
+KEPT = timedelta(hours=23)
+"""No stream removes records that are younger: the shortest retention is a day, and clocks differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Records of a shard that follow each other.
+
+    Attributes:
+        after: The sequence number behind which they are.
+        last: That of the last one; `after` without any.
+        begins: That of the first one; 0 without any.
+        lines: What they are as lines.
+        latest: When the last one arrived, or a later time at which there was no further one.
+        gap: Whether records between `after` and the first of them may be lost.
+        closes: Whether the shard ended with them.
+    """
+
+    after: int
+    last: int
+    begins: int
+    lines: ShardLines
+    latest: datetime
+    gap: bool
+    closes: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class ShardReader:
+    """Reads one shard, piece by piece.
+
+    Attributes:
+        head: Where the chain of the shard ends.
+        until: Records that arrived later may wait for the next plan.
+        stray_rule: See `ShardLines`.
+        now: Tells the time.
+        is_done: Whether there is no more to read now.
+        behind_seconds: How far the last answer was behind the newest record; None before the first one.
+        empty_since: When the shard was last seen to have no record behind the last piece; None if it was not.
+    """
+
+    log: KinesisLog
+    stream: KinesisStream
+    shard: Shard
+    head: Head
+    until: datetime
+    stray_rule: Strays
+    now: Callable[[], datetime]
+    is_done: bool = False
+    behind_seconds: float | None = None
+    empty_since: datetime | None = None
+    gap: bool = field(init=False)
+    _after: int = field(init=False)
+    _anchor: int = field(init=False)
+    _whole_since: datetime | None = field(init=False)
+    _latest: datetime = field(init=False)
+    _batches: Iterator[Batch] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._after, self._anchor, self.gap = self.head.after, self.head.anchor, self.head.gap
+        self._whole_since, self._latest = self.head.whole_since, self.head.latest
+        self._batches = self._read()
+
+    def piece(self, max_bytes: int) -> Piece | None:
+        """The next records, about so many bytes of them; None if there are no more now."""
+        lines, after, begins, closes = ShardLines(self.shard, self.stray_rule), self._after, 0, False
+        while not self.is_done and lines.length_bytes < max_bytes:
+            asked_at = self.now()
+            batch = next(self._batches)
+            self.behind_seconds = batch.behind_seconds
+            lines.add(batch.records)
+            if batch.records:
+                begins = begins or batch.records[0].sequence
+                self._after, self._latest = batch.records[-1].sequence, batch.records[-1].arrived_at
+            is_at_tip = not batch.behind_seconds and not batch.is_end
+            if is_at_tip and not batch.records:
+                self.empty_since, self._latest = asked_at, max(self._latest, asked_at)
+            closes = batch.is_end
+            self.is_done = closes or is_at_tip or self._latest > self.until
+        if not lines.records and not closes:
+            return None
+        gap, self.gap = self.gap, False
+        return Piece(after, self._after, begins, lines, self._latest, gap, closes)
+
+    def _read(self) -> Iterator[Batch]:
+        """All batches from the head on, without records that were had before."""
+        while True:
+            asked_at, is_proven = self.now(), False
+            for batch in self.log.read(self.stream, self.shard.shard_id, self._anchor):
+                is_telling = bool(batch.records) or batch.is_end or not batch.behind_seconds
+                if is_telling and not is_proven:
+                    self.gap |= not self._is_whole(batch.records, asked_at)
+                    is_proven = True
+                fresh = [each for each in batch.records if each.sequence > self._after]
+                if batch.records:
+                    self._anchor, self._whole_since = batch.records[-1].sequence, None
+                yield Batch(fresh, batch.behind_seconds, batch.is_end)
+                if fresh and self.now() - fresh[-1].arrived_at > KEPT:
+                    break  # retention is near: the last record has to be there still when the next ones are read
+
+    def _is_whole(self, records: Sequence[StreamRecord], asked_at: datetime) -> bool:
+        """Whether nothing can be missing before the first records of a reading."""
+        if self._anchor and records and records[0].sequence == self._anchor:
+            return True
+        return self._whole_since is not None and asked_at - self._whole_since < KEPT

@@ -1,0 +1,68 @@
+"""What came of planning a stream."""
+
+from dataclasses import dataclass, field
+
+from compactor.core.documents.kinesis_records import KinesisLink
+from compactor.ledger.kinesis.shard_chains import ShardPlace
+from compactor.manifests.spilled.totals import PlanTotals
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Where records may be lost to retention before they were landed.
+
+    Attributes:
+        shard: The shard.
+        after: The sequence number of the last record before; "0" if there is none.
+        before: That of the first record behind it; empty if there is none.
+    """
+
+    shard: str
+    after: str
+    before: str
+
+    def __str__(self) -> str:
+        after = f"after sequence number {self.after}" if self.after != "0" else "from its beginning"
+        return f"{self.shard}: {after}, {f'before {self.before}' if self.before else 'to its end, or its next record'}"
+
+
+@dataclass(slots=True)
+class StreamPlan:
+    """The result of planning a stream.
+
+    Attributes:
+        totals: The manifests; `held` counts objects whose records another planner landed.
+        lines: Landed lines.
+        gaps: Where records may be lost; each is told once.
+        strays: Packed records that were left out, because they hash to another shard.
+        closed: Shards that ended.
+        waiting: Shards whose parents are not landed whole.
+        has_more: Whether more is left beyond the bound, for the next plan.
+        swept: Objects that were deleted, of planners that died.
+        former_ids: Ids of streams of this name that are gone, of which records were landed.
+        behind_seconds: How far the last answers were behind the newest records; None if no shard was read.
+    """
+
+    totals: PlanTotals = field(default_factory=PlanTotals)
+    lines: int = 0
+    gaps: list[Gap] = field(default_factory=list)
+    strays: int = 0
+    closed: int = 0
+    waiting: int = 0
+    has_more: bool = False
+    swept: int = 0
+    former_ids: list[str] = field(default_factory=list)
+    behind_seconds: float | None = None
+
+    @property
+    def needs_operator(self) -> bool:
+        """Whether records may be gone that were not landed."""
+        return bool(self.gaps)
+
+    def add(self, place: ShardPlace, link: KinesisLink) -> None:
+        """Count a link."""
+        self.lines += link.lines
+        self.strays += link.strays
+        self.closed += link.closes
+        if link.gap:
+            self.gaps.append(Gap(place.shard_id, link.after, link.begins))

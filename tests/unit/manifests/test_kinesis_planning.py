@@ -1,0 +1,349 @@
+"""Landed streams: each record in one object, each object in one manifest, whatever becomes of planners and shards."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
+from compactor.core.documents.kinesis_records import KinesisLink
+from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.manifest_parsing import parse_manifest
+from compactor.core.errors import SettingsError
+from compactor.core.kinesis.places import KinesisStream
+from compactor.core.layout import Layout
+from compactor.ledger.kinesis.shard_chains import ShardChains
+from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
+from compactor.manifests.kinesis.planner import KinesisPlanner
+from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
+from tests.support.memory_kinesis import STREAM, MemoryKinesis
+
+LAYOUT = Layout("s3://lake/m", "s3://lake/o", "s3://lake/s")
+DAY = timedelta(hours=24).total_seconds()
+
+
+class DiedError(BaseException):
+    """The planner died: no handler of errors gets to run."""
+
+
+@dataclass
+class Meddling:
+    """A store that calls a function before and after each change; all else is that of another store."""
+
+    store: MemoryStore
+    around: Callable[[], None]
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.store, name)
+        if name not in {"create", "put", "delete"}:
+            return found
+
+        def changing(*arguments: Any) -> Any:
+            self.around()
+            answer = found(*arguments)
+            self.around()
+            return answer
+
+        return changing
+
+
+@dataclass
+class Scene:
+    """A stream, and what planners have landed of it."""
+
+    clock: ManualClock = field(default_factory=ManualClock)
+    store: MemoryStore = field(init=False)
+    kinesis: MemoryKinesis = field(init=False)
+    metrics: MemoryMetrics = field(default_factory=MemoryMetrics)
+    target_bytes: float = 60.0
+    object_bytes: int = 30
+    written: list[bytes] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.store = MemoryStore(self.clock)
+        self.kinesis = MemoryKinesis(self.clock)
+        self.kinesis.most_records = 3
+
+    def put(self, number: int, shard: str = "") -> None:
+        """Add so many records."""
+        for _ in range(number):
+            value = b'{"id": %d}' % len(self.written)
+            self.kinesis.put(value, shard=shard)
+            self.written.append(value)
+
+    def planner(self, store: Any = None, **options: Any) -> KinesisPlanner:
+        used = store or self.store
+        state = State(store=used, layout=LAYOUT, ledger=Ledger(used, LAYOUT, self.clock, "run"), clock=self.clock)
+        return KinesisPlanner(
+            state=state,
+            log=self.kinesis.log(),
+            allowed_prefixes=["kinesis://main"],
+            target_bytes=lambda: self.target_bytes,
+            metrics=self.metrics,
+            object_bytes=self.object_bytes,
+            **options,
+        )
+
+    def plan(self, store: Any = None, **options: Any) -> StreamPlan:
+        return self.planner(store).plan(STREAM, **{"max_manifests": 1000, **options})
+
+    def manifests(self) -> Iterator[Manifest]:
+        """All that were written, as intake reads them."""
+        for info in self.store.list(LAYOUT.manifests_folder):
+            yield parse_manifest(
+                self.store.read(info.uri),
+                uri=info.uri,
+                modified_at=info.modified_at,
+                allowed_prefixes=["kinesis://main"],
+                redriven_folder=LAYOUT.redriven_folder,
+            )
+
+    def lines(self) -> list[bytes]:
+        """The lines of all objects that manifests name."""
+        files = [file for manifest in self.manifests() for file in manifest.files]
+        assert all((found := self.store.stat(file.uri)) and found.etag == file.etag for file in files)
+        return [line for file in files for line in self.store.read(file.uri).split(b"\n")[:-1]]
+
+    def is_exact(self, *, lost: int = 0) -> bool:
+        """Whether each record is one line of one manifest, without so many of the first ones."""
+        return Counter(self.lines()) == Counter(self.written[lost:])
+
+    def links(self, shard_id: str) -> list[KinesisLink]:
+        chains = ShardChains(self.planner().state)
+        [place] = [each for each in chains.places(STREAM) if each.shard_id == shard_id]
+        return list(chains.chain(place).links())
+
+    def left(self) -> list[str]:
+        """Objects that no manifest names, drafts and marks."""
+        named = {file.uri for manifest in self.manifests() for file in manifest.files}
+        found = [info.uri for info in self.store.list("s3://lake/s/")]
+        return [
+            uri for uri in found if ("/landed/" in uri and uri not in named) or "/drafts/" in uri or "/landing/" in uri
+        ]
+
+
+def scene(shards: int = 1) -> tuple[Scene, list[str]]:
+    made = Scene()
+    return made, made.kinesis.create(shards=shards)
+
+
+def test_each_plan_goes_on_where_the_last_one_ended() -> None:
+    """Manifests name what was landed, in objects of about the right length."""
+    made, _ = scene(2)
+    assert made.plan().totals.manifests == []
+    made.put(40)
+    plan = made.plan()
+    assert (plan.lines, plan.gaps, plan.behind_seconds) == (40, [], 0.0)
+    assert len(plan.totals.manifests) > 3
+    assert made.is_exact()
+    assert made.plan().totals.manifests == []
+    made.put(5)
+    assert made.plan().lines == 5
+    assert made.is_exact()
+    assert made.left() == []
+    [first, *_] = made.manifests()
+    assert first.version == 1
+    assert {file.dated_by for file in first.files} == {"arrival"}
+    assert made.metrics.emitted[-1] == {"IteratorAgeSeconds": 0.0}
+
+
+def test_parents_come_before_their_children() -> None:
+    """Over splits and merges, in one plan and in several; bounded plans stop in between."""
+    made, [shard] = scene()
+    made.put(7)
+    low, high = made.kinesis.split(shard)
+    made.put(9)
+    made.plan(max_manifests=1)
+    assert "landed" not in "".join(made.left())
+    merged = made.kinesis.merge(low, high)
+    made.put(8)
+    plan = made.plan(max_manifests=1)
+    assert plan.has_more
+    while made.plan(max_manifests=1).has_more:
+        pass
+    assert made.is_exact()
+    assert [made.links(each)[-1].closes for each in (shard, low, high, merged)] == [True, True, True, False]
+    order = [line for line in made.lines() if line in made.written[:7]]
+    assert len(order) == 7
+
+
+def test_a_child_waits_for_its_parents() -> None:
+    """As long as one of them has more."""
+    made, [shard] = scene()
+    made.put(30)
+    made.kinesis.split(shard)
+    plan = made.plan(max_manifests=1)
+    assert (plan.waiting, plan.closed) == (2, 0)
+
+
+def test_a_dry_run_writes_nothing() -> None:
+    """It shows what a plan would write, also behind shards that ended."""
+    made, [shard] = scene()
+    made.put(9)
+    made.kinesis.split(shard)
+    made.put(9)
+    plan = made.plan(dry_run=True)
+    assert (plan.lines, plan.closed) == (18, 1)
+    assert sum(each.files for each in plan.totals.manifests) >= 2
+    assert not list(made.store.list("s3://lake/"))
+    assert made.metrics.emitted == []
+
+
+def test_a_stream_made_again_is_another_one() -> None:
+    """Nothing of it is taken for that of the former one."""
+    made, _ = scene()
+    made.put(3)
+    made.plan()
+    made.clock.advance(60)
+    made.kinesis.create(shards=2)
+    made.put(4)
+    plan = made.plan()
+    assert (plan.lines, len(plan.former_ids)) == (4, 1)
+    assert made.is_exact()
+
+
+@pytest.mark.parametrize("stream", [KinesisStream("main", "none"), KinesisStream("other", "events")])
+def test_streams_that_cannot_be_planned(stream: KinesisStream) -> None:
+    """There is none of the name, or input may not come from there."""
+    made, _ = scene()
+    with pytest.raises(SettingsError, match="expected a stream"):
+        made.planner().plan(stream, max_manifests=1)
+
+
+def test_what_retention_removed_is_told_once() -> None:
+    """By the exact sequence numbers, and the rest is landed."""
+    made, [shard] = scene()
+    made.put(3)
+    made.plan()
+    made.put(2)
+    made.clock.advance(DAY + 1)
+    made.put(4)
+    plan = made.plan()
+    assert plan.needs_operator
+    assert plan.gaps == [Gap(shard, str(7 * 3), str(7 * 6))]
+    assert Counter(made.lines()) == Counter(made.written[:3] + made.written[5:])
+    assert made.plan().gaps == []
+    assert [link.gap for link in made.links(shard)] == [False, True, False][: len(made.links(shard))]
+
+
+def test_an_idle_shard_that_was_watched_has_no_gap() -> None:
+    """Its last record may be gone for long: plans have seen that nothing came behind it."""
+    made, _ = scene()
+    made.put(3)
+    for _ in range(5):
+        made.plan()
+        made.clock.advance(DAY / 2)
+    made.put(2)
+    assert made.plan().gaps == []
+    assert made.is_exact()
+
+
+def test_an_idle_shard_that_was_not_watched_may_have_one() -> None:
+    """It is told when that is seen, and is on record with the next records."""
+    made, [shard] = scene()
+    made.put(3)
+    made.plan()
+    made.clock.advance(2 * DAY)
+    assert made.plan().gaps == [Gap(shard, "21", "")]
+    assert made.plan().gaps == []
+    made.put(2)
+    assert made.plan().gaps == [Gap(shard, "21", "28")]
+    assert made.is_exact()
+
+
+def test_a_new_chain_has_no_gap() -> None:
+    """It begins with what is there. What goes before its first link is told."""
+    made, [shard] = scene()
+    made.put(5)
+    made.clock.advance(DAY / 2)
+    made.put(5)
+    made.clock.advance(DAY / 2 + 1)
+    plan = made.plan()
+    assert (plan.gaps, plan.lines) == ([], 5)
+    made, [shard] = scene()
+    made.put(5)
+
+    def died() -> None:
+        if any("origin" in info.uri for info in made.store.list("s3://lake/s/")):
+            raise DiedError
+
+    with suppress(DiedError):
+        made.plan(Meddling(made.store, died))
+    made.clock.advance(DAY + 1)
+    made.put(2)
+    assert made.plan().gaps == [Gap(shard, "0", str(7 * 6))]
+
+
+def test_answers_without_records_are_not_the_end() -> None:
+    """As long as they are behind the tip."""
+    made, _ = scene()
+    made.put(4)
+    made.kinesis.empty_answers = 3
+    assert made.plan().lines == 4
+
+
+def test_an_iterator_that_expires() -> None:
+    """Reading goes on from the last record, which has to be there still."""
+    made, _ = scene()
+    made.put(12)
+    made.kinesis.refusals = []
+    slow = made.planner(Meddling(made.store, lambda: made.clock.advance(200)))
+    assert slow.plan(STREAM, max_manifests=1000).gaps == []
+    made.plan()
+    assert made.is_exact()
+
+
+@pytest.mark.parametrize("step", range(40))
+def test_planners_that_die(step: int) -> None:
+    """At any step: the next plan lands what is left, and nothing twice."""
+    made, [shard] = scene()
+    made.put(12)
+    made.kinesis.split(shard)
+    made.put(9)
+    steps = iter(range(step))
+
+    def count() -> None:
+        if next(steps, None) is None:
+            raise DiedError
+
+    with suppress(DiedError):
+        made.plan(Meddling(made.store, count))
+    made.plan()
+    assert made.is_exact()
+    made.clock.advance(DAY / 2)
+    made.plan()
+    made.clock.advance(DAY / 2 + 1)
+    made.plan()
+    assert made.is_exact()
+    assert made.left() == []
+
+
+@pytest.mark.parametrize("step", range(0, 60, 2))
+def test_planners_beside_each_other(step: int) -> None:
+    """One that is held up at any step, while another one plans, and more records come."""
+    made, [shard] = scene()
+    made.put(12)
+    steps = iter(range(step))
+    has_met: list[int] = []
+
+    def meet() -> None:
+        if next(steps, None) is None and not has_met:
+            has_met.append(1)
+            made.put(5)
+            made.kinesis.split(shard)
+            made.put(8)
+            made.plan()
+
+    with suppress(DiedError):
+        made.plan(Meddling(made.store, meet))
+    made.plan()
+    assert made.is_exact()
+    made.clock.advance(DAY + 1)
+    made.plan()
+    made.plan()
+    assert made.left() == []
