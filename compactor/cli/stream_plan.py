@@ -23,7 +23,13 @@ def stream_document(made: StreamPlan | None) -> dict[str, Any] | None:
     """What `--json` adds for a stream."""
     if made is None:
         return None
-    counts = {"lines": made.lines, "strays": made.strays, "closed": made.closed, "waiting": made.waiting, "has_more": made.has_more}
+    counts = {
+        "lines": made.lines,
+        "strays": made.strays,
+        "closed": made.closed,
+        "waiting": made.waiting,
+        "has_more": made.has_more,
+    }
     gaps = [asdict(each) for each in made.gaps]
     return {**counts, "gaps": gaps, "behind_seconds": made.behind_seconds, "former_ids": made.former_ids}
 

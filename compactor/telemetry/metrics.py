@@ -182,3 +182,6 @@ ONLY_OF_STREAMS = frozenset({"FilesUnrouted"})
 
 ONLY_OF_PARTITIONS = frozenset({"SmallPartitionFiles", "RowsOfNoPartition"})
 """Metrics that are emitted only where the settings have `output.partition_by`."""
+
+ONLY_OF_KINESIS = frozenset({"IteratorAgeSeconds"})
+"""Metrics that are emitted only where streams of Kinesis are planned."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 
 from compactor.adapters import this_machine
+from compactor.adapters.kinesis_sources import kinesis_of
 from compactor.adapters.local.clock import SystemClock
 from compactor.adapters.local.native.kernel import why_not_installed
 from compactor.adapters.stores import RoutedStore, StoreSpec
@@ -128,6 +129,7 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
         store=store,
         clock=clock,
         columns=columns,
+        kinesis=lambda of: kinesis_of(of.kinesis.sources, spec),
         releases=releases,
         trial_id=secrets.token_hex(4),
     )

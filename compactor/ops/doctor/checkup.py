@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from compactor.control.releases import differing
-from compactor.core.kafka.ranges import is_kafka
+from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.kinesis.places import STREAM_EXPECTED, KinesisStream, is_kinesis
+from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import Clock, ObjectStore
 from compactor.ops.doctor import account_checks, catalog_checks
@@ -13,6 +15,7 @@ from compactor.ops.doctor.findings import Finding, ok, skipped, warning
 from compactor.ops.doctor.ports import Account
 from compactor.ops.doctor.rights import ADD_ONLY, ALL, try_input, try_own_place
 from compactor.ops.doctor.runner import Check
+from compactor.ops.doctor.stream_checks import try_stream
 from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
@@ -29,6 +32,7 @@ class Environment:
     store: ObjectStore
     clock: Clock
     columns: Callable[[Settings], Mapping[str, str]]  # the Hive types of the output's columns, by name
+    kinesis: Callable[[Settings], KinesisLog]  # the streams of the sources
     releases: Callable[[Settings], Sequence[str]]  # those of the living runs; empty strings are not told
     trial_id: str  # part of the names of the objects that places are tried with; unique to this run of the doctor
 
@@ -66,8 +70,8 @@ def uses_s3(settings: Settings) -> bool:
 
 def _place_checks(env: Environment, settings: Settings, only: Sequence[str] = ()) -> Iterator[Check]:
     for prefix in () if only else settings.input.allowed_prefixes:
-        if is_kafka(prefix):
-            yield Check("input", partial(skipped, f"{prefix}: `compactor plan --dry-run` tells what it has"))
+        if is_topic_or_stream(prefix):
+            yield Check("input", partial(_topic_or_stream, env, settings, prefix))
             continue
         yield Check("input", partial(try_input, env.store, prefix, "input.allowed_prefixes"), _needs(prefix))
     for name, place, key, rights in (
@@ -80,6 +84,12 @@ def _place_checks(env: Environment, settings: Settings, only: Sequence[str] = ()
             yield Check(name, partial(try_own_place, env.store, place, key, rights, env.trial_id), _needs(place))
     if settings.schema.file and not only:
         yield Check("schema file", partial(_schema_file, env.store, settings), _needs(settings.schema.file))
+
+
+def _topic_or_stream(env: Environment, settings: Settings, prefix: str) -> Finding:
+    if is_kinesis(prefix) and prefix.count("/") == STREAM_EXPECTED.count("/"):
+        return try_stream(env.kinesis(settings), KinesisStream.parse(prefix))
+    return skipped(f"{prefix}: `compactor plan --dry-run` tells what it has")
 
 
 def _schema_file(store: ObjectStore, settings: Settings) -> Finding:

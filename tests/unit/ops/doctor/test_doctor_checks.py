@@ -329,6 +329,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         clock=ManualClock(),
         trial_id="1",
         columns=lambda _: {},
+        kinesis=lambda _: pytest.fail("no stream is named"),
         releases=lambda _: (),
     )
     checks = checks_of(env, load_settings(config_of(tmp_path), {}), "")
