@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from compactor.core.errors import SettingsError
+from compactor.core.kinesis.places import SCHEME as KINESIS
+from compactor.core.kinesis.places import is_kinesis
 from compactor.core.layout import folder, is_s3
 from compactor.settings.settings import Settings
 from deploy.streams import OF_ONE_STREAM, database_of
@@ -21,7 +23,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         raise SettingsError(faults)
     work, manifests = _bucket_and_key(paths.manifests)
     lake, output = _bucket_and_key(paths.output)
-    bucket, key = _bucket_and_key(settings.input.allowed_prefixes[0])
+    bucket, key = _bucket_and_key(next(place for place in settings.input.allowed_prefixes if is_s3(place)))
     database, _, table = settings.schema.table.partition(".")
     sla_seconds = max(each.control.sla_seconds for each in settings.sharing or (settings,))
     found = {
@@ -37,6 +39,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "OutputFolder": settings.output.folder.format(date="${file_date}"),
         "InputBucketName": bucket,
         "InputPrefix": folder(key) if key else "",
+        "KinesisStream": _stream(settings),
         "SchemaFile": settings.schema.file.removeprefix("s3://"),
         "DatabaseName": database_of(settings) if settings.streams else database,
         "EventsTableName": table,
@@ -76,7 +79,8 @@ def stack_parameters(
 def _faults(settings: Settings) -> list[str]:
     paths = settings.paths
     places = {"paths.manifests": paths.manifests, "paths.output": paths.output, "paths.state": paths.state}
-    inputs = {f"input.allowed_prefixes[{at}]": place for at, place in enumerate(settings.input.allowed_prefixes)}
+    named = settings.input.allowed_prefixes
+    inputs = {f"input.allowed_prefixes[{at}]": each for at, each in enumerate(named) if not is_kinesis(each)}
     schema = {"schema.file": settings.schema.file} if settings.schema.file else {}
     everything = (places | inputs | schema).items()
     if local := [f'{key}: "{place}" -> expected a place on S3' for key, place in everything if not is_s3(place)]:
@@ -87,7 +91,8 @@ def _faults(settings: Settings) -> list[str]:
             "paths.manifests, paths.state, builder.pending: one bucket": len(work) == 1,
             "paths.output: a bucket of its own": _bucket_and_key(paths.output)[0] not in work,
             "paths: a key after each bucket": all(_bucket_and_key(place)[1] for place in places.values()),
-            "input.allowed_prefixes: one place": len(inputs) == 1,
+            "input.allowed_prefixes: one place on S3": len(inputs) == 1,
+            "input.allowed_prefixes: at most one stream of Kinesis, or source": len(named) - len(inputs) <= 1,
             "schema.table: database.table, a table other than rejects": (
                 bool(settings.streams or settings.schema.table) and not settings.schema.table.endswith(".rejects")
             ),
@@ -130,6 +135,12 @@ def _contradictions(values: Mapping[str, str], settings: Settings) -> list[str]:
 def _unmet(expectations: Mapping[str, bool]) -> list[str]:
     """A fault such as `paths: ... -> expected ...` for each `key: expected` that does not hold."""
     return [expected.replace(": ", " -> expected ", 1) for expected, holds in expectations.items() if not holds]
+
+
+def _stream(settings: Settings) -> str:
+    """The stream that input may come from, by its name in AWS: `*` for all, empty for none."""
+    place = next(filter(is_kinesis, settings.input.allowed_prefixes), "")
+    return place.removeprefix(KINESIS).partition("/")[2] or "*" if place else ""
 
 
 def _bucket_and_key(place: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from typing import Self
 from compactor.api.arguments import Place, settings_of
 from compactor.core.errors import SettingsError
 from compactor.core.kafka.ranges import RANGE_EXPECTED, is_kafka, is_range
+from compactor.core.kinesis.places import SequencePlace, is_kinesis
 from compactor.core.layout import MANIFEST_ID, canonical
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.trace.tables import TracedTable
@@ -178,6 +179,12 @@ def _absolute(uri: str) -> str:
     if is_kafka(uri):
         if not is_range(uri):
             raise SettingsError([f"{uri!r} -> expected kafka://cluster/topic/partition?offset=N, or {RANGE_EXPECTED}"])
+        return uri
+    if is_kinesis(uri):
+        try:
+            SequencePlace.parse(uri)
+        except ValueError as exc:
+            raise SettingsError([f"{uri!r} -> expected {exc}"]) from exc
         return uri
     if canonical(uri).startswith(("s3://", "/")):
         return uri

@@ -12,7 +12,13 @@ from compactor.cost.prices import HOUR_SECONDS, PRICES, TERABYTE, HourlyCost, Jo
 from compactor.cost.request_counts import Requests
 from compactor.engines.engine import EngineName
 from compactor.ledger.file_counts import planned_files
-from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_PARTITIONS, ONLY_OF_STREAMS, ONLY_OF_TOPICS
+from compactor.telemetry.metrics import (
+    CATALOGUE,
+    ONLY_OF_KINESIS,
+    ONLY_OF_PARTITIONS,
+    ONLY_OF_STREAMS,
+    ONLY_OF_TOPICS,
+)
 
 __all__ = ["Basis", "CostLine", "Estimate", "Load", "Shape", "estimate"]
 
@@ -22,7 +28,7 @@ NOT_COUNTED = "state and logs kept, requests of producers and readers, failed at
 # Assumed, not measured. The sealer and the control plane run every minute; the builder runs once per batch of events.
 # Glue's own metrics are off, and cost nothing.
 FUNCTION_GB = 1.0  # of the largest function
-ALARMS = 15
+ALARMS = 16
 ALARMS_OF_A_SHARD = 4
 _BUILD_SECONDS, _SEAL_SECONDS, _CONTROL_SECONDS = 1.0, 2.0, 2.0
 _EVENT_SECONDS = 0.004  # of a build for each event
@@ -134,7 +140,7 @@ def _service_lines(load: Load, shape: Shape, prices: Mapping[str, Price]) -> Ite
         "CloudWatch",
         "metrics",
         "counted",
-        len(CATALOGUE.keys() - ONLY_OF_STREAMS - ONLY_OF_PARTITIONS - ONLY_OF_TOPICS),
+        len(CATALOGUE.keys() - ONLY_OF_STREAMS - ONLY_OF_PARTITIONS - ONLY_OF_TOPICS - ONLY_OF_KINESIS),
         prices["cloudwatch_metric"],
     )
     shards = shape.shards if shape.shards > 1 else 0
@@ -143,7 +149,7 @@ def _service_lines(load: Load, shape: Shape, prices: Mapping[str, Price]) -> Ite
             "CloudWatch",
             "shard metrics",
             "assumed",
-            len(CATALOGUE.keys() - ONLY_OF_PARTITIONS - ONLY_OF_TOPICS) * shards,
+            len(CATALOGUE.keys() - ONLY_OF_PARTITIONS - ONLY_OF_TOPICS - ONLY_OF_KINESIS) * shards,
             prices["cloudwatch_metric"],
         )
     alarms = ALARMS + ALARMS_OF_A_SHARD * shards

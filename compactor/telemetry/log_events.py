@@ -445,7 +445,7 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
     "kinesis.gap": _warning(
         "retention may have removed records of a stream before they were landed",
         {
-            "stream": "as `compactor plan` got it",
+            "stream": "name of the stream of Kinesis",
             "shard": "id of the shard",
             "after": "sequence number of the last record before; 0 at the beginning of the shard",
             "before": "sequence number of the first record behind; empty if there is none yet",

@@ -205,3 +205,6 @@ ONLY_OF_TOPICS = frozenset(name for name in CATALOGUE if name.startswith("Topic"
 
 ONLY_OF_PARTITIONS = frozenset({"SmallPartitionFiles", "RowsOfNoPartition"})
 """Metrics that are emitted only where the settings have `output.partition_by`."""
+
+ONLY_OF_KINESIS = frozenset({"IteratorAgeSeconds"})
+"""Metrics that are emitted only where streams of Kinesis are planned."""

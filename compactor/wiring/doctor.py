@@ -10,6 +10,7 @@ from functools import cache
 
 from compactor.adapters import this_machine
 from compactor.adapters.kafka_clusters import kafka_of
+from compactor.adapters.kinesis_sources import kinesis_of
 from compactor.adapters.local.clock import SystemClock
 from compactor.adapters.local.native.kernel import why_not_installed
 from compactor.adapters.stores import RoutedStore, StoreSpec
@@ -137,6 +138,7 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
         store=store,
         clock=clock,
         columns=columns,
+        kinesis=lambda of: kinesis_of(of.kinesis.sources, spec),
         releases=releases,
         trial_id=secrets.token_hex(4),
     )

@@ -75,7 +75,7 @@ class OperatorComponents(CatalogComponents):
     @cached_property
     def kinesis(self) -> KinesisLog:
         """The Kinesis streams of the sources."""
-        return kinesis_of(self.settings.kinesis.sources, self.settings.aws)
+        return kinesis_of(self.settings.kinesis.sources, self.store_spec)
 
     @cached_property
     def registry(self) -> SchemaRegistry:

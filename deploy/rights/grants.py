@@ -26,6 +26,23 @@ _DELETE_WORK = Grant("Delete", ("s3:DeleteObject",), ("manifests", "pending"))
 _CLAIM = Grant("Claim", ("dynamodb:PutItem", "dynamodb:BatchGetItem"), ("claims",))
 _PUT_METRICS = Grant("PutMetrics", ("cloudwatch:PutMetricData",), ("everything",), _OF_THE_NAMESPACE)
 
+_READ_STREAMS = (
+    Grant(
+        "ReadStreams",
+        (
+            "kinesis:DescribeStreamSummary",
+            "kinesis:ListShards",
+            "kinesis:GetShardIterator",
+            "kinesis:GetRecords",
+        ),
+        ("streams",),
+    ),
+    Grant(
+        "SubscribeToStreams", ("kinesis:DescribeStreamConsumer", "kinesis:SubscribeToShard"), ("streams", "consumers")
+    ),
+)
+"""What landing a Kinesis stream takes, beside the rights on manifests and state."""
+
 _READ_ONLY = (
     _READ_SETTINGS,
     Grant("List", ("s3:ListBucket",), ("work bucket", "lake bucket", "input bucket")),
@@ -35,6 +52,7 @@ _READ_ONLY = (
     Grant(
         "ReadClaims", ("dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:BatchGetItem"), ("claims",)
     ),
+    *_READ_STREAMS,
     Grant("ReadTopic", ("sns:GetTopicAttributes",), ("topic",)),
     Grant("ReadTable", ("glue:GetTable",), ("catalog", "database", "table")),
     Grant(

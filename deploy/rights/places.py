@@ -36,6 +36,8 @@ PLACES = {
     "environments": f"{_BUCKET % 'WorkBucketName'}/python-environments/*",
     "spark ui": f"{_BUCKET % 'WorkBucketName'}/spark-ui/*",
     "rows": f"{_BUCKET % 'LakeBucketName'}/${{OutputPrefix}}/*",
+    "streams": "!Sub arn:${AWS::Partition}:kinesis:*:${AWS::AccountId}:stream/${KinesisStream}",
+    "consumers": "!Sub arn:${AWS::Partition}:kinesis:*:${AWS::AccountId}:stream/${KinesisStream}/consumer/*",
     "schema file": (
         '!If [HasSchemaFile, !Sub "arn:${AWS::Partition}:s3:::${SchemaFile}", '
         '!Sub "arn:${AWS::Partition}:s3:::${ArtefactBucketName}/${Environment}/settings/*"]'

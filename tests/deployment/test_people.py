@@ -33,6 +33,10 @@ ACTIONS_OF_PEOPLE = {
     "describe_time_to_live": ("dynamodb:DescribeTimeToLive",),
     "get_topic_attributes": ("sns:GetTopicAttributes",),
     "list_metrics": ("cloudwatch:ListMetrics",),
+    "describe_stream_summary": ("kinesis:DescribeStreamSummary",),
+    "get_records": ("kinesis:GetRecords",),
+    "get_shard_iterator": ("kinesis:GetShardIterator",),
+    "list_shards": ("kinesis:ListShards",),
 }
 BEYOND_COMMANDS = {
     "logs:DescribeLogStreams": "to read the logs that operate.md names",
@@ -47,6 +51,8 @@ BEYOND_COMMANDS = {
     "sqs:DeleteMessage": "the redrive needs it",
     "sqs:SendMessage": "the redrive needs it",
     "s3:AbortMultipartUpload": "an upload of a large file that fails",
+    "kinesis:DescribeStreamConsumer": "for enhanced fan-out, which the stand-in does not serve",
+    "kinesis:SubscribeToShard": "the same",
     "glue:BatchStopJobRun": "control stops a run that hangs",
     "glue:GetTable": "doctor compares the table that schema.table names; there is none below",
     "glue:UpdateTable": "schema publish adds columns to it",
@@ -62,6 +68,7 @@ def policy(name: str) -> list[Document]:
         "InputBucketName": RAW,
         "JobName": NAME,
         "ArtefactBucketName": WORK,
+        "KinesisStream": NAME,
     }
     found = resources(template(), parameters_of("prod") | places | {"ClaimsTableName": CLAIMS, "Environment": "people"})
     given = {
@@ -110,6 +117,7 @@ def arns(service: str, action: str, given: dict[str, Any]) -> list[str]:
         "glue": lambda: f"arn:aws:glue:eu-central-1:123456789012:job/{given['JobName']}",
         "dynamodb": lambda: given.get("TableName") or next(iter(given["RequestItems"])),
         "cloudwatch": lambda: "*",
+        "kinesis": lambda: f"arn:aws:kinesis:{REGION}:123456789012:stream/{given.get('StreamName', NAME)}",
     }
     return [named[service]()]
 
@@ -152,14 +160,16 @@ class People:
 def people(aws_endpoint: str, iam: Iam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> People:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
-    s3, sqs, sns, glue, dynamodb = (
-        aws_client(each, REGION, aws_endpoint) for each in ("s3", "sqs", "sns", "glue", "dynamodb")
+    s3, sqs, sns, glue, dynamodb, kinesis = (
+        aws_client(each, REGION, aws_endpoint) for each in ("s3", "sqs", "sns", "glue", "dynamodb", "kinesis")
     )
     for name in (WORK, LAKE, RAW):
         s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
     events, dead = (sqs.create_queue(QueueName=f"{NAME}-{each}")["QueueUrl"] for each in ("events", "dead-letters"))
     topic = sns.create_topic(Name=f"{NAME}-alarms")["TopicArn"]
     glue.create_job(Name=NAME, Role="role", Command=COMMAND, DefaultArguments={"--CONFIG": "s3://b/c"})
+    kinesis.create_stream(StreamName=NAME, ShardCount=1)
+    kinesis.put_record(StreamName=NAME, Data=GOOD, PartitionKey="x")
     dynamodb.create_table(
         TableName=CLAIMS,
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
@@ -170,7 +180,8 @@ def people(aws_endpoint: str, iam: Iam, tmp_path: Path, monkeypatch: pytest.Monk
     config.write_text(
         f"""
         paths = {{manifests = "s3://{WORK}/manifests", output = "s3://{LAKE}/events", state = "s3://{WORK}/state"}}
-        input = {{allowed_prefixes = ["s3://{RAW}"]}}
+        input = {{allowed_prefixes = ["s3://{RAW}", "kinesis://main/{NAME}"]}}
+        kinesis = {{sources = {{main = {{}}}}}}
         stream = {{source = "listing", trigger_interval_seconds = 0.1}}
         convert = {{engine = "native"}}
         builder = {{claims = "{CLAIMS}", max_wait_seconds = 1}}
@@ -208,6 +219,7 @@ def test_people(people: People) -> None:
         ("report", "--out", str(people.config.with_name("report.html"))),
         ("control", "--dry-run"),
         ("plan", "--dry-run", f"s3://{RAW}/"),
+        ("plan", "--dry-run", f"kinesis://main/{NAME}"),
         ("redrive", "rejects", "--dry-run"),
         ("clean", "--dry-run"),
         ("rebuild", "--dry-run"),
@@ -230,6 +242,7 @@ def test_people(people: People) -> None:
         ("redrive", "rejects", "--yes"),
         (*forget, "--yes"),
         ("plan", f"s3://{RAW}/"),
+        ("plan", f"kinesis://main/{NAME}"),
         ("run", "--once"),
         ("schema", "retire", "id"),
         ("stop",),

@@ -12,7 +12,13 @@ from cfnlint.api import lint_file
 
 from compactor.core.errors import SettingsError
 from compactor.settings.settings import Settings, parse_settings
-from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_PARTITIONS, ONLY_OF_STREAMS, ONLY_OF_TOPICS
+from compactor.telemetry.metrics import (
+    CATALOGUE,
+    ONLY_OF_KINESIS,
+    ONLY_OF_PARTITIONS,
+    ONLY_OF_STREAMS,
+    ONLY_OF_TOPICS,
+)
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.stream_widgets import WIDGETS
 from deploy.streams import MAX_RESOURCES, logical_id, with_streams
@@ -240,7 +246,7 @@ def test_the_document_has_the_numbers() -> None:
     text = " ".join((ROOT / "docs" / "streams.md").read_text().split())
     of_job = {"DeadLetterDepth", "JobState", "MetricsDropped", "QueueDepth", "QueueOldestAgeSeconds", "Restarts"}
     of_job |= {name for name in CATALOGUE if name.startswith("EstimatedDollars")}
-    metrics = len(CATALOGUE) - len(of_job | ONLY_OF_STREAMS | ONLY_OF_PARTITIONS | ONLY_OF_TOPICS)
+    metrics = len(CATALOGUE) - len(of_job | ONLY_OF_STREAMS | ONLY_OF_PARTITIONS | ONLY_OF_TOPICS | ONLY_OF_KINESIS)
     before, after = (with_streams(template(), settings_of(*each)) for each in ([entry("a")], [entry("a"), entry("b")]))
     added = len(after["Resources"]) - len(before["Resources"])
     alarms = sum(name.endswith("AlarmOfb") for name in after["Resources"])

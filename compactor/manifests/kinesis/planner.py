@@ -148,7 +148,7 @@ class KinesisPlanner:
         if plan.behind_seconds is not None:
             self.metrics.emit({"IteratorAgeSeconds": plan.behind_seconds})
         for gap in plan.gaps:
-            log_event("kinesis.gap", stream=str(stream), shard=gap.shard, after=gap.after, before=gap.before)
+            log_event("kinesis.gap", stream=stream.name, shard=gap.shard, after=gap.after, before=gap.before)
 
 
 @dataclass(slots=True)

@@ -47,6 +47,8 @@ class ShardReader:
         now: Tells the time.
         is_done: Whether there is no more to read now.
         behind_seconds: How far the last answer was behind the newest record; None before the first one.
+        gap: Whether records behind `after` may be lost; the next piece tells.
+        after: The sequence number of the last record that was read, or behind which the chain ends.
         empty_since: When the shard was last seen to have no record behind the last piece; None if it was not.
     """
 
@@ -61,20 +63,20 @@ class ShardReader:
     behind_seconds: float | None = None
     empty_since: datetime | None = None
     gap: bool = field(init=False)
-    _after: int = field(init=False)
+    after: int = field(init=False)
     _anchor: int = field(init=False)
     _whole_since: datetime | None = field(init=False)
     _latest: datetime = field(init=False)
     _batches: Iterator[Batch] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._after, self._anchor, self.gap = self.head.after, self.head.anchor, self.head.gap
+        self.after, self._anchor, self.gap = self.head.after, self.head.anchor, self.head.gap
         self._whole_since, self._latest = self.head.whole_since, self.head.latest
         self._batches = self._read()
 
     def piece(self, max_bytes: int) -> Piece | None:
         """The next records, about so many bytes of them; None if there are no more now."""
-        lines, after, begins, closes = ShardLines(self.shard, self.stray_rule), self._after, 0, False
+        lines, after, begins, closes = ShardLines(self.shard, self.stray_rule), self.after, 0, False
         while not self.is_done and lines.length_bytes < max_bytes:
             asked_at = self.now()
             batch = next(self._batches)
@@ -82,7 +84,7 @@ class ShardReader:
             lines.add(batch.records)
             if batch.records:
                 begins = begins or batch.records[0].sequence
-                self._after, self._latest = batch.records[-1].sequence, batch.records[-1].arrived_at
+                self.after, self._latest = batch.records[-1].sequence, batch.records[-1].arrived_at
             is_at_tip = not batch.behind_seconds and not batch.is_end
             if is_at_tip and not batch.records:
                 self.empty_since, self._latest = asked_at, max(self._latest, asked_at)
@@ -91,7 +93,7 @@ class ShardReader:
         if not lines.records and not closes:
             return None
         gap, self.gap = self.gap, False
-        return Piece(after, self._after, begins, lines, self._latest, gap, closes)
+        return Piece(after, self.after, begins, lines, self._latest, gap, closes)
 
     def _read(self) -> Iterator[Batch]:
         """All batches from the head on, without records that were had before."""
@@ -102,7 +104,7 @@ class ShardReader:
                 if is_telling and not is_proven:
                     self.gap |= not self._is_whole(batch.records, asked_at)
                     is_proven = True
-                fresh = [each for each in batch.records if each.sequence > self._after]
+                fresh = [each for each in batch.records if each.sequence > self.after]
                 if batch.records:
                     self._anchor, self._whole_since = batch.records[-1].sequence, None
                 yield Batch(fresh, batch.behind_seconds, batch.is_end)

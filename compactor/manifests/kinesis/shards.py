@@ -39,7 +39,7 @@ class Shards:
     writes: bool
     readers: dict[str, ShardReader] = field(default_factory=dict)
     _was_planned: bool = field(init=False)
-    _read_some: set[str] = field(default_factory=set)
+    _lost: set[str] = field(default_factory=set)
     _ended: dict[str, Head] = field(default_factory=dict)  # where no chain says so, as in a dry run
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class Shards:
 
     def settled(self, settled: Settled) -> None:
         """Take in what came of a draft. What others landed waits for the next plan; children of ended shards begin."""
-        self._read_some.update(settled.lost, (each.shard_id for each in settled.links))
+        self._lost.update(settled.lost)
         for shard_id in settled.lost:
             self.readers[shard_id].is_done = True
         ended = [each for each in settled.links if each.link.closes]
@@ -86,13 +86,14 @@ class Shards:
         """Note which shards have no further record, and tell of those where one may be lost."""
         for shard_id, reader in self.readers.items():
             since, head = reader.empty_since, reader.head
-            if since is None or shard_id in self._read_some:
+            if since is None or shard_id in self._lost:
                 continue
-            is_news = reader.gap and not head.gap
+            is_news = reader.gap and not (head.gap and reader.after == head.after)
             if is_news:
-                self.plan.gaps.append(Gap(shard_id, str(head.after), ""))
-            if self.writes and (is_news or head.whole_since is None or since - head.whole_since >= NOTED_EVERY):
-                seen = KinesisSeen(after=str(head.after), at=since, gap=reader.gap)
+                self.plan.gaps.append(Gap(shard_id, str(reader.after), ""))
+            is_old = head.whole_since is None or since - head.whole_since >= NOTED_EVERY
+            if self.writes and (is_news or (is_old and reader.after == head.after)):
+                seen = KinesisSeen(after=str(reader.after), at=since, gap=reader.gap)
                 self.chains.note_seen(self.place(shard_id), seen)
 
     def _head(self, shard_id: str) -> Head | None:

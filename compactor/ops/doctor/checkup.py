@@ -7,6 +7,8 @@ from functools import partial
 from compactor.control.releases import differing
 from compactor.core.kafka.ports import OpenKafka
 from compactor.core.kafka.ranges import Topic, is_kafka
+from compactor.core.kinesis.places import STREAM_EXPECTED, KinesisStream, is_kinesis
+from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import Clock, ObjectStore
 from compactor.ops.doctor import account_checks, catalog_checks, kafka_checks
@@ -14,6 +16,7 @@ from compactor.ops.doctor.findings import Finding, ok, skipped, warning
 from compactor.ops.doctor.ports import Account
 from compactor.ops.doctor.rights import ADD_ONLY, ALL, try_input, try_own_place
 from compactor.ops.doctor.runner import Check
+from compactor.ops.doctor.stream_checks import try_stream
 from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
@@ -30,6 +33,7 @@ class Environment:
     store: ObjectStore
     clock: Clock
     columns: Callable[[Settings], Mapping[str, str]]  # the Hive types of the output's columns, by name
+    kinesis: Callable[[Settings], KinesisLog]  # the streams of the sources
     releases: Callable[[Settings], Sequence[str]]  # those of the living runs; empty strings are not told
     kafka: Callable[[Settings], OpenKafka]  # the clusters of the settings
     waiting_seconds: Callable[[Settings], float]  # for how long the oldest manifest has waited
@@ -96,6 +100,9 @@ def _place_checks(env: Environment, settings: Settings, only: Sequence[str] = ()
     for prefix in () if only else settings.input.allowed_prefixes:
         if is_kafka(prefix):
             continue
+        if is_kinesis(prefix):
+            yield Check("input", partial(_stream, env, settings, prefix))
+            continue
         yield Check("input", partial(try_input, env.store, prefix, "input.allowed_prefixes"), _needs(prefix))
     for name, place, key, rights in (
         ("manifests", settings.paths.manifests, "paths.manifests", ALL),
@@ -107,6 +114,12 @@ def _place_checks(env: Environment, settings: Settings, only: Sequence[str] = ()
             yield Check(name, partial(try_own_place, env.store, place, key, rights, env.trial_id), _needs(place))
     if settings.schema.file and not only:
         yield Check("schema file", partial(_schema_file, env.store, settings), _needs(settings.schema.file))
+
+
+def _stream(env: Environment, settings: Settings, prefix: str) -> Finding:
+    if is_kinesis(prefix) and prefix.count("/") == STREAM_EXPECTED.count("/"):
+        return try_stream(env.kinesis(settings), KinesisStream.parse(prefix))
+    return skipped(f"{prefix}: `compactor plan --dry-run` tells what it has")
 
 
 def _schema_file(store: ObjectStore, settings: Settings) -> Finding:

@@ -11,6 +11,7 @@ from compactor.core.documents.totals import totals_of, without_zeros
 from compactor.core.errors import AccessError, ObjectNotFound
 from compactor.core.inputs.dates import possible_dates
 from compactor.core.kafka.ranges import is_kafka
+from compactor.core.kinesis.places import is_kinesis
 from compactor.core.layout import canonical, is_s3, is_text, is_within, redriven_owner
 from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.core.text.safe_text import quoted
@@ -26,6 +27,7 @@ from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, qua
 from compactor.ops.redrive.settling.settled import settled_by
 from compactor.ops.trace.expired import erased_words, expired_parts
 from compactor.ops.trace.histories import Histories, History
+from compactor.ops.trace.landed import landed_record
 from compactor.ops.trace.own_rejects import own_rejects
 from compactor.ops.trace.ranges import FoundRange, part_with, range_of
 from compactor.ops.trace.tables import TableTracer
@@ -116,6 +118,8 @@ class Tracer:
             if trace.state is TraceState.WAITING:
                 trace.message = self._why_unreadable(uri)
             return trace
+        if is_kinesis(uri):
+            return self._trace_landed(uri, days)
         return self._trace_range(uri, days) if is_kafka(uri) else self._trace_input(uri, days)
 
     def _why_unreadable(self, uri: str) -> str:
@@ -179,6 +183,15 @@ class Tracer:
             found = part
         trace = Trace(uri=found.uri, exists=True, state=TraceState.CLAIMED, manifest_id=found.manifest_id)
         trace = self._followed(trace, None, days)
+        trace.message = "; ".join(filter(None, (found.words, trace.message)))
+        return trace
+
+    def _trace_landed(self, uri: str, days: int) -> Trace:
+        """Follow the landed object with a record of a stream. Whether the stream still has it is not asked."""
+        found = landed_record(self.state, uri)
+        if found is None:
+            return Trace(uri=uri, exists=True, searched="the chains of landed shards")
+        trace = self._trace_input(found.link.uri, days)
         trace.message = "; ".join(filter(None, (found.words, trace.message)))
         return trace
 

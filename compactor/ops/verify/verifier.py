@@ -19,6 +19,7 @@ from compactor.ops.verify.chains import faults_of_chains
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
 from compactor.ops.verify.contents import DeepVerifier
 from compactor.ops.verify.doubled import DoubledFiles
+from compactor.ops.verify.landed import faults_of_landed
 from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted, lost_of_archived, verify_records
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.summaries import checked_letters, summarised_report
@@ -78,7 +79,7 @@ class Verifier:
         To compare values, the records of all dates are read.
         """
         report = self._verified_all(closed=closed)
-        report.discrepancies += faults_of_chains(self.state)
+        report.discrepancies += [*faults_of_chains(self.state), *faults_of_landed(self.state)]
         seen = expired_seen(self.state)
         report.retired_dates, report.expiring = seen.retired_dates, seen.expiring
         return report

@@ -53,6 +53,7 @@ from compactor.manifests.claiming import claim_key
 from compactor.manifests.inventory.document import Inventory
 from compactor.manifests.kafka.planner import TopicPlan
 from compactor.manifests.kafka.topics_seen import TopicSeen
+from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
 from compactor.manifests.planning import LeftOut, Plan
 from compactor.manifests.spilled.totals import PlanTotals
 from compactor.ndjson.diagnosis import Fault
@@ -146,7 +147,11 @@ def plans(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     topic = Topic("main", "events")
     made = TopicPlan(removed=[KafkaRange(topic, 0, 3, 9)], cut_off={1: (4, 7)}, former_ids=["one"])
     of_topic = plan._document(PlanTotals(), None, made, dry_run=False)
-    printed = [json.loads(_printed(each)) for each in (of_inventory, of_topic)]
+    landed = StreamPlan(gaps=[Gap("shardId-000000000000", "7", "21")], former_ids=["one"])
+    of_streams = [
+        plan._document(PlanTotals(), None, each, dry_run=False) for each in (landed, StreamPlan(behind_seconds=1.5))
+    ]
+    printed = [json.loads(_printed(each)) for each in (of_inventory, of_topic, *of_streams)]
     return [dry, first, workspace.json("plan", raw)[0], *printed]
 
 

@@ -16,12 +16,18 @@ from compactor.cost.price_list import FIRST_REGION, prices_of
 from compactor.cost.price_table import REGIONS
 from compactor.cost.prices import DPU_PER_WORKER, GIB, GLUE_VERSIONS, PRICES, SHIPPED, JobSize
 from compactor.engines.engine import EngineName
-from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_PARTITIONS, ONLY_OF_STREAMS, ONLY_OF_TOPICS
+from compactor.telemetry.metrics import (
+    CATALOGUE,
+    ONLY_OF_KINESIS,
+    ONLY_OF_PARTITIONS,
+    ONLY_OF_STREAMS,
+    ONLY_OF_TOPICS,
+)
 from deploy import ROOT
 from tests.support.recent_commits import recent_commit
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
-METRICS = len(CATALOGUE.keys() - ONLY_OF_STREAMS - ONLY_OF_PARTITIONS - ONLY_OF_TOPICS)
+METRICS = len(CATALOGUE.keys() - ONLY_OF_STREAMS - ONLY_OF_PARTITIONS - ONLY_OF_TOPICS - ONLY_OF_KINESIS)
 
 JOBS = [
     # type, workers, version, DPU, dollars an hour, dollars a month

@@ -16,11 +16,12 @@ from compactor.core.documents.manifest_parsing import parse_manifest
 from compactor.core.errors import SettingsError
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.layout import Layout
-from compactor.ledger.kinesis.shard_chains import ShardChains
+from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.manifests.kinesis.planner import KinesisPlanner
 from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
+from tests.support.kpl import aggregated
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
 
 LAYOUT = Layout("s3://lake/m", "s3://lake/o", "s3://lake/s")
@@ -347,3 +348,119 @@ def test_planners_beside_each_other(step: int) -> None:
     made.plan()
     made.plan()
     assert made.left() == []
+
+
+@pytest.mark.parametrize("step", range(0, 30, 2))
+def test_a_planner_that_is_held_up_for_days(step: int) -> None:
+    """Another one has landed its records meanwhile, and swept: the late one names nothing that is gone."""
+    made, [shard] = scene()
+    made.kinesis.retention = timedelta(days=7)
+    made.put(12)
+    steps = iter(range(step))
+    has_met: list[int] = []
+
+    def meet() -> None:
+        if next(steps, None) is None and not has_met:
+            has_met.append(1)
+            made.clock.advance(DAY + 1)
+            made.plan(max_manifests=1 + step % 2)
+            made.put(3)
+            made.kinesis.split(shard)
+            made.put(3)
+
+    made.plan(Meddling(made.store, meet))
+    made.plan()
+    assert made.is_exact()
+    made.clock.advance(DAY + 1)
+    made.plan()
+    assert made.is_exact()
+    assert made.left() == []
+
+
+def test_retention_that_overtakes_a_reading() -> None:
+    """Records that go while others are read are told, as if the plan had begun behind them."""
+    made, _ = scene()
+    made.put(3)
+    made.clock.advance(DAY / 2)
+    made.put(3)
+    made.clock.advance(DAY / 2 - 600)
+    made.target_bytes, made.object_bytes = 1.0, 1
+    made.put(3)
+    slow = made.planner(Meddling(made.store, lambda: made.clock.advance(DAY / 8)))
+    plan = slow.plan(STREAM, max_manifests=1000)
+    landed = Counter(made.lines())
+    missing = [value for value in made.written if value not in landed]
+    assert missing
+    assert plan.gaps
+    told = {each for gap in plan.gaps for each in range(int(gap.after) + 7, int(gap.before or 7 * 10), 7)}
+    assert set(missing) == {made.written[each // 7 - 1] for each in told}
+    assert max(landed.values()) == 1
+
+
+def test_a_shard_that_is_listed_no_more() -> None:
+    """Its records are gone with it: it ends with a gap, and its children begin."""
+    made, [shard] = scene()
+    made.put(3)
+    made.plan()
+    made.put(2)
+    low, high = made.kinesis.split(shard)
+    made.clock.advance(DAY / 2)
+    made.put(3)
+    made.clock.advance(DAY / 2 + 1)
+    made.put(4)
+    plan = made.plan()
+    assert plan.gaps[0] == Gap(shard, "21", "")
+    assert plan.closed == 1
+    assert Counter(made.lines()) == Counter(made.written[:3] + made.written[5:])
+    assert made.plan().gaps == []
+    assert made.links(shard)[-1].closes
+    assert [made.links(each)[-1].closes for each in (low, high)] == [False, False]
+
+
+def test_generations_of_shards_that_no_plan_saw() -> None:
+    """What their grandchildren have begins with a gap, although they have no parent that was landed."""
+    made, [shard] = scene()
+    made.put(3)
+    made.plan()
+    low, _ = made.kinesis.split(shard)
+    made.put(3)
+    made.clock.advance(60)
+    first, second = made.kinesis.split(low)
+    made.clock.advance(DAY + 1)
+    made.put(9)
+    plan = made.plan()
+    assert {gap.shard for gap in plan.gaps} >= {first, second} & {each.shard_id for each in _places(made)}
+    assert Counter(made.lines()) == Counter(made.written[:3] + made.written[6:])
+
+
+def _places(made: Scene) -> Iterator[ShardPlace]:
+    return ShardChains(made.planner().state).places(STREAM)
+
+
+def test_a_child_begins_where_its_parents_ended() -> None:
+    """It has a gap only if they were landed more than a day before it was first read."""
+    made, [shard] = scene()
+    made.put(3)
+    made.kinesis.split(shard)
+    made.plan(max_manifests=1)
+    made.clock.advance(DAY / 2)
+    made.put(3)
+    assert made.plan().gaps == []
+    made, [shard] = scene()
+    made.put(3)
+    made.plan(max_manifests=1)
+    made.kinesis.split(shard)
+    made.put(3)
+    made.plan(max_manifests=1)
+    made.clock.advance(DAY + 3600)
+    made.put(3)
+    assert made.plan(max_manifests=100).gaps != []
+
+
+def test_strays_are_left_out_as_asked() -> None:
+    """And told."""
+    made, shards = scene(2)
+    made.kinesis.put(aggregated([("a", b"1"), ("b", b"2")], hashes=[0, 2**128 - 1]), shard=shards[0])
+    plan = made.planner(stray_rules={"main": "drop"}).plan(STREAM, max_manifests=9)
+    assert (plan.strays, plan.lines, made.lines()) == (2, 0, [])
+    assert made.plan().lines == 0

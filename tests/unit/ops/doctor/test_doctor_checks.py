@@ -330,6 +330,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         clock=ManualClock(),
         trial_id="1",
         columns=lambda _: {},
+        kinesis=lambda _: pytest.fail("no stream is named"),
         releases=lambda _: (),
         kafka=lambda _: NoKafka(),
         waiting_seconds=lambda _: 0.0,

@@ -1,0 +1,89 @@
+"""Chains of landed shards: what `verify` finds in them."""
+
+from compactor.core.documents.kinesis_records import KinesisLink
+from compactor.core.documents.records import Accepted
+from compactor.core.layout import digest
+from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
+from compactor.ops.verify.landed import faults_of_landed
+from tests.support.memory_kinesis import STREAM
+from tests.unit.manifests.test_kinesis_planning import LAYOUT, Scene, scene
+
+
+def found(made: Scene) -> list[tuple[str, str]]:
+    return [(each.expected, each.found) for each in faults_of_landed(made.planner().state)]
+
+
+def taken_in(made: Scene) -> None:
+    """Accept all manifests, as a job does, and remove them from their prefix."""
+    for manifest in list(made.manifests()):
+        made.planner().state.ledger.accept(
+            Accepted(
+                manifest_id=manifest.manifest_id,
+                kind="manifest",
+                date=manifest.date,
+                digest=digest(manifest.to_json()),
+                source_uri="",
+                accepted_at=made.clock.now(),
+                manifest=manifest,
+            )
+        )
+        made.store.delete([LAYOUT.manifest(manifest.manifest_id)])
+
+
+def chain_of(made: Scene) -> tuple[ShardChains, ShardPlace]:
+    chains = ShardChains(made.planner().state)
+    [place] = chains.places(STREAM)
+    return chains, place
+
+
+def test_what_was_landed_adds_up() -> None:
+    """While manifests wait, and once they were taken in."""
+    made, [shard] = scene()
+    made.put(20)
+    made.kinesis.split(shard)
+    made.put(20)
+    made.plan()
+    assert found(made) == []
+    taken_in(made)
+    assert found(made) == []
+
+
+def test_a_manifest_that_is_gone() -> None:
+    """No one would read its object."""
+    made, _ = scene()
+    made.put(2)
+    made.plan()
+    [manifest] = made.manifests()
+    made.store.delete([LAYOUT.manifest(manifest.manifest_id)])
+    assert found(made) == [(f"manifest {manifest.manifest_id} with it", "no such manifest")]
+
+
+def test_an_object_in_no_manifest() -> None:
+    """Its manifest has another version of it, or not the object at all."""
+    made, _ = scene()
+    made.put(2)
+    made.plan()
+    taken_in(made)
+    chains, place = chain_of(made)
+    [link] = chains.chain(place).links()
+    other = link.model_copy(update={"after": link.last, "last": "99", "etag": "other"})
+    chains.chain(place).create(other)
+    assert found(made) == [("version 'other' in its manifest", "no such file")]
+
+
+def test_links_that_do_not_follow_each_other() -> None:
+    """A gap, records behind the end, and a chain without a beginning."""
+    made, _ = scene()
+    made.put(2)
+    made.plan()
+    chains, place = chain_of(made)
+    now = made.clock.now()
+    chains.chain(place).create(KinesisLink(after="50", last="60", manifest_id="", arrived_at=now, closes=True))
+    chains.chain(place).create(KinesisLink(after="60", last="61", manifest_id="", arrived_at=now))
+    assert found(made) == [
+        ("records behind sequence number 14", "some behind sequence number 50"),
+        ("no records behind its end", "some behind sequence number 60"),
+    ]
+    [origin] = [info.uri for info in made.store.list(LAYOUT.kinesis_folder) if info.uri.endswith("origin.json")]
+    made.store.delete([origin])
+    assert found(made) == [("a record of where its chain begins", "none")]
