@@ -18,6 +18,7 @@ from compactor.core.partitions import PartitionField, parse_fields
 from compactor.core.rules.sharding import Shard
 from compactor.core.text.suggestions import Suggestions
 from compactor.settings import compact_paths, places, sections
+from compactor.settings.grok import GrokPattern, check_grok, pattern_of
 from compactor.settings.partitions import check_partitions, check_table_partitions
 from compactor.settings.streams import Entry, Member, OneStream, crossing, merged, read_entries
 from compactor.settings.types import REFUSED_SPARK_CONF
@@ -194,6 +195,11 @@ class Settings:
         return tuple(name for name in columns if name not in of_folder)
 
     @property
+    def grok(self) -> GrokPattern | None:
+        """The pattern by which lines are read; None if they are JSON."""
+        return pattern_of(self.input.grok) if self.input.format == "grok" else None
+
+    @property
     def partition_fields(self) -> tuple[PartitionField, ...]:
         """What divides the files of a date."""
         return parse_fields(self.output.partition_by)
@@ -283,6 +289,7 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     _check_target(source)
     _check_clusters(source)
     check_partitions(source)
+    check_grok(source)
     if not is_common:  # else each stream has a schema file of its own, or none, and so with its table
         _check_declared(source)
         _check_table(source)
