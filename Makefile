@@ -3,6 +3,7 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 SIZE ?= 100mb
+SOURCE ?= s3
 MINUTES ?= 20
 SEED ?=
 SEEDS ?= 200
@@ -49,8 +50,8 @@ help: ## Show this
 install: $(USER) ## Set up .venv for `compactor compact`: 300 MB, under a minute, with cargo about 4 minutes more
 	@echo "Ready: .venv/bin/compactor compact SRC DST. For other commands: .venv/bin/pip install -e '.[aws]', [spark] or [report]"
 
-demo: $(READY) ## Run the whole job on a local stand-in for AWS (SIZE=100mb, or SIZE=1gb)
-	@$(BIN)/compactor demo --size $(SIZE)
+demo: $(READY) $(if $(filter kafka,$(SOURCE)),$(KAFKA)) ## Run the whole job on a local stand-in for AWS (SIZE=1gb; SOURCE=listing without Spark, SOURCE=kafka with a broker)
+	@$(BIN)/compactor demo --size $(SIZE) --source $(SOURCE)
 
 ##@ Work on it
 dev: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) ## Set up .venv for all other targets: 1.4 GB, about 5 minutes, with cargo about 4 minutes more

@@ -124,7 +124,8 @@ def compact(
     src: Place | Sequence[Place],
     dst: Place,
     *,
-    format: Literal["ndjson", "json"] | None = None,  # noqa: A002 - as the option of the command
+    format: Literal["ndjson", "json", "grok"] | None = None,  # noqa: A002 - as the option of the command
+    grok: str | None = None,
     types: Literal["infer"] | None = None,
     schema: Place | None = None,
     names: Literal["safe", "exact"] | None = None,
@@ -148,7 +149,8 @@ def compact(
     Args:
         src: Folders, files, patterns such as `logs/**/*.gz`, or `s3://bucket/prefix`; one, or a sequence.
         dst: The folder or `s3://bucket/prefix` of the rows.
-        format: `json` reads JSON arrays and documents of several lines, too.
+        format: `json` reads JSON arrays and documents of several lines, too; `grok` reads text by a pattern.
+        grok: The pattern of lines of text, such as `%{COMBINEDAPACHELOG}`; makes the format `grok`.
         types: `infer` chooses types from the input, once for this destination. Not with `schema`.
         schema: A schema file (TOML) with names and types, of which a copy is kept.
         names: Names of columns: `safe` for Athena and Glue, or `exact`, as the keys. Once for this destination.
@@ -183,6 +185,7 @@ def compact(
     options = Options(
         engine=engine,
         format=format,
+        grok=grok,
         schema=None if schema is None else os.fspath(schema),
         names=names,
         claims=claims,

@@ -2,19 +2,18 @@
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from compactor.core.errors import CompactorError, SettingsError
+from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout
 from compactor.core.text.formatting import by_name, count, duration, rate, size
 from compactor.core.text.safe_text import quoted
+from compactor.demo.commands import Commands, Echo, Terminated
 from compactor.demo.events import DAY, DayCounts
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.demo.outcome import Outcome, differences, read_outcome
@@ -25,15 +24,7 @@ from compactor.wiring.settings_files.remote_settings import settings_at
 DEEP_BYTES = 250_000_000
 """Up to this much input the demo compares every value, which takes about a minute."""
 
-_END_SECONDS = 60.0  # an interrupted run finishes its batch first
 _SHOWN_SIZES = 6
-
-Echo = Callable[..., None]
-"""Prints lines as `compactor.cli.ui.terminal.echo` does: each argument stays one line whatever it holds."""
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM. It ends the demo as Ctrl-C does."""
 
 
 def run_demo(total_bytes: int, folder: Path | None, echo: Echo, *, with_spark: bool = True) -> bool:
@@ -60,7 +51,7 @@ def run_demo(total_bytes: int, folder: Path | None, echo: Echo, *, with_spark: b
         app = App(settings_at(config, environment))
         echo(f"Making {size(total_bytes)} of events in {scene.raw} ...")
         made = scene.write_events(app.store)
-        commands = _Commands(environment, echo)
+        commands = Commands(environment, echo)
         run_seconds = _by_commands(scene, commands) if folder else _by_events(scene, environment, app, work, echo)
         commands.run("verify", *(["--deep"] if total_bytes <= DEEP_BYTES else []))
         commands.run("status")
@@ -106,7 +97,7 @@ def _scene(stack: ExitStack, total_bytes: int, folder: Path | None, echo: Echo) 
     return Scene(f"s3://{RAW_BUCKET}/", "s3://lake/", total_bytes, url, queue_url), environment
 
 
-def _by_commands(scene: Scene, commands: "_Commands") -> float:
+def _by_commands(scene: Scene, commands: Commands) -> float:
     """Plan and run; returns the seconds of `run`."""
     commands.run("plan", scene.raw)
     started = time.monotonic()
@@ -122,40 +113,6 @@ def _by_events(scene: Scene, environment: Mapping[str, str], app: App, work: Pat
     seconds = way.go()
     way.show_metrics()
     return seconds
-
-
-@dataclass(frozen=True, slots=True)
-class _Commands:
-    """Runs the commands of a user in processes of their own, and shows each one before."""
-
-    environment: Mapping[str, str]
-    echo: Echo
-
-    def run(self, *arguments: str) -> None:
-        command = " ".join(["compactor", *map(quoted, arguments)])
-        self.echo("", f"$ {command}")
-        words = [sys.executable, "-m", "compactor", *arguments]
-        process = subprocess.Popen(words, env=self.environment)  # noqa: S603
-        try:
-            code = process.wait()
-        finally:
-            _end(process)
-        if code != 0:
-            raise CompactorError(f"`{command}` ended with {code}, expected 0")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command that still runs because this process was interrupted."""
-    if process.poll() is not None:
-        return
-    # Ctrl-C has reached the command itself; a second signal would cut its batch short.
-    if not isinstance(sys.exception(), KeyboardInterrupt) or isinstance(sys.exception(), Terminated):
-        process.terminate()
-    try:
-        process.wait(_END_SECONDS)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        process.kill()
-        process.wait()
 
 
 def _terminate(_number: int, _frame: object) -> None:

@@ -19,6 +19,8 @@ REASONS = {
     "too_deep": "arrays and objects are nested more than 1,024 levels deep",
     "not_an_object": "the line is a JSON value, but not an object",
     "line_too_long": "the line is longer than max_line_bytes; it is kept in pieces",
+    "no_match": "the line does not match the pattern in input.grok",
+    "match_too_costly": "the line takes more steps to match than input.grok.max_steps, or is or becomes too long",
     "parsers_disagree": "Spark and inspection read the line differently",
 }
 """The reasons for which a line is rejected, with their meaning."""

@@ -74,12 +74,14 @@ class Options:
     None leaves a setting to variables, to earlier calls and to the defaults.
 
     Attributes:
+        grok: The pattern of lines of text, which makes the format `grok`.
         schema: A schema file to copy beside the state.
         types: `infer` to make one from the input, unless an earlier call did.
     """
 
     engine: str | None = None
     format: str | None = None
+    grok: str | None = None
     schema: str | None = None
     names: str | None = None
     claims: str | None = None
@@ -90,8 +92,13 @@ class Options:
 
     def given(self) -> Document:
         """The settings that the call names, by section."""
+        is_text = self.grok is not None
         keys: dict[str, dict[str, Any]] = {
-            "input": {"format": self.format, "hive_keys": self.hive_keys},
+            "input": {
+                "format": self.format or ("grok" if is_text else None),
+                "grok": {"pattern": self.grok} if is_text else None,
+                "hive_keys": self.hive_keys,
+            },
             "convert": {"engine": self.engine},
             "schema": {"file": self.schema or self.types, "names": self.names},
             "builder": {"claims": self.claims},
@@ -163,8 +170,13 @@ def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, 
     if is_readable:
         sources = [*sources, *(each for each in paths.prefixes if not is_known(each, sources))]
     document["input"] = {**document.get("input", {}), "allowed_prefixes": sources}
+    grok = document["input"].get("grok", {})
     for name, table in options.given().items():
         document[name] = {**document.get(name, {}), **table}
+    if options.grok is not None and isinstance(grok, dict):
+        document["input"]["grok"] = {**grok, "pattern": options.grok}  # with the definitions that the user added
+    elif options.format in {"ndjson", "json"} and grok:
+        document["input"]["grok"] = {}
     if has_schema_file(document):
         document["schema"]["file"] = paths.schema_file
     return document

@@ -24,6 +24,7 @@ from compactor.settings.types import (
     Endpoint,
     FilePlace,
     FolderTemplate,
+    GrokTable,
     InputPlaces,
     KafkaProperties,
     KinesisSources,
@@ -72,8 +73,13 @@ class Input(Section):
     allowed_prefixes: InputPlaces = Field(
         description="folders and topics that input may come from; must not overlap paths"
     )
-    format: Literal["ndjson", "json"] = _key(
-        "ndjson", '"json" also reads JSON arrays and documents of several lines; their elements count as lines'
+    format: Literal["ndjson", "json", "grok"] = _key(
+        "ndjson",
+        '"json" also reads JSON arrays and documents of several lines, whose elements count as lines; "grok" reads '
+        "lines of text by the pattern in input.grok",
+    )
+    grok: GrokTable = Field(
+        default_factory=dict, description='for format = "grok": the pattern of a line, and definitions that it uses'
     )
     discovery: Literal["full", "declared"] = _key(
         "full", '"full" inspects every line for new keys; "declared" reads only the columns of schema.file'

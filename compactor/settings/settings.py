@@ -20,6 +20,7 @@ from compactor.core.partitions import PartitionField, parse_fields
 from compactor.core.rules.sharding import Shard
 from compactor.core.text.suggestions import Suggestions
 from compactor.settings import compact_paths, places, sections
+from compactor.settings.grok import GrokPattern, check_grok, pattern_of
 from compactor.settings.partitions import check_partitions, check_table_partitions
 from compactor.settings.streams import Entry, Member, OneStream, crossing, merged, read_entries
 from compactor.settings.types import REFUSED_SPARK_CONF
@@ -208,6 +209,11 @@ class Settings:
         return tuple(name for name in columns if name not in of_folder)
 
     @property
+    def grok(self) -> GrokPattern | None:
+        """The pattern by which lines are read; None if they are JSON."""
+        return pattern_of(self.input.grok) if self.input.format == "grok" else None
+
+    @property
     def partition_fields(self) -> tuple[PartitionField, ...]:
         """What divides the files of a date."""
         return parse_fields(self.output.partition_by)
@@ -300,6 +306,7 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     _check_named(source, "kafka", "clusters", kafka_place)
     _check_named(source, "kinesis", "sources", kinesis_place)
     check_partitions(source)
+    check_grok(source)
     if not is_common:  # else each stream has a schema file of its own, or none, and so with its table
         _check_declared(source)
         _check_table(source)

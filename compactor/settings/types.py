@@ -12,7 +12,7 @@ from compactor.core.kafka.ranges import CLUSTER_PATTERN, TOPIC_EXPECTED, Topic
 from compactor.core.kinesis.places import SOURCE_PATTERN
 from compactor.core.rules.sharding import EXPECTED as _SHARD_EXPECTED
 from compactor.core.rules.sharding import Shard
-from compactor.settings import places
+from compactor.settings import grok, places
 from compactor.settings.maintenance_window import MaintenanceWindow
 from compactor.settings.validation import Expected
 
@@ -236,6 +236,7 @@ KinesisSources = Annotated[
     dict[Annotated[str, AfterValidator(_source_name)], Annotated[dict[str, str], AfterValidator(_source_keys)]],
     Expected("a table of sources, each with a table of keys"),
 ]
+GrokTable = Annotated[dict[str, Any], AfterValidator(grok.checked_table), Expected(f"{grok.EXPECTED}; or an empty one")]
 ShardText = Annotated[str, AfterValidator(_shard_or_empty), Expected(_SHARD_EXPECTED)]
 Window = Annotated[str, AfterValidator(_window_or_empty), Expected("a day and an hour as in Sun:10, or empty")]
 Seconds = Annotated[float, Field(gt=0, le=10 * 366 * 86400, allow_inf_nan=False)]

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from compactor.adapters import this_machine
 from compactor.adapters.kafka_clusters import kafka_of
@@ -14,11 +14,12 @@ from compactor.adapters.kinesis_sources import kinesis_of
 from compactor.adapters.local.clock import SystemClock
 from compactor.adapters.local.native.kernel import why_not_installed
 from compactor.adapters.stores import RoutedStore, StoreSpec
+from compactor.core.errors import SettingsError
 from compactor.core.extras import is_installed
 from compactor.core.layout import is_delivery, is_s3
 from compactor.core.ports import Clock
 from compactor.ledger.backlog import backlog_of
-from compactor.ops.doctor import machine_checks
+from compactor.ops.doctor import findings, machine_checks
 from compactor.ops.doctor.checkup import Environment, checks_of, uses_s3
 from compactor.ops.doctor.findings import Finding
 from compactor.ops.doctor.java import find_java
@@ -29,6 +30,7 @@ from compactor.settings.sections import Builder, Convert, Stream
 from compactor.settings.settings import Settings
 from compactor.wiring.engine_choice import engine_of
 from compactor.wiring.operator_components import OperatorComponents
+from compactor.wiring.settings_files.grok_reader import grok_reader
 
 ANSWER_SECONDS = 3.0
 """The longest wait for one answer, whatever the job may wait."""
@@ -83,9 +85,21 @@ def _machine_checks(settings: Settings | None, env: Mapping[str, str], *, is_fol
     if is_needed and (settings is None or uses_s3(settings)):
         checks.append(Check("s3a", lambda: machine_checks.s3a(this_machine.find_spark()), needs=("spark",)))
     checks.append(Check("native", lambda: machine_checks.native(engine, why_not=why_not_installed())))
+    checks += [
+        Check("pattern", partial(_pattern, each), stream=each.name) for each in parts if each is not None and each.grok
+    ]
     if settings is None:
         checks.append(Check("aws", lambda: machine_checks.aws(is_installed=is_installed("aws"))))
     return [*checks, Check("disk", lambda: _disks(settings, env))]
+
+
+def _pattern(settings: Settings) -> Finding:
+    """Whether the pattern of a stream of text can be compiled."""
+    try:
+        reader = grok_reader(settings)
+    except SettingsError as exc:
+        return findings.fault("; ".join(exc.faults), "correct input.grok; docs/grok.md has what a pattern may say")
+    return findings.ok(f"input.grok: {', '.join(reader.types)}" if reader else "none")
 
 
 def _needs_spark(settings: Settings | None, *, is_folder: bool) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from compactor import __version__
 from compactor.adapters.kafka_clusters import kafka_of
 from compactor.adapters.kinesis_sources import kinesis_of
+from compactor.adapters.local.native.grok import NativeGrok
 from compactor.core.crash_points import (
     OnExpiryCrashPoint,
     OnRedriveCrashPoint,
@@ -33,6 +34,7 @@ from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.sections import retry_rules
 from compactor.wiring.catalog_components import CatalogComponents
 from compactor.wiring.engine_choice import engine_of
+from compactor.wiring.settings_files.grok_reader import GrokReader, grok_reader, with_captures
 
 # Each command needs one of these, and a short command would wait for all of them to load.
 # ruff: noqa: PLC0415
@@ -78,18 +80,30 @@ class OperatorComponents(CatalogComponents):
         return kinesis_of(self.settings.kinesis.sources, self.store_spec)
 
     @cached_property
+    def grok(self) -> GrokReader | None:
+        """How lines of text become records; None if lines are JSON.
+
+        Raises:
+            SettingsError: The pattern has faults, or what compiles it is not installed.
+        """
+        return grok_reader(self.settings)
+
+    @cached_property
     def registry(self) -> SchemaRegistry:
         """The recorded schema versions, for reading. The schema file does not matter."""
         return self._registry(())
 
     @cached_property
     def job_registry(self) -> SchemaRegistry:
-        """The schema versions for making new ones, with the columns of the schema file.
+        """The schema versions for making new ones, with the columns of the schema file and of the pattern of lines.
 
         Raises:
-            SettingsError: The schema file has faults, or partitions cannot be told by its columns.
+            SettingsError: The schema file or the pattern has faults, or partitions cannot be told by its columns.
         """
-        declared, fields = self._declared_columns(), self.settings.partition_fields
+        declared = self._declared_columns()
+        if self.grok is not None:
+            declared = with_captures(declared, self.grok, self.settings.schema.names, self.registry.latest())
+        fields = self.settings.partition_fields
         if faults := list(partition_faults(fields, declared, has_table=self.has_table)):
             raise SettingsError(faults)
         return self._registry(declared, [field.name for field in fields])
@@ -184,6 +198,7 @@ class OperatorComponents(CatalogComponents):
             state=self.state,
             registry=self.registry,
             kafka=self.kafka,
+            decoder_of=NativeGrok,
             table=self.listed_table,
             deep=deep,
             on_manifest=on_manifest,
@@ -279,6 +294,7 @@ class OperatorComponents(CatalogComponents):
         recheck = Recheck(
             max_line_bytes=self.settings.input.max_line_bytes,
             has_one_parser=engine_of(self.settings.convert) == "native",
+            grok=self.grok.decoder if self.grok else None,
         )
         return Redriver(
             state=self.state, redrive_planner=redrive_planner, recheck=recheck, on_crash_point=on_crash_point

@@ -13,6 +13,8 @@ mod background;
 mod bin_writer;
 mod columns;
 mod entries;
+mod grok;
+mod grok_py;
 mod keys;
 mod memory;
 mod open_columns;
@@ -37,7 +39,7 @@ use scan::NoRecord;
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 
 /// Grows with every change of what Python passes to the module or gets from it, so that each refuses an older other.
-const INTERFACE: u32 = 5;
+const INTERFACE: u32 = 6;
 
 /// A column as Python names it: its name and id, what it is (`key`, `rescued`, `source`, `text`, `timestamp` or `date`),
 /// and what that takes: the key, the text, the time or the day; of a key also its type with precision, scale and epoch.
@@ -229,5 +231,7 @@ fn compactor_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("KernelError", module.py().get_type::<KernelError>())?;
     module.add("INTERFACE", INTERFACE)?;
     module.add_function(wrap_pyfunction!(values_py::typed_value, module)?)?;
+    module.add_function(wrap_pyfunction!(grok_py::expanded, module)?)?;
+    module.add_class::<grok_py::LineDecoder>()?;
     module.add_class::<PyBinWriter>()
 }

@@ -3,37 +3,32 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.support.extras import NATIVE
+from tests.support.extras import KAFKA, NATIVE
+from tests.support.kafka_broker import FOLDER
 
-WITHOUT_SPARK = """
-from compactor.cli.ui.terminal import echo
-from compactor.demo.run import run_demo
-raise SystemExit(not run_demo(4_000_000, None, echo, with_spark=False))
-"""
+
+def demo(*words: str) -> "subprocess.CompletedProcess[str]":
+    """Run the demo on 4 MB."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "COMPACTOR_"))}
+    command = [sys.executable, "-m", "compactor", "demo", "--size", "4mb", *words]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=280)
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "words",
     [
-        pytest.param(["-m", "compactor", "demo", "--size", "4mb"], marks=pytest.mark.full, id="spark"),
-        pytest.param(["-c", WITHOUT_SPARK], marks=NATIVE.needed, id="listing"),
+        pytest.param(["--source", "s3"], marks=pytest.mark.full, id="spark"),
+        pytest.param(["--source", "listing"], marks=NATIVE.needed, id="listing"),
     ],
 )
 def test_the_demo_goes_the_whole_way(words: list[str]) -> None:
     """From objects to verified Parquet and measurements: events, functions, a job that is killed and comes back."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "COMPACTOR_"))}
-    done = subprocess.run(
-        [sys.executable, *words],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
+    done = demo(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     for said in (
         "0 given back",
@@ -46,5 +41,37 @@ def test_the_demo_goes_the_whole_way(words: list[str]) -> None:
         assert said in done.stdout, done.stdout
     measured = {line.split()[0]: line.split()[2] for line in done.stdout.splitlines() if line.endswith(" Count")}
     assert measured["FilesAnnounced"] == measured["ManifestsBuilt"] == measured["Restarts"] == "2"
-    if words[0] == "-m":  # without Spark, all may be committed before the kill, and the figures die with the process
+    if words[1] == "s3":  # without Spark, all may be committed before the kill, and the figures die with the process
         assert measured["ManifestsCommitted"] == "2"
+
+
+@KAFKA.needed
+@pytest.mark.full
+def test_the_demo_of_a_topic() -> None:
+    """Every value is a row or a reject, and a second plan finds nothing; the broker is gone afterwards."""
+    done = demo("--source", "kafka", "--kafka-jars", str(FOLDER))
+    assert done.returncode == 0, done.stdout + done.stderr
+    for said in (
+        "Wrote 1 manifest of 3 files",
+        "discrepancies  none",
+        "offset 17 of topic id",
+        "is line 18 of this range",
+        "Wrote 0 manifests of 0 files",
+        "6 invalid_json, 2 invalid_utf8, 2 not_an_object; 10 expected",
+    ):
+        assert said in done.stdout, done.stdout
+
+
+@KAFKA.needed
+def test_what_the_demo_of_a_topic_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says what is missing before it begins."""
+    words = ["--source", "kafka", "--kafka-jars", str(tmp_path)]
+    without_broker = demo(*words)
+    assert (without_broker.returncode, without_broker.stdout) == (2, "")
+    assert "holds no broker -> expected a folder with its jars, which `make demo SOURCE=kafka` downloads" in (
+        without_broker.stderr
+    )
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "java: not found -> expected Java 17 or 21, in which the broker runs" in demo(*words).stderr
+    assert "leaves nothing behind" in demo(*words, "--local", str(tmp_path)).stderr
+    assert "--kafka-jars needs --source kafka" in demo("--kafka-jars", str(tmp_path)).stderr

@@ -46,9 +46,10 @@ MAX_WAIT_SECONDS = 60.0
 )
 @click.option(
     "--format",
-    type=click.Choice(("ndjson", "json")),
-    help="Read files of this format. json: also JSON arrays and documents of several lines.",
+    type=click.Choice(("ndjson", "json", "grok")),
+    help="Read files of this format. json: also JSON arrays and documents of several lines. grok: text, by --grok.",
 )
+@click.option("--grok", metavar="PATTERN", help="Read lines of text by this pattern, such as '%{COMBINEDAPACHELOG}'.")
 @click.option("--schema", metavar="FILE", help="Read column names and types from FILE (TOML), and keep a copy.")
 @click.option("--types", type=click.Choice(("infer",)), help="Choose the types from the input; see `schema suggest`.")
 @click.option(

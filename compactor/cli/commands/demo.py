@@ -42,15 +42,41 @@ def _size(_context: click.Context, _option: click.Parameter, value: str) -> int:
     metavar="DIR",
     help="Use folders below DIR in place of the AWS emulator, and keep the output there.",
 )
+@click.option(
+    "--source",
+    type=click.Choice(("s3", "listing", "kafka")),
+    default="s3",
+    show_default=True,
+    help="Where events come from. s3: objects. listing: objects, by a job without Spark. kafka: a topic.",
+)
+@click.option(
+    "--kafka-jars",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="With --source kafka, start the broker that is in DIR (default: .tools/kafka).",
+)
 @body
-def demo(_invocation: Invocation, *, total_bytes: int, folder: Path | None) -> ExitCode:
+def demo(
+    _invocation: Invocation, *, total_bytes: int, folder: Path | None, source: str, kafka_jars: Path | None
+) -> ExitCode:
     """Make a day of events, compact it, and prove that no row is lost.
 
-    The demo runs against a local AWS emulator.
+    The demo runs against a local AWS emulator, or a broker of Kafka on the loopback address.
 
     Exit codes: 1 if the output differs from the input.
     """
-    from compactor.demo.run import run_demo  # noqa: PLC0415 - only this command needs it
+    if source == "kafka":
+        from compactor.demo.kafka_broker import JARS  # noqa: PLC0415 - only this command needs it
+        from compactor.demo.kafka_day import run_kafka_demo  # noqa: PLC0415
 
+        if folder is not None:
+            raise click.UsageError("--local is for objects: the demo with --source kafka leaves nothing behind")
+        return ExitCode.DONE if run_kafka_demo(total_bytes, kafka_jars or JARS, echo) else ExitCode.FAILED
+    from compactor.demo.run import run_demo  # noqa: PLC0415
+
+    if kafka_jars is not None:
+        raise click.UsageError("--kafka-jars needs --source kafka")
+    if source == "listing":
+        return ExitCode.DONE if run_demo(total_bytes, folder, echo, with_spark=False) else ExitCode.FAILED
     check_java()
     return ExitCode.DONE if run_demo(total_bytes, folder, echo) else ExitCode.FAILED

@@ -38,9 +38,10 @@ _ACTIONS = (_SUGGEST, "retire", _PUBLISH)
 @click.option("--all", "is_all", is_flag=True, help="suggest: Read all records of all files.")
 @click.option(
     "--format",
-    type=click.Choice(("ndjson", "json")),
-    help="suggest: Read files of this format. json: also JSON arrays.",
+    type=click.Choice(("ndjson", "json", "grok")),
+    help="suggest: Read files of this format. json: also JSON arrays. grok: text, by --grok.",
 )
+@click.option("--grok", metavar="PATTERN", help="suggest: Read lines of text by this pattern.")
 @click.option(
     "--names", type=click.Choice(("safe", "exact")), help="suggest: Name columns for Athena and Glue, or as the keys."
 )

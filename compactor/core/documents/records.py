@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal, TypeVar
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from compactor.core.documents.formats import FORMAT_KEY, RELEASE_KEY, newer_format
+from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import RecordTooNew, RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
@@ -322,6 +323,7 @@ class Commit(Document):
         rejects_of: If it redrives rejected lines, the manifest that rejected them; else empty.
         started_at: When the winning attempt began; after a rebuild, that of the first generation, whose rows it has.
         erased: What was erased on request, by this generation and those before it; None if nothing was.
+        grok: What read the lines of its files as records; None if they are JSON.
     """
 
     kind: Literal["commit"] = "commit"
@@ -350,6 +352,7 @@ class Commit(Document):
     started_at: datetime
     decided_at: datetime
     erased: Erased | None = None
+    grok: GrokRules | None = None
 
     @property
     def erased_rows(self) -> int:

@@ -165,7 +165,8 @@ class _Inspector:
         uri, codec = file.opened.uri, file.codec
         refused = self.task.refused.get(file.index)
         inspect = partial(self._pass, file, refused)
-        copied = refused is not None or file.path_values is not None or not spark_reads_name(uri, codec)
+        is_text = self.task.formats.grok is not None
+        copied = refused is not None or file.path_values is not None or is_text or not spark_reads_name(uri, codec)
         inspected = inspect(on_reject, copy if copied else None)
         if not inspected.records:
             return inspected, None

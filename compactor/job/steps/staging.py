@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.documents.records import Accepted, Attempt, Commit, FileReport, FileStatus, StagedFile
 from compactor.core.errors import CompactorError, InputRefused
 from compactor.core.partitions import folders
@@ -31,12 +32,14 @@ class CompactionRules:
         metadata_columns: Metadata columns of the output.
         manifests_in_flight: How many manifests are worked on at once.
         limits: The limits of inspection; every commit records them.
+        grok: What reads lines as records; None if they are JSON. Every commit records it.
     """
 
     retries: RetryRules
     metadata_columns: tuple[str, ...]
     manifests_in_flight: int
     limits: Limits
+    grok: GrokRules | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +174,7 @@ class Stager:
             rejects_of=(accepted.manifest.rejects_of if accepted.manifest else None) or "",
             started_at=attempt.started_at,
             decided_at=self.state.clock.now(),
+            grok=self.rules.grok,
         )
 
 

@@ -25,7 +25,6 @@ from compactor.ndjson.files.range_reading import OpenedRange, open_range
 from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
 from compactor.ndjson.files.scratch import Scratch
 from compactor.ndjson.kinds.formats import Formats
-from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import Limits, LineCounts, Reject, Splitter
 
 OnChangedFile = Literal["skip", "read"]
@@ -46,12 +45,14 @@ class OpenedFile:
 
     Attributes:
         index: Its position in the manifest.
-        source_uri: The file that its lines are from, as spelled in the manifest.
+        uri: The file, as spelled in the manifest.
+        source_uri: The file that its lines are from: itself, unless it holds redriven lines.
         codec: One of `compactor.ndjson.codecs.CODECS`.
         path_values: The fields that its path gives to each line; None if there are none.
     """
 
     index: int
+    uri: str
     source_uri: str
     opened: Input
     codec: str
@@ -149,7 +150,7 @@ class FileWalk:
 
     def splitter(self, file: OpenedFile) -> Splitter:
         """What splits the decoded bytes of a file. It raises a `FileError` if the file is of another kind."""
-        return split_lines if isinstance(file.opened, OpenedRange) else self._formats.splitter(file.source_uri)
+        return self._formats.lines if isinstance(file.opened, OpenedRange) else self._formats.splitter(file.uri)
 
     def _permitted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
         """Yield what is read; a refused read is the trouble of its file, and of no place of the job."""
@@ -204,7 +205,7 @@ class FileWalk:
         codec = sniff(opened.first[:SNIFF_BYTES])
         spool = RejectSpool(self._manifest_id, file.origin_uri, self._reject_limits, self.scratch)
         try:
-            opened_file = OpenedFile(index, file.origin_uri, opened, codec, _path_values(file))
+            opened_file = OpenedFile(index, file.uri, file.origin_uri, opened, codec, _path_values(file))
             counts, found = read(opened_file, spool.add)
             spool.move_to(rejects)
         except FileError as exc:

@@ -8,6 +8,9 @@ from typing import Literal
 from compactor.core.documents.records import FileFormat, FileStatus
 from compactor.core.errors import FileError
 from compactor.core.layout import is_within
+from compactor.ndjson.grok.matched_lines import GrokSplitter
+from compactor.ndjson.grok.ports import OpenDecoder
+from compactor.ndjson.kinds.binary_kinds import archive, binary_kind
 from compactor.ndjson.kinds.element_splitting import split_elements
 from compactor.ndjson.kinds.kind import Kind
 from compactor.ndjson.kinds.recognition import MIN_LINES, begins_with_record, recognise
@@ -23,7 +26,17 @@ LONG_LOOK_BYTES = 1024 * 1024
 MAX_FIRST_LINE_BYTES = 16 * 1024 * 1024
 """How far the end of a first line is searched that may be all of the file."""
 
-SPLITTERS: dict[FileFormat, Splitter] = {"ndjson": split_lines, "json": split_elements}
+
+def recorded_splitter(file_format: FileFormat, grok: OpenDecoder | None) -> Splitter:
+    """What splits a file as it was split when its manifest was compacted.
+
+    Args:
+        file_format: The format in the report on the file.
+        grok: What reads its lines; None if they are JSON.
+    """
+    if file_format == "json":
+        return split_elements
+    return GrokSplitter(grok) if grok is not None else split_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +44,32 @@ class Formats:
     """Which files are read, and how.
 
     Attributes:
-        accepted: `ndjson`: every other kind is quarantined. `json`: JSON arrays and documents are read, too.
-            `recorded`: nothing is recognised; files are read as they were before.
+        accepted: `ndjson`: every other kind is quarantined. `json`: JSON arrays and documents are read, too. `grok`:
+            lines are any text; only archives and other binary files are quarantined. `recorded`: nothing is recognised;
+            files are read as they were before.
         recorded_json: For `recorded`, the URIs of the files that were read as JSON.
         lines_folder: Files in this folder hold lines, whatever they look like. Empty for none.
+        grok: What reads lines; None if they are JSON.
     """
 
-    accepted: Literal["ndjson", "json", "recorded"] = "ndjson"
+    accepted: Literal["ndjson", "json", "grok", "recorded"] = "ndjson"
     recorded_json: frozenset[str] = frozenset()
     lines_folder: str = ""
+    grok: OpenDecoder | None = None
+
+    @property
+    def lines(self) -> Splitter:
+        """What splits a file that is known to hold lines."""
+        return recorded_splitter("ndjson", self.grok)
 
     def splitter(self, uri: str) -> Splitter:
         """What splits a file. It raises a `FileError` if the file is of a kind that is not accepted."""
         if self.accepted == "recorded":
-            return SPLITTERS["json" if uri in self.recorded_json else "ndjson"]
+            return recorded_splitter("json" if uri in self.recorded_json else "ndjson", self.grok)
         if self.lines_folder and is_within(uri, self.lines_folder):
-            return split_lines
+            return self.lines
+        if self.accepted == "grok":
+            return partial(_split_text, split=self.lines)
         return partial(_split_recognised, accepts_json=self.accepted == "json")
 
 
@@ -65,6 +88,22 @@ def _split_recognised(
     if not (accepts_json and kind.is_json):
         raise FileError(FileStatus.NOT_NDJSON, kind.words)
     return split_elements(pieces, limits, judge, on_reject=on_reject, block_bytes=block_bytes)
+
+
+def _split_text(
+    pieces: Iterable[bytes],
+    limits: Limits,
+    judge: Judge,
+    *,
+    on_reject: Callable[[Reject], None],
+    block_bytes: int = BLOCK_BYTES,
+    split: Splitter,
+) -> LineCounts:
+    look = _Look(iter(pieces))
+    head = look.first(LOOK_BYTES)
+    if kind := archive(head) or binary_kind(head):
+        raise FileError(FileStatus.NOT_NDJSON, kind.words)
+    return split(look.pieces(), limits, judge, on_reject=on_reject, block_bytes=block_bytes)
 
 
 def recognised(pieces: Iterable[bytes]) -> tuple[Kind | None, Iterator[bytes]]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.documents.records import (
     NEEDS_OPERATOR,
     Accepted,
@@ -30,6 +31,7 @@ class Candidate:
     Attributes:
         etag: The version that the compactor read; empty if it is not known.
         max_line_bytes: The longest line that was accepted; 0 if it is not known.
+        grok: What read its lines; None if they are JSON, or if it is not known.
         is_own: It is the compactor's own copy of redriven lines.
         is_named: The folders of its path have a value.
         kept_because: Why it is not deleted, even if it may be asked for; empty if it can be.
@@ -40,6 +42,7 @@ class Candidate:
     etag: str
     format: FileFormat
     max_line_bytes: int
+    grok: GrokRules | None = None
     is_own: bool = False
     is_named: bool = False
     kept_because: str = ""
@@ -72,6 +75,7 @@ def candidates_of(
                 etag=file.etag,
                 format=file.format,
                 max_line_bytes=commit.max_line_bytes,
+                grok=commit.grok,
                 is_own=redriven_owner(file.uri, layout.redriven_folder) is not None,
                 is_named=is_named,
                 kept_because=_kept_because(file),

@@ -5,14 +5,12 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import FileFormat
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
 from compactor.core.ports import ObjectStore
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
 from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file, read_ranges
 from compactor.ndjson.inspection import inspect_lines
-from compactor.ndjson.kinds.formats import SPLITTERS
-from compactor.ndjson.lines import Limits, Reject
+from compactor.ndjson.lines import Limits, Reject, Splitter
 from compactor.ops.forget.wanted import Wanted
 from compactor.schema.schema import NO_NEW_KEYS
 
@@ -36,13 +34,13 @@ class _Found(Exception):
     """A line holds a value: the rest need not be read."""
 
 
-def search_input(store: ObjectStore, uri: str, file_format: FileFormat, limits: Limits, wanted: Wanted) -> InputFound:
+def search_input(store: ObjectStore, uri: str, split: Splitter, limits: Limits, wanted: Wanted) -> InputFound:
     """Search the version of a file that is there now.
 
     Args:
         store: Has it.
         uri: The file.
-        file_format: How to split it.
+        split: Splits it as it was split when it was compacted.
         limits: The longest line. A longer one is searched in pieces, as if it were no JSON.
         wanted: What to search for.
     """
@@ -58,7 +56,7 @@ def search_input(store: ObjectStore, uri: str, file_format: FileFormat, limits: 
                 limits,
                 on_reject=lines.on_reject,
                 on_good=lines.on_good,
-                split=SPLITTERS[file_format],
+                split=split,
                 key_limits=NO_NEW_KEYS,
             )
     except _Found:

@@ -10,7 +10,9 @@ from compactor.core.kafka.ranges import is_kafka
 from compactor.core.map_ordered import map_ordered
 from compactor.core.versions import is_same_version
 from compactor.ledger.state import State
-from compactor.ndjson.lines import Limits
+from compactor.ndjson.grok.ports import DecoderOf, no_decoder
+from compactor.ndjson.kinds.formats import recorded_splitter
+from compactor.ndjson.lines import Limits, Splitter
 from compactor.ops.forget.candidates import NEEDED, ONLY_THERE, Candidate
 from compactor.ops.forget.forget_report import HeldInput
 from compactor.ops.forget.input_search import InputFound, search_input
@@ -28,12 +30,14 @@ class InputEraser:
     Attributes:
         limits: The longest line, where no commit tells it.
         inputs: What becomes of input files. The compactor's own copies of redriven lines are deleted in any case.
+        decoder_of: Makes what reads lines of text as they were read.
     """
 
     state: State
     wanted: Wanted
     limits: Limits
     inputs: Inputs
+    decoder_of: DecoderOf = no_decoder
 
     def erase(self, candidates: Sequence[Candidate], *, dry_run: bool) -> Iterator[HeldInput]:
         """Search these files; yield those that held a value, or may hold one still."""
@@ -66,7 +70,7 @@ class InputEraser:
         else:
             longest = max(each.max_line_bytes for each in candidates) or self.limits.max_line_bytes
             limits = replace(self.limits, max_line_bytes=longest)
-            found = search_input(self.state.store, first.uri, first.format, limits, self.wanted)
+            found = search_input(self.state.store, first.uri, self._split(first), limits, self.wanted)
         if found.fault:
             return HeldInput(
                 first.uri, first.manifest_id, deleted=False, why=f"it cannot be searched: {found.fault}"
@@ -77,6 +81,9 @@ class InputEraser:
         # That another manifest has the lines, too, is no reason to keep a file, but these are.
         why = next((each for each in whys if each in (NEEDED, ONLY_THERE)), min(whys, key=bool))
         return HeldInput(first.uri, first.manifest_id, deleted=not why, why=why), found.etag
+
+    def _split(self, file: Candidate) -> Splitter:
+        return recorded_splitter(file.format, self.decoder_of(file.grok) if file.grok else None)
 
     def _why_kept(self, each: Candidate, etag: str) -> str:
         """Why a file is not deleted, by what one manifest says of it."""

@@ -29,8 +29,10 @@ from compactor.ndjson.codecs import decode
 from compactor.ndjson.files.file_walk import Input
 from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file
 from compactor.ndjson.files.range_reading import open_range
+from compactor.ndjson.grok.matched_lines import GrokSplitter
+from compactor.ndjson.grok.ports import DecoderOf, no_decoder
 from compactor.ndjson.inspection import inspect_lines
-from compactor.ndjson.kinds.formats import SPLITTERS
+from compactor.ndjson.kinds.formats import recorded_splitter
 from compactor.ndjson.lines import Limits, Reject
 from compactor.ndjson.rawjson import texts
 from compactor.ops.redrive.rejected_lines.writing import reject_rows
@@ -71,6 +73,7 @@ class DeepVerifier:
     store: ObjectStore
     registry: SchemaRegistry
     kafka: OpenKafka = NoKafka()  # noqa: RUF009 - it is frozen
+    decoder_of: DecoderOf = no_decoder
     why_gone: Callable[[Commit, FileReport], str] = lambda _commit, _file: ""  # under which rule an input file expired
 
     def check(
@@ -99,7 +102,7 @@ class DeepVerifier:
                 continue
             is_told = with_rejects or "parsers_disagree" not in file.rejects
             known = refused.get(file.origin_uri, frozenset())
-            read = self._input_sums(file, schema, limits, known) if is_told else None
+            read = self._input_sums(commit, file, schema, limits, known) if is_told else None
             counted = int(not (with_source and file.source_uri))
             if read is None:
                 self._add_gone(commit, file, report, counted if is_told else 0)
@@ -129,7 +132,7 @@ class DeepVerifier:
             report.inputs_gone += counted
 
     def _input_sums(
-        self, file: FileReport, schema: SchemaVersion, limits: Limits, refused: frozenset[bytes]
+        self, commit: Commit, file: FileReport, schema: SchemaVersion, limits: Limits, refused: frozenset[bytes]
     ) -> tuple[Sum, Sum] | None:
         """The expected rows and rejects of an input file; None if that version of it is gone."""
         rows, rejects = Sum(), Sum()
@@ -138,6 +141,9 @@ class DeepVerifier:
             column.key: column.column_type for column in schema.columns if column.key is not None and column.is_typed
         }
         known = frozenset(keys)
+        split = recorded_splitter(file.format, self.decoder_of(commit.grok) if commit.grok else None)
+        if isinstance(split, GrokSplitter):
+            refused = split.records_of(refused)
 
         def on_good(block: bytes) -> None:
             for line in block.split(b"\n")[:-1]:
@@ -160,7 +166,7 @@ class DeepVerifier:
                     on_reject=on_reject,
                     on_good=on_good,
                     refused=refused,
-                    split=SPLITTERS[file.format],
+                    split=split,
                     key_limits=NO_NEW_KEYS,
                 )
             if found.rejects != file.rejects:

@@ -14,6 +14,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarised
 from compactor.ledger.state import State
+from compactor.ndjson.grok.ports import DecoderOf, no_decoder
 from compactor.ops.redrive.settling.quarantined_file import later_keys, settled
 from compactor.ops.verify.chains import faults_of_chains
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
@@ -46,6 +47,7 @@ class Verifier:
     state: State
     registry: SchemaRegistry
     kafka: OpenKafka = NoKafka()  # noqa: RUF009 - it is frozen; reads ranges again to compare values
+    decoder_of: DecoderOf = no_decoder  # makes what reads lines of text again
     table: ListedTable | None = None  # lists the output
     deep: bool = False  # compare values as well
     on_manifest: OnManifest | None = None
@@ -265,7 +267,11 @@ class Verifier:
             return
         try:
             verifier = DeepVerifier(
-                store=self.state.store, registry=self.registry, kafka=self.kafka, why_gone=self._why_gone
+                store=self.state.store,
+                registry=self.registry,
+                kafka=self.kafka,
+                decoder_of=self.decoder_of,
+                why_gone=self._why_gone,
             )
             verifier.check(commit, report, with_source=with_source, with_rejects=with_rejects)
         except (OperatorError, StoreUnavailable):

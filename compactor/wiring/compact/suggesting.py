@@ -19,6 +19,7 @@ from compactor.settings import compact_paths
 from compactor.settings.compact_paths import CompactPaths, Options
 from compactor.settings.settings import Settings, parse_settings
 from compactor.wiring.compact.folder import check_sources
+from compactor.wiring.settings_files.grok_reader import grok_reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +87,12 @@ def suggesting_from(
 def suggester_of(settings: Settings, store: ObjectStore, on_file: Callable[[int], None]) -> SchemaSuggester:
     """Make what reads the files, within the limits of the settings."""
     limits = Limits(settings.input.max_line_bytes, settings.input.max_decompressed_bytes)
+    reader = grok_reader(settings)
     return SchemaSuggester(
         store=store,
         limits=limits,
         max_keys=2 * settings.schema.max_columns,
-        formats=Formats(settings.input.format),
+        formats=Formats(settings.input.format, grok=reader.decoder if reader else None),
         hive_keys=settings.input.hive_keys,
         on_file=on_file,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 from compactor import __version__
 from compactor.adapters.kinesis_sources import stray_rules
 from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.local.native.grok import NativeGrok
 from compactor.adapters.local.processes import MachineProcesses
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Commit
@@ -272,13 +273,14 @@ class App(TableComponents):
                 max_line_bytes=commit.max_line_bytes,
                 max_decompressed_bytes=commit.max_decompressed_bytes,
             )
-            formats = Formats("recorded", frozenset(file.uri for file in commit.files if file.format == "json"))
+            json_files = frozenset(file.uri for file in commit.files if file.format == "json")
+            formats = Formats("recorded", json_files, grok=NativeGrok(commit.grok) if commit.grok else None)
             rules = replace(self.engine_rules, limits=limits, formats=formats, on_changed_file="skip")
             # With the sizes of the commit itself, the rows are spread over as many files as before.
             history = SizingHistory(self.ledger, [summarised(commit)])
             with one_at_a_time:  # the first one starts threads or Spark
                 made = engine(rules)
-            return self._stager(made, replace(self._compaction_rules(), limits=limits), history)
+            return self._stager(made, replace(self._compaction_rules(), limits=limits, grok=commit.grok), history)
 
         return self.rebuilder_with(stager_for)
 
@@ -400,6 +402,7 @@ class App(TableComponents):
             metadata_columns=settings.metadata_columns,
             manifests_in_flight=settings.stream.manifests_in_flight,
             limits=self.limits,
+            grok=self.grok.rules if self.grok else None,
         )
 
     def _stager(self, engine: Engine, rules: CompactionRules, history: SizingHistory) -> Stager:

@@ -67,7 +67,11 @@ class EngineComponents(OperatorComponents):
             metadata_columns=settings.metadata_columns,
             target_file_bytes=settings.output.target_file_bytes,
             compression=settings.output.compression,
-            formats=Formats(settings.input.format, lines_folder=self.layout.redriven_folder),
+            formats=Formats(
+                settings.input.format,
+                lines_folder=self.layout.redriven_folder,
+                grok=self.grok.decoder if self.grok else None,
+            ),
             kafka=self.kafka,
         )
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from compactor.adapters.local.native.grok import NativeGrok
 from compactor.core.documents.erasures import Inputs
 from compactor.core.documents.records import Commit
 from compactor.ops.forget.erasing_stager import ErasingStager
@@ -51,7 +52,7 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
     return Forgetter(
         state=app.state,
         scanner=ForgetScanner(state=app.state, search=search),
-        inputs=InputEraser(state=app.state, wanted=wanted, limits=app.limits, inputs=inputs),
+        inputs=InputEraser(state=app.state, wanted=wanted, limits=app.limits, inputs=inputs, decoder_of=NativeGrok),
         rebuilder_for=rebuilder_for,
         key=key,
         by=by,

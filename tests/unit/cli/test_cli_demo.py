@@ -206,7 +206,7 @@ class FakeCommand:
 )
 def test_what_the_demo_prints_is_safe(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the user keeps the files, nothing that is shown acts, and each command can be pasted."""
-    monkeypatch.setattr("compactor.demo.run.subprocess", SimpleNamespace(Popen=FakeCommand))
+    monkeypatch.setattr("compactor.demo.commands.subprocess", SimpleNamespace(Popen=FakeCommand))
     monkeypatch.setattr(FakeCommand, "called", [])
     folder = tmp_path / name
     result = CliRunner().invoke(command, ["demo", "--size", "1mb", "--local", str(folder)])

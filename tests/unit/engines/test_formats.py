@@ -75,6 +75,17 @@ def test_spark_reads_a_copy_of_json():
     assert store.read(array.readable_uri) == b'{"id": 1}\n{"id": 2}\n'
 
 
+@pytest.mark.parametrize("accepted", ["ndjson", "json"])
+def test_redriven_lines_are_lines(accepted):
+    """Whatever they look like, and whatever the file is that they are from."""
+    store, formats = MemoryStore(), Formats(accepted, lines_folder="/state/redriven/")
+    store.put("/state/redriven/m-r1/0.ndjson", b"a,b\n1,2\n" + b"3,4\n" * 10)
+    info = store.stat("/state/redriven/m-r1/0.ndjson")
+    files = ((0, ManifestFile(uri=info.uri, etag=info.etag, source_uri="/raw/a.csv", rejected_as="invalid_json")),)
+    for (report,) in (native(store, files, formats), inspected(store, inspection(files, formats))):
+        assert (report.status, report.rejects) == ("compacted", {"invalid_json": 12})
+
+
 def test_a_long_file_of_another_kind_leaves_nothing_behind():
     """Nothing of it is staged, and its neighbours are complete."""
     store = MemoryStore()

@@ -11,6 +11,8 @@ CASES = {
     "too_deep": (b'["[[",' + b"[" * 1025, 1029, "array or object 1,025 levels deep; expected at most 1,024"),
     "not_an_object": (b" [1]", 1, "an array; expected an object in braces"),
     "line_too_long": (b'{"a": 1}', 4, "the line has 8 bytes; expected at most 4"),
+    "no_match": (b"x", None, "the line does not match the pattern in input.grok"),
+    "match_too_costly": (b"x", None, REASONS["match_too_costly"]),
     "parsers_disagree": (b'{"a": 1}', None, "Spark and inspection read the line differently"),
 }
 

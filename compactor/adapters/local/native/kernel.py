@@ -20,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MODULE_OF_PANICS = "pyo3_runtime"
 """The module of the one exception that a panic becomes. Python cannot import it."""
 
-INTERFACE = 5
+INTERFACE = 6
 """The version of what is passed to the module and back. A module of another version is not used."""
 
 
@@ -38,6 +38,17 @@ def why_not_installed() -> str:
     if found != INTERFACE:
         return f"the installed module has interface {found}, expected {INTERFACE}: it is of another release"
     return ""
+
+
+def native_module() -> Any:
+    """The module.
+
+    Raises:
+        StagingError: It cannot be used.
+    """
+    if why := why_not_installed():
+        raise StagingError(f"the native kernel: {why}")
+    return importlib.import_module("compactor_native")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +97,7 @@ class NativeKernel:
     """
 
     def __init__(self, plan: RowPlan, *, threads: int = 2) -> None:
-        if why := why_not_installed():
-            raise StagingError(f"the native kernel: {why}")
-        import compactor_native as native  # noqa: PLC0415 - it is not installed everywhere
-
-        self._native: Any = native
+        native = self._native = native_module()
         limits = plan.key_limits
         keys = _KeyPlan(
             plan.rescues_unknown, sorted(plan.schema.retired_keys), limits.max_keys, max(0, limits.max_key_characters)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from compactor.ndjson.grok.ports import OpenDecoder
 from compactor.ndjson.inspection import refusals
 
 
@@ -12,10 +13,12 @@ class Recheck:
     Attributes:
         max_line_bytes: The longest line.
         has_one_parser: Whether the engine reads lines as inspection does, so that no two parsers can disagree.
+        grok: What reads lines as records; None if they are JSON.
     """
 
     max_line_bytes: int
     has_one_parser: bool
+    grok: OpenDecoder | None = None
 
     def fault_of(self, line: bytes, reason: str) -> str | None:
         """Return why a line would be rejected now; None if it would become a row.
@@ -28,4 +31,6 @@ class Recheck:
             return "line_too_long"
         if reason == "parsers_disagree" and not self.has_one_parser:
             return reason
+        if self.grok is not None:
+            return next((fault for *_, fault in self.grok.open().decode(line + b"\n", 0).refused), None)
         return next((fault for _, fault in refusals([line])), None)

@@ -225,6 +225,21 @@ def test_without_settings(java: int | None, tmp_path: Path, monkeypatch: pytest.
 
 
 @NATIVE.needed
+@pytest.mark.parametrize(("pattern", "said"), [("%{WORD:verb}", "ok       pattern"), ("%{NOPE:a}", "FAULT    pattern")])
+def test_a_pattern_is_compiled(tmp_path: Path, pattern: str, said: str) -> None:
+    """That of each stream of text."""
+    grok = f'{{"pattern": "{pattern}"}}'
+    env = {"COMPACTOR_CONFIG": None, "COMPACTOR_INPUT__FORMAT": "grok", "COMPACTOR_INPUT__GROK": grok}
+    for name in ("raw", "manifests", "output", "state"):
+        (tmp_path / name).mkdir()
+        env[f"COMPACTOR_PATHS__{name.upper()}"] = str(tmp_path / name)
+    env["COMPACTOR_INPUT__ALLOWED_PREFIXES"] = env.pop("COMPACTOR_PATHS__RAW")
+    (tmp_path / "c.toml").write_text("")
+    result = CliRunner().invoke(command, ["--config", str(tmp_path / "c.toml"), "doctor"], env=env)
+    assert said in result.stdout, result.stdout
+
+
+@NATIVE.needed
 def test_a_folder_of_compact_needs_no_java(tmp_path: Path) -> None:
     """The settings that `compact` keeps are no job's: without Java they have no fault."""
     (tmp_path / "raw").mkdir()

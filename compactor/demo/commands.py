@@ -1,0 +1,57 @@
+"""Runs the commands of a user in processes of their own, and shows each one before."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from compactor.core.errors import CompactorError
+from compactor.core.text.safe_text import quoted
+
+Echo = Callable[..., None]
+"""Prints lines as `compactor.cli.ui.terminal.echo` does: each argument stays one line whatever it holds."""
+
+_END_SECONDS = 60.0  # an interrupted run finishes its batch first
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM. It ends the demo as Ctrl-C does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """Runs commands with these variables."""
+
+    environment: Mapping[str, str]
+    echo: Echo
+
+    def run(self, *arguments: str) -> None:
+        """Run one.
+
+        Raises:
+            CompactorError: It ended with another code than 0.
+        """
+        command = " ".join(["compactor", *map(quoted, arguments)])
+        self.echo("", f"$ {command}")
+        words = [sys.executable, "-m", "compactor", *arguments]
+        process = subprocess.Popen(words, env=self.environment)  # noqa: S603
+        try:
+            code = process.wait()
+        finally:
+            _end(process)
+        if code != 0:
+            raise CompactorError(f"`{command}` ended with {code}, expected 0")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a command that still runs because this process was interrupted."""
+    if process.poll() is not None:
+        return
+    # Ctrl-C has reached the command itself; a second signal would cut its batch short.
+    if not isinstance(sys.exception(), KeyboardInterrupt) or isinstance(sys.exception(), Terminated):
+        process.terminate()
+    try:
+        process.wait(_END_SECONDS)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        process.kill()
+        process.wait()

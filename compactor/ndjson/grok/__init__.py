@@ -1,0 +1,1 @@
+"""Reads lines of text as records, by a pattern of grok."""

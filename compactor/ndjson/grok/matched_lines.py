@@ -1,0 +1,86 @@
+"""Passes lines of text to a judge as lines of JSON, and what it says of them back as if they were the text."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from compactor.core.documents.records import FileStatus
+from compactor.core.errors import FileError
+from compactor.ndjson.grok.ports import Decoded, LineDecoder, OpenDecoder
+from compactor.ndjson.line_splitting import BLOCK_BYTES, split_lines
+from compactor.ndjson.lines import Judge, Judged, Limits, LineCounts, Refused, Reject
+
+MAX_COSTLY_LINES = 1_000
+"""The most lines of a file that may take too many steps. Each costs as much time as thousands of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrokSplitter:
+    """A `compactor.ndjson.lines.Splitter` whose judge gets the records of lines instead of the lines."""
+
+    decoder: OpenDecoder
+
+    def __call__(
+        self,
+        pieces: Iterable[bytes],
+        limits: Limits,
+        judge: Judge,
+        *,
+        on_reject: Callable[[Reject], None],
+        block_bytes: int = BLOCK_BYTES,
+    ) -> LineCounts:
+        """As `compactor.ndjson.line_splitting.split_lines`.
+
+        Raises:
+            FileError: `too_many_rejects`, too, if too many lines take too many steps.
+        """
+        judging = _Judging(self.decoder.open(), judge)
+        return split_lines(pieces, limits, judging.judge, on_reject=on_reject, block_bytes=block_bytes)
+
+    def records_of(self, lines: Iterable[bytes]) -> frozenset[bytes]:
+        """The records of lines, each without its line feed."""
+        decoder = self.decoder.open()
+        return frozenset(decoder.decode(line + b"\n", 0).json.removesuffix(b"\n") for line in lines)
+
+
+class _Judging:
+    """The lines of one file."""
+
+    def __init__(self, decoder: LineDecoder, judge: Judge) -> None:
+        self._decoder = decoder
+        self._judge = judge
+        self._costly_lines = 0
+
+    def judge(self, block: bytes) -> Judged:
+        """Classify whole lines of text."""
+        lines, blank_lines, end = 0, 0, 0
+        refused: list[Refused] = []
+        while end < len(block):
+            decoded = self._decoder.decode(block, end)
+            self._check_costs(decoded)
+            judged = self._judge(decoded.json)
+            blank_lines += judged.blank_lines - len(decoded.refused)
+            refused += _in_block(block, end, lines, decoded, list(judged.refused))
+            lines += decoded.lines
+            end = decoded.end
+        return Judged(lines, blank_lines, refused)
+
+    def _check_costs(self, decoded: Decoded) -> None:
+        self._costly_lines += sum(reason == "match_too_costly" for *_, reason in decoded.refused)
+        if self._costly_lines > MAX_COSTLY_LINES:
+            raise FileError(
+                FileStatus.TOO_MANY_REJECTS,
+                f"more than {MAX_COSTLY_LINES:,} lines take more steps to match than input.grok.max_steps allows",
+            )
+
+
+def _in_block(block: bytes, start: int, first: int, decoded: Decoded, refused: list[Refused]) -> list[Refused]:
+    """What was refused of some lines of a block: by the decoder, and by the judge of their records."""
+    found = [(first + number, at, reason, block[at:end]) for number, at, end, reason in decoded.refused]
+    if refused:
+        lines = block[start : decoded.end].split(b"\n")
+        starts = [start]
+        for line in lines:
+            starts.append(starts[-1] + len(line) + 1)
+        found += [(first + number, starts[number], reason, lines[number]) for number, _, reason, _ in refused]
+        found.sort()
+    return found

@@ -1,0 +1,102 @@
+"""Makes what reads lines of text from the pattern in the settings."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from compactor.adapters.local.native.grok import NativeGrok, expanded
+from compactor.adapters.local.native.kernel import why_not_installed
+from compactor.core.documents.grok_rules import GrokRules
+from compactor.core.errors import SettingsError
+from compactor.schema.schema import RESERVED_NAMES, Column, DeclaredColumn, Names, SchemaVersion, column_name
+from compactor.settings.settings import Settings
+
+_TYPES = {
+    "": "",
+    "string": "string",
+    **dict.fromkeys(("byte", "short", "int", "long"), "long"),
+    **dict.fromkeys(("float", "double"), "double"),
+    "boolean": "boolean",
+}
+"""The types of columns by those of captures. An empty one leaves the type to the schema file."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrokReader:
+    """How lines of text become records.
+
+    Attributes:
+        decoder: Decodes them in any process.
+        types: The type of the column of each key, in the order of the pattern; empty if the pattern gives none.
+    """
+
+    decoder: NativeGrok
+    types: dict[str, str]
+
+    @property
+    def rules(self) -> GrokRules:
+        return self.decoder.rules
+
+
+def grok_reader(settings: Settings) -> GrokReader | None:
+    """Make what reads the lines of a stream; None if they are JSON.
+
+    Raises:
+        SettingsError: The pattern has faults, or what compiles it is not installed.
+    """
+    grok = settings.grok
+    if grok is None:
+        return None
+    if why := why_not_installed():
+        raise SettingsError(
+            [f'input.format: "grok": {why} -> install one with it, which both engines use for patterns']
+        )
+    try:
+        regex, captures = expanded(grok.pattern, grok.patterns)
+    except ValueError as exc:
+        raise SettingsError([f"input.grok: {exc}"]) from exc
+    if faults := list(_faults(captures)):
+        raise SettingsError(faults)
+    rules = GrokRules(regex=regex, keys=tuple(key for key, _ in captures), max_steps=grok.max_steps)
+    return GrokReader(NativeGrok(rules), {key: _TYPES[kind] for key, kind in captures})
+
+
+def _faults(captures: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for key, kind in dict(captures).items():
+        if key.lower() in RESERVED_NAMES:
+            yield f"input.grok: a capture is named {key} -> expected a name that the compactor does not use itself"
+        if kind not in _TYPES:
+            yield f"input.grok: {key} is of type {kind} -> expected {', '.join(filter(None, _TYPES))}, or none"
+
+
+def with_captures(
+    declared: tuple[DeclaredColumn, ...], reader: GrokReader, names: Names, recorded: SchemaVersion
+) -> tuple[DeclaredColumn, ...]:
+    """The columns of the schema file, and one for each other capture of the pattern, in its order.
+
+    Args:
+        declared: Those of the schema file.
+        reader: Has the captures.
+        names: How columns are named.
+        recorded: Columns that there are keep their names, and their types if the pattern gives none.
+
+    Raises:
+        SettingsError: The pattern gives a key another type than the schema file or the column that there is.
+    """
+    by_key = {column.key: column for column in declared}
+    there: dict[str, Column] = {column.key: column for column in recorded.columns if column.key is not None}
+    used = {each.name for each in declared} | {each.name for each in recorded.columns} | RESERVED_NAMES
+    columns, faults = list(declared), list[str]()
+    for key, kind in reader.types.items():
+        known = by_key.get(key, there.get(key))
+        if known is not None and kind not in {"", known.type}:
+            where = "in schema.file" if key in by_key else f"its column {known.name} has been"
+            faults.append(f"input.grok: {key} is of type {kind} -> expected {known.type}, as {where}, or none")
+        elif known is None:
+            name = column_name(key, used, names=names)
+            used.add(name)
+            columns.append(DeclaredColumn(key=key, name=name, type=kind or "string"))
+        elif key not in by_key:
+            columns.append(DeclaredColumn(key=key, name=known.name, type=known.type, epoch=known.epoch))
+    if faults:
+        raise SettingsError(faults)
+    return tuple(columns)
