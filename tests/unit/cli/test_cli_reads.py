@@ -36,6 +36,7 @@ def test_plan_as_json(workspace: Workspace) -> None:
         "stalled": False,
         "inventory": None,
         "topic": None,
+        "stream": None,
     }
     assert document == {"dry_run": False, "skipped": {}, "planned_before": 0, "misdated": 0, **left}
 
