@@ -96,6 +96,7 @@ EXTRA_FOLDERS = {
     "demo": "compactor/demo/",
     "iceberg": "compactor/adapters/iceberg/",
     "kafka": "compactor/adapters/kafka/",
+    "msk": "compactor/adapters/aws/",
     "report": "compactor/ops/report/",
     "spark": "compactor/adapters/spark/",
 }
