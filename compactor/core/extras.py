@@ -8,13 +8,14 @@ from compactor.core.errors import ExtraMissing
 DISTRIBUTION = "ndjson-compactor"
 """The name of the package on an index. Its import is `compactor`."""
 
-Extra = Literal["aws", "demo", "iceberg", "kafka", "report", "spark"]
+Extra = Literal["aws", "demo", "iceberg", "kafka", "msk", "report", "spark"]
 
 EXTRAS: dict[Extra, tuple[str, str]] = {
     "aws": ("boto3", "S3 and the other services of AWS"),
     "demo": ("moto", "`compactor demo`"),
     "iceberg": ("pyiceberg", "a table of Iceberg"),
     "kafka": ("confluent_kafka", "input from Kafka"),
+    "msk": ("aws_msk_iam_sasl_signer", "clusters of MSK with IAM"),
     "report": ("pygal", "the page of `compactor report`"),
     "spark": ("pyspark", "Spark"),
 }

@@ -54,7 +54,7 @@ class KafkaBroker:
         return {"bootstrap.servers": servers, **sasl}
 
     def __enter__(self) -> Self:
-        self._settings().write_text(self._properties())
+        self._settings().write_text("".join(f"{key}={value}\n" for key, value in self.properties().items()))
         self._run_to_end("kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(self._settings()))
         self.start()
         return self
@@ -96,9 +96,10 @@ class KafkaBroker:
     def _settings(self) -> Path:
         return self._folder / "server.properties"
 
-    def _properties(self) -> str:
+    def properties(self) -> dict[str, object]:
+        """What it is started with."""
         address, controller = f"127.0.0.1:{self._port}", f"127.0.0.1:{self._controller_port}"
-        properties = {
+        return {
             "process.roles": "broker,controller",
             "node.id": 1,
             "controller.quorum.voters": f"1@{controller}",
@@ -122,7 +123,6 @@ class KafkaBroker:
             "num.io.threads": 2,
             "num.network.threads": 2,
         }
-        return "".join(f"{key}={value}\n" for key, value in properties.items())
 
 
 if __name__ == "__main__":

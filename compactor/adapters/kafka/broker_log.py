@@ -3,18 +3,17 @@
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from compactor.adapters.kafka.errors import NO_TOPIC, constructed, error_of, translated
+from compactor.adapters.kafka.errors import NO_TOPIC, NotedErrors, constructed, translated
 from compactor.adapters.kafka.inspection import inspected
 from compactor.adapters.kafka.properties import admin_properties, consumer_properties
 from compactor.adapters.kafka.range_consumer import RangeConsumer
 from compactor.adapters.kafka.sampling import sampled
 from compactor.core.documents.records import FileStatus
-from compactor.core.errors import AccessError, FileError, SettingsError, StoreUnavailable
+from compactor.core.errors import FileError, SettingsError, StoreUnavailable
 from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample, TopicFacts
 from compactor.core.kafka.ranges import SCHEME, KafkaRange, Topic
 
@@ -31,7 +30,7 @@ class BrokerLog:
         self._clusters = clusters
         self._request_seconds = request_seconds
         self._admins: dict[str, AdminClient] = {}
-        self._errors: dict[str, KafkaError] = {}
+        self._errors: dict[str, NotedErrors] = {}
         self._lock = threading.Lock()
 
     def nodes(self, cluster: str) -> int:
@@ -110,29 +109,27 @@ class BrokerLog:
     @contextmanager
     def _asking(self, cluster: str, where: str) -> Iterator[None]:
         """Raise the errors of the port. Of refused credentials a request says only that it timed out."""
-        self._errors.pop(cluster, None)
+        noted = self._errors.setdefault(cluster, NotedErrors())
+        noted.clear()
         try:
             with translated(where):
                 yield
         except StoreUnavailable as exc:
             self._admin(cluster).poll(0)  # calls back with what the connections met
-            error = self._errors.get(cluster)
-            if error is not None and isinstance(found := error_of(where, error), AccessError):
-                raise found from exc
+            if (refusal := noted.refusal(where, self._properties(cluster))) is not None:
+                raise refusal from exc
+            if noted.text:
+                raise StoreUnavailable(f"{exc} ({noted.text})") from exc
             raise
 
     def _admin(self, cluster: str) -> AdminClient:
         with self._lock:
             if cluster not in self._admins:
+                noted = self._errors.setdefault(cluster, NotedErrors())
                 properties = admin_properties(cluster, self._properties(cluster))
                 with constructed(cluster):
-                    self._admins[cluster] = AdminClient({**properties, "error_cb": partial(self._note, cluster)})
+                    self._admins[cluster] = AdminClient({**properties, "error_cb": noted.note})
             return self._admins[cluster]
-
-    def _note(self, cluster: str, error: KafkaError) -> None:
-        # The last error of all is often that no broker is left, which says less.
-        if cluster not in self._errors or isinstance(error_of("", error), AccessError):
-            self._errors[cluster] = error
 
     def _properties(self, cluster: str) -> Mapping[str, str]:
         try:

@@ -1,10 +1,12 @@
 """Turns errors of librdkafka into those of the port."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from confluent_kafka import KafkaError, KafkaException
 
+from compactor.adapters.kafka.certificates import fault_of
 from compactor.core.errors import AccessError, CompactorError, SettingsError, StoreUnavailable
 
 _REFUSED = frozenset(
@@ -33,15 +35,63 @@ END_OF_PARTITION = KafkaError._PARTITION_EOF  # noqa: SLF001
 
 
 def is_refusal(error: KafkaError) -> bool:
-    """Whether a person must act on an error."""
-    return error.code() in _REFUSED
+    """Whether a person must act on an error. A connection that ends within the handshake of TLS may be passing."""
+    return error.code() in _REFUSED or (error.code() == KafkaError._SSL and "certificate" in error.str())  # noqa: SLF001
 
 
-def error_of(where: str, error: KafkaError) -> CompactorError:
-    """The error of the port for one of librdkafka, whose text holds no record."""
-    if is_refusal(error):
-        return AccessError(f"{where}: {error.name()}: {error.str()}; expected the right to read and to describe it")
-    return StoreUnavailable(f"{where}: {error.name()}: {error.str()}")
+def error_of(where: str, error: KafkaError, properties: Mapping[str, object] = MappingProxyType({})) -> CompactorError:
+    """The error of the port for one of librdkafka, whose text holds no record.
+
+    Args:
+        where: What was asked or read.
+        error: What librdkafka says.
+        properties: Those of the cluster, to say what is wrong with a certificate.
+    """
+    said = f"{where}: {error.name()}: {error.str()}"
+    if not is_refusal(error):
+        return StoreUnavailable(said)
+    if error.code() == KafkaError._SSL:  # noqa: SLF001 - as above
+        why = fault_of(error.str(), properties) if properties else ""
+        expected = "a certificate that ssl.ca.location vouches for, valid now, and of the host that is connected to"
+        return AccessError(f"{where}: TLS: {why or error.str()}; expected {expected}")
+    return AccessError(f"{said}; expected the right to read and to describe it")
+
+
+class NotedErrors:
+    """Keeps the error that says most of those that the connections of a client met.
+
+    The last error of all is often that no broker is left, which says less than refused credentials.
+    """
+
+    def __init__(self) -> None:
+        self._error: KafkaError | None = None
+
+    def note(self, error: KafkaError) -> None:
+        """Keep an error, unless the one that is kept says more; for `error_cb`."""
+        if self._error is None or _weight(error) >= _weight(self._error):
+            self._error = error
+
+    def clear(self) -> None:
+        """Forget it."""
+        self._error = None
+
+    def refusal(self, where: str, properties: Mapping[str, object]) -> AccessError | None:
+        """The error of the port if a person must act on the one that is kept; else None."""
+        if self._error is None or not is_refusal(self._error):
+            return None
+        found = error_of(where, self._error, properties)
+        return found if isinstance(found, AccessError) else None
+
+    @property
+    def text(self) -> str:
+        """What the one that is kept says; empty if there is none."""
+        return "" if self._error is None else f"{self._error.name()}: {self._error.str()}"
+
+
+def _weight(error: KafkaError) -> int:
+    if error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - as above
+        return 0
+    return 2 if is_refusal(error) else 1
 
 
 @contextmanager

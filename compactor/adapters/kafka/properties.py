@@ -3,11 +3,13 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from compactor.adapters.kafka.msk_tokens import MECHANISM, Tokens, region_of, token_of_iam
 from compactor.core.errors import SettingsError
 
 _CRITICAL = 2  # the client would write to stderr by itself what its errors say as well
-Properties = dict[str, str | int | float | bool]
+Properties = dict[str, Any]
 
 _CONSUMER: Mapping[str, str | int] = {
     "group.id": "compactor",  # a client has to name one; nothing is ever committed for it, and it is never joined
@@ -20,6 +22,7 @@ _CONSUMER: Mapping[str, str | int] = {
     "fetch.wait.max.ms": 10,  # the end of a partition is told by an answer without records, which waits so long
     "fetch.queue.backoff.ms": 10,  # by default, a full queue makes a client pause for a second
     "queued.max.messages.kbytes": 8_192,  # each range that is read, or is about to be, has a client
+    "statistics.interval.ms": 5_000,  # tell how far the client has fetched
 }
 
 
@@ -28,9 +31,14 @@ def admin_properties(cluster: str, given: Mapping[str, str]) -> Properties:
 
     Raises:
         SettingsError: A secret is not where its reference says.
+        CompactorError: The cluster lets in by IAM, and there are no valid credentials.
     """
     resolved = {key: _resolved(f"kafka.clusters.{cluster}.{key}", value) for key, value in given.items()}
-    return {**resolved, "log_level": _CRITICAL}
+    by_iam: Properties = {}
+    named = [key for key in ("sasl.mechanism", "sasl.mechanisms") if given.get(key) == MECHANISM]
+    if named:
+        by_iam = {named[0]: "OAUTHBEARER", "oauth_cb": Tokens(region_of(cluster, given), token_of_iam)}
+    return {**resolved, **by_iam, "log_level": _CRITICAL}
 
 
 def consumer_properties(cluster: str, given: Mapping[str, str]) -> Properties:

@@ -1,22 +1,34 @@
 """Reads the committed records of one range, and proves that it has read to its end."""
 
+import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from compactor.adapters.kafka.errors import END_OF_PARTITION, OF_GROUP, OUT_OF_RANGE, constructed, error_of, translated
+from compactor.adapters.kafka.errors import (
+    END_OF_PARTITION,
+    OF_GROUP,
+    OUT_OF_RANGE,
+    NotedErrors,
+    constructed,
+    error_of,
+    translated,
+)
 from compactor.adapters.kafka.properties import consumer_properties
 from compactor.core.documents.records import FileStatus
-from compactor.core.errors import AccessError, CompactorError, FileError, StoreUnavailable
+from compactor.core.errors import CompactorError, FileError, StoreUnavailable
 from compactor.core.kafka.ports import Bounds, RangeEnd, Record
 from compactor.core.kafka.ranges import KafkaRange
 
 IDLE_SECONDS = 60.0
-"""How long brokers may give nothing before a reading fails."""
+"""How long brokers may give nothing, not even aborted records, before a reading fails."""
+
+REFUSED_SECONDS = 10.0
+"""How long one of several brokers may refuse credentials, or have a wrong certificate, while others give nothing."""
 
 _BATCH = 1_000
-_POLL_SECONDS = 0.02  # a poll waits for a whole batch at most so long, also at the end of a partition
+_POLL_SECONDS = 0.2
 
 
 class RangeConsumer:
@@ -33,31 +45,58 @@ class RangeConsumer:
     ) -> None:
         self._wanted = wanted
         self._bounds_of = bounds_of
-        self._last_error: KafkaError | None = None
+        self._noted = NotedErrors()
+        self._properties = properties
+        self._fetched_to = wanted.first
+        self._heard_at = time.monotonic()
         self._next = wanted.first  # the offset after the last record that was delivered
         self._position = wanted.first
         cluster = wanted.topic.cluster
         with constructed(cluster):
-            self._consumer = Consumer({**consumer_properties(cluster, properties), "error_cb": self._note})
+            callbacks = {"error_cb": self._noted.note, "stats_cb": self._note_progress}
+            self._consumer = Consumer({**consumer_properties(cluster, properties), **callbacks})
 
     def records(self) -> Generator[Sequence[Record], None, RangeEnd]:
         """See `KafkaLog.read`."""
         place = TopicPartition(self._wanted.topic.name, self._wanted.partition, self._wanted.first)
         with translated(str(self._wanted)):
             self._consumer.assign([place])
-        heard_at = time.monotonic()
+        self._heard_at = time.monotonic()
         while self._position < self._wanted.end:
             with translated(str(self._wanted)):
-                at_most = min(_BATCH, self._wanted.end - self._position)
-                messages = self._consumer.consume(at_most, timeout=_POLL_SECONDS)
+                messages = self._messages()
             if records := self._taken(messages):
                 yield records
-                heard_at = time.monotonic()
-            elif time.monotonic() - heard_at > IDLE_SECONDS:
-                raise self._silence()
+                self._heard_at = time.monotonic()
+            else:
+                self._check_silence()
         with translated(str(self._wanted)):
             _, high = self._consumer.get_watermark_offsets(place, cached=True)
         return RangeEnd(self._position, max(int(high), self._position))
+
+    def _messages(self) -> list[Message]:
+        """What the client has fetched, which is bounded in bytes; waits only if there is nothing."""
+        at_most = min(_BATCH, self._wanted.end - self._position)
+        found: list[Message] = self._consumer.consume(at_most, timeout=0)
+        return found or list(self._consumer.consume(1, timeout=_POLL_SECONDS))
+
+    def _check_silence(self) -> None:
+        """Fail if nothing has come for too long: for less if a person must act on what the connections met."""
+        silence = time.monotonic() - self._heard_at
+        if silence > REFUSED_SECONDS:
+            refusal = self._noted.refusal(str(self._wanted), self._properties)
+            if refusal is not None:
+                raise refusal
+        if silence > IDLE_SECONDS:
+            raise self._silence()
+
+    def _note_progress(self, statistics: str) -> None:
+        """Note how far the client has fetched: a long stretch of aborted records gives nothing else."""
+        topics = json.loads(statistics).get("topics", {})
+        found = topics.get(self._wanted.topic.name, {}).get("partitions", {}).get(str(self._wanted.partition), {})
+        fetched_to = int(found.get("next_offset", 0))
+        if fetched_to > self._fetched_to:
+            self._fetched_to, self._heard_at = fetched_to, time.monotonic()
 
     def close(self) -> None:
         """Close the client."""
@@ -88,14 +127,9 @@ class RangeConsumer:
         elif error.code() in OUT_OF_RANGE:
             raise self._gone()
         elif error.code() in OF_GROUP:
-            self._note(error)
+            self._noted.note(error)
         else:
             raise error_of(str(self._wanted), error)
-
-    def _note(self, error: KafkaError) -> None:
-        # The last error of all is often that no broker is left, which says less than refused credentials.
-        if self._last_error is None or isinstance(error_of("", error), AccessError):
-            self._last_error = error
 
     def _gone(self) -> CompactorError:
         """Why the brokers have no record at the next offset any more."""
@@ -116,11 +150,8 @@ class RangeConsumer:
 
     def _silence(self) -> CompactorError:
         """Why nothing came for long."""
-        error = self._last_error
-        if error is not None and isinstance(found := error_of(str(self._wanted), error), AccessError):
-            return found
         bounds = self._bounds_of(self._wanted)
         if bounds.end < self._wanted.end:
             return self._truncated(bounds)
-        why = f" ({error.name()})" if error is not None else ""
+        why = f" ({self._noted.text})" if self._noted.text else ""
         return StoreUnavailable(f"{self._wanted}: nothing for {IDLE_SECONDS:g} s at offset {self._position}{why}")

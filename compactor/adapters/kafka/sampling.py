@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, Message, TopicPartition
 
-from compactor.adapters.kafka.errors import constructed, error_of, is_refusal
+from compactor.adapters.kafka.errors import OF_GROUP, constructed, error_of, is_refusal
 from compactor.core.kafka.ports import Sample
 from compactor.core.kafka.ranges import Topic
 
@@ -52,11 +52,11 @@ def sampled(properties: Mapping[str, object], topic: Topic, starts: Mapping[int,
         consumer.assign([TopicPartition(topic.name, each, first) for each, first in starts.items()])
         ends_at = time.monotonic() + SAMPLE_SECONDS
         while open_ones and time.monotonic() < ends_at:
-            for message in consumer.consume(_BATCH, timeout=_POLL_SECONDS):
+            for message in consumer.consume(_BATCH, timeout=0) or consumer.consume(1, timeout=_POLL_SECONDS):
                 partition, error = int(message.partition() or 0), message.error()
                 if error is not None and is_refusal(error):
                     raise error_of(topic.uri, error)
-                if partition not in open_ones:
+                if partition not in open_ones or (error is not None and error.code() in OF_GROUP):
                     continue
                 if error is None:
                     sums[partition].add(message)
