@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from compactor.core.documents.manifest import Manifest, version_keys
-from compactor.core.errors import SettingsError
+from compactor.core.errors import SettingsError, StoreUnavailable
 from compactor.core.kafka.ports import Bounds, KafkaLog, LiveTopic
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.layout import is_within
@@ -95,7 +95,7 @@ class KafkaPlanner:
         """What is to be planned of each partition. A partition without a chain begins at its earliest offset."""
         places = [ChainPlace(topic, live.topic_id, each) for each in live.partitions]
         known = list(map_ordered(chains.head, places))
-        bounds = self.log.bounds(topic, live.partitions)  # after the heads, which are never beyond an end that follows
+        bounds = self._bounds(topic, live)  # after the heads, which are never beyond an end that follows
         found = list[Uncut]()
         for place, head in zip(places, known, strict=True):
             now = bounds[place.partition]
@@ -108,6 +108,16 @@ class KafkaPlanner:
             Uncut(each.partition, each.head, each.bounds, densities.get(each.partition, UNKNOWN_DENSITY))
             for each in wanted
         ]
+
+    def _bounds(self, topic: Topic, live: LiveTopic) -> dict[int, Bounds]:
+        """Where the partitions begin and end. Brokers are asked by name, so the topic may be another one by then."""
+        bounds = self.log.bounds(topic, live.partitions)
+        now = self.log.topic(topic)
+        if now is None or now.topic_id != live.topic_id:
+            raise StoreUnavailable(
+                f"{topic}: deleted or made again while it was planned; expected the id {live.topic_id}"
+            )
+        return bounds
 
     def _groups(
         self, topic: Topic, live: LiveTopic, uncut: Sequence[Uncut], target_bytes: float, plan: TopicPlan
