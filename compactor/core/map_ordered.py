@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from typing import TypeVar
 
@@ -75,5 +75,5 @@ def _one_ahead(
             yield item
     finally:
         if not call.cancel():
-            wait([call])
+            call.exception()  # waits
         items.close()

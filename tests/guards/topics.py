@@ -43,6 +43,13 @@ TOPICS = (
         (_PLANNING,),
     ),
     Guard(
+        "the id of a topic is compared after its bounds",
+        "manifests/kafka/planner.py",
+        "        if now is None or now.topic_id != live.topic_id:\n",
+        "        if False:\n",
+        (_PLANNING,),
+    ),
+    Guard(
         "removed records are a range of their own",
         "manifests/kafka/cutting.py",
         "    if uncut.head < earliest:\n",

@@ -27,6 +27,7 @@ SAFETY: dict[str, tuple[str, ...]] = {
         "TypesHold", "AnEffectOnce", "FenceCounts", "RefusedStaysOut", "DoneIsVisible", "VisibleIsRecorded",
         "OneBatchEach", "NoGaps", "HeldIsBad", "NothingForgotten",
     ),
+    "Topics": ("TypesHold", "AnEffectOnce", "NoGaps", "NothingForgotten", "NamedExactly", "RemovedAlone"),
 }  # fmt: skip
 STAYS = {
     "Commit": ("OutcomesStay",),
@@ -36,6 +37,7 @@ STAYS = {
     "Shards": ("OutcomesStay",),
     "Expiring": ("RecordsStay",),
     "Table": ("RecordsStay",),
+    "Topics": ("LinksStay",),
 }
 LIVENESS = {
     "Claims": "EachFileArrives",
@@ -47,6 +49,7 @@ LIVENESS = {
     "Shards": "EachIsDone",
     "Expiring": "EachEnds",
     "Table": "EachIsVisible",
+    "Topics": "EachOffsetArrives",
 }
 
 
@@ -208,6 +211,28 @@ def _table(
     return Configuration(module="Table", name=name, values=values, alike=alike, **how)
 
 
+def _topics(
+    name: str,
+    planners: str,
+    offsets: int,
+    ids: int,
+    stops: int,
+    *,
+    partitions: str = "{k1}",
+    topics: int = 1,
+    reads: str = "FALSE",
+    forged: str = "FALSE",
+    **how: bool,
+) -> Configuration:
+    values = {
+        "Partitions": partitions, "Planners": planners, "MaxOffset": str(offsets), "MaxTopics": str(topics),
+        "MaxIds": str(ids), "MaxStops": str(stops), "Reads": reads, "MayForge": forged,
+    }  # fmt: skip
+    groups = (("Planners", planners), ("Partitions", partitions))
+    alike = () if how.get("is_live") else tuple(each for each, members in groups if "," in members)
+    return Configuration(module="Topics", name=name, values=values, alike=alike, **how)
+
+
 SMALL = (
     _claims("a builder and a planner", "{f1}", "{b1}", "{p1}", 3, 1),
     _sealing("two sealers", "{1}", 3, 1),
@@ -218,6 +243,7 @@ SMALL = (
     _shards("one goes"),
     _expiring("a date, beside a rebuild and a reader", "retired"),
     _table("two drivers", "{m1}", "{d1, d2}", 1),
+    _topics("two planners", "{c1, c2}", 1, 2, 1),
 )
 """Part of `make test`, so they have to be cheap: starting Java is most of it."""
 
@@ -249,6 +275,10 @@ MEDIUM = (
     _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
     _table("a manifest that the catalog refuses", "{m1}", "{d1, d2}", 1, bad="{m1}", batches=2),
     _table("a refused manifest beside another", "{m1, m2}", "{d1}", 0, bad="{m1}", batches=3, is_live=True),
+    _topics("two planners of two offsets", "{c1, c2}", 2, 2, 0),
+    _topics("retention", "{c1}", 2, 2, 0, reads="TRUE"),
+    _topics("a topic made again, and the end of each offset", "{c1}", 1, 2, 1, topics=2, reads="TRUE", is_live=True),
+    _topics("a copied manifest", "{c1}", 1, 2, 0, forged="TRUE"),
 )
 """Beside the small ones, part of `make spec`."""
 
@@ -276,6 +306,11 @@ LARGE = (
     _table(
         "two drivers, a refused manifest and another", "{m1, m2}", "{d1, d2}", 0, bad="{m1}", batches=3, is_short=False
     ),
+    _topics("two planners, three manifests", "{c1, c2}", 2, 3, 1, is_short=False),
+    _topics("three planners", "{c1, c2, c3}", 1, 2, 1, is_short=False),
+    _topics("two planners of two partitions", "{c1, c2}", 1, 2, 1, partitions="{k1, k2}", is_short=False),
+    _topics("two planners, a topic made again", "{c1, c2}", 1, 2, 1, topics=2, reads="TRUE", is_short=False),
+    _topics("three offsets", "{c1}", 3, 3, 1, reads="TRUE", is_short=False),
 )
 """Explored by `make spec-full` only."""
 
@@ -313,6 +348,13 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
         _table("a refused manifest", "{m1}", "{d1, d2}", 1, bad="{m1}", batches=2),
         _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
         _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, 3),
+    ),
+    "Topics": (
+        _topics("a copied manifest", "{c1}", 1, 2, 0, forged="TRUE"),
+        _topics("retention", "{c1}", 2, 2, 0, reads="TRUE"),
+        _topics("two planners of two partitions", "{c1, c2}", 1, 2, 0, partitions="{k1, k2}"),
+        _topics("the end of each offset", "{c1}", 1, 2, 1, topics=2, reads="TRUE", is_live=True),
+        _topics("two planners, three manifests", "{c1, c2}", 2, 3, 0),
     ),
 }
 

@@ -7,7 +7,7 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.manifest_key import ManifestKey
-from tests.protocol import closing_traces, shard_traces
+from tests.protocol import closing_traces, shard_traces, topic_traces
 from tests.protocol.claim_traces import VALUES, claim_traces
 from tests.protocol.configurations import SMALL, tried
 from tests.protocol.traces import Trace, damaged, fingerprint, seen, strays, strays_of
@@ -64,6 +64,19 @@ def test_closings_are_behaviours_of_the_model() -> None:
     traces = [*{fingerprint(each): each for each in recorded}.values()]
     wrong = [[*damaged(traces[0])][-1]]
     found = strays_of("Closing", closing_traces.VALUES, [*traces, *wrong])
+    assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
+
+
+def test_plans_of_a_topic_are_behaviours_of_the_model() -> None:
+    """Planners that die or are held up at each change; each sequence of states once."""
+    scenes = [*topic_traces.scenes()]
+    for scene in scenes:
+        names = [file.uri for manifest in scene.manifests() for file in manifest.files]
+        assert len(names) == len(set(names))
+        assert not scene.trace.states[-1].drafts  # type: ignore[union-attr]
+    traces = [*{fingerprint(each.trace): each.trace for each in scenes}.values()]
+    wrong = [[*damaged(traces[-1])][-1]]
+    found = strays_of("Topics", topic_traces.VALUES, [*traces, *wrong])
     assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
 
 

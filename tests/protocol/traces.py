@@ -39,6 +39,11 @@ Seen == [delivered |-> delivered, whole |-> whole, open |-> open, decided |-> <<
     "Shards": r"""
 Seen == [beats |-> beat, views |-> view, taking |-> taking, last |-> last, outcome |-> outcome, done |-> done]
 """,
+    "Topics": r"""
+Seen == LET p == <<1, "k1">> IN
+        [end |-> end[p], earliest |-> earliest[p], origin |-> origin[p],
+         links |-> {<<o, link[p][o].end, link[p][o].id>> : o \in Links(p)}, drafts |-> drafts, written |-> written]
+""",
 }
 """What a state of a trace shows of the variables of a module."""
 
@@ -151,7 +156,28 @@ class Shared:
     done: bool
 
 
-State = Seen | Claimed | Summed | Shared
+@dataclass(frozen=True, slots=True)
+class Chained:
+    """What brokers and store show of one partition.
+
+    Attributes:
+        end: The offsets that it ever had.
+        earliest: The first one that retention has left.
+        origin: Where its chain begins.
+        links: Its links, each with its first offset, its end, and the number of its manifest.
+        drafts: The manifests whose drafts are there.
+        written: Those that are written.
+    """
+
+    end: int
+    earliest: int
+    origin: int
+    links: frozenset[tuple[int, int, int]]
+    drafts: frozenset[int]
+    written: frozenset[int]
+
+
+State = Seen | Claimed | Summed | Shared | Chained
 
 
 @dataclass(slots=True)

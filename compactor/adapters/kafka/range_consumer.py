@@ -137,7 +137,7 @@ class RangeConsumer:
         if bounds.earliest <= self._next:
             return self._truncated(bounds)
         gone = min(bounds.earliest, wanted.end) - 1
-        what = f"offsets {self._next} to {gone} were removed before they were read"
+        what = f"offsets {wanted.first} to {gone} were removed before they were read"  # of a whole, or not at all
         left = f"{bounds.earliest} to {wanted.end - 1}" if bounds.earliest < wanted.end else "none"
         return FileError(FileStatus.MISSING, f"{what}; expected {wanted.first} to {wanted.end - 1}; left: {left}")
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from compactor.core.documents.manifest import Manifest, version_keys
-from compactor.core.errors import SettingsError
-from compactor.core.kafka.ports import KafkaLog, LiveTopic
+from compactor.core.errors import SettingsError, StoreUnavailable
+from compactor.core.kafka.ports import Bounds, KafkaLog, LiveTopic
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.layout import is_within
 from compactor.core.map_ordered import map_ordered
@@ -113,7 +113,7 @@ class KafkaPlanner:
         """What each partition has. A partition without a chain begins at its earliest offset."""
         places = [ChainPlace(topic, live.topic_id, each) for each in live.partitions]
         known = list(map_ordered(chains.head, places))
-        bounds = self.log.bounds(topic, live.partitions)  # after the heads, which are never beyond an end that follows
+        bounds = self._bounds(topic, live)  # after the heads, which are never beyond an end that follows
         found = list[Uncut]()
         for place, head in zip(places, known, strict=True):
             now = bounds[place.partition]
@@ -121,6 +121,16 @@ class KafkaPlanner:
             found.append(Uncut(place.partition, begun(place, now.earliest) if head is None else head, now))
         samples = self.log.samples(topic, {each.partition: each.start for each in found if each.has_new})
         return [replace(each, sample=samples.get(each.partition)) for each in found]
+
+    def _bounds(self, topic: Topic, live: LiveTopic) -> dict[int, Bounds]:
+        """Where the partitions begin and end. Brokers are asked by name, so the topic may be another one by then."""
+        bounds = self.log.bounds(topic, live.partitions)
+        now = self.log.topic(topic)
+        if now is None or now.topic_id != live.topic_id:
+            raise StoreUnavailable(
+                f"{topic}: deleted or made again while it was planned; expected the id {live.topic_id}"
+            )
+        return bounds
 
     def _groups(self, topic: Topic, live: LiveTopic, plan: TopicPlan) -> list[Group]:
         """What is to be planned, cut into ranges, and these into manifests."""

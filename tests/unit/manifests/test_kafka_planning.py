@@ -1,6 +1,6 @@
 """Ranges of topics: each offset in one manifest, whatever becomes of planners, partitions and topics."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.manifest_parsing import parse_manifest
-from compactor.core.errors import SettingsError
+from compactor.core.errors import SettingsError, StoreUnavailable
+from compactor.core.kafka.ports import Bounds
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.layout import Layout
 from compactor.ledger.chains import chain as chain_module
@@ -161,6 +162,26 @@ def test_a_topic_made_again_has_a_chain_of_its_own() -> None:
     made.log.create(TOPIC, "two")[0].append(*[VALUE] * 5)
     assert made.plan().former_ids == ["one"]
     assert made.is_exact([10])
+    assert made.is_exact([5], "two")
+
+
+def test_a_topic_that_is_made_again_meanwhile() -> None:
+    """Bounds are asked for by name: those of the new topic never pass for those of the former one."""
+    made, [partition] = scene(2)
+    made.plan()
+    partition.append(VALUE)
+
+    class MadeAgain(MemoryKafka):
+        def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds]:
+            self.create(topic, "two")[0].append(*[VALUE] * 5)
+            return super().bounds(topic, partitions)
+
+    made.log = MadeAgain(made.log.topics)
+    with pytest.raises(StoreUnavailable, match="made again while it was planned; expected the id one"):
+        made.plan()
+    made.log = MemoryKafka(made.log.topics)
+    made.plan()
+    assert made.is_exact([2])
     assert made.is_exact([5], "two")
 
 

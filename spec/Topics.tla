@@ -1,0 +1,333 @@
+------------------------------- MODULE Topics -------------------------------
+(* How offsets of a topic come into manifests. Planners go on where the chain of a partition ends: they write a draft, *)
+(* create its links, and write the manifest of those links that they got. A planner may stop or be held up at any      *)
+(* step. Retention removes records at any time, and a topic may be deleted and made again under its name.              *)
+EXTENDS Integers, FiniteSets
+
+CONSTANTS Partitions, Planners, MaxOffset, MaxTopics, MaxIds, MaxStops,
+          Reads,     \* whether the job reads what it takes in
+          MayForge,  \* whether an operator copies a manifest under another id
+          Guards     \* what keeps the protocol exact; all of it, unless a guard is left out on purpose
+
+Ids == 1..MaxIds
+Topics == 1..MaxTopics
+Places == Topics \X Partitions
+Offsets == 0..MaxOffset - 1
+Unknown == 99
+NoLink == [end |-> 0, id |-> 0]
+NoRun == [first |-> 0, seen |-> 0, end |-> 0]
+NoPlan == [topic |-> 0, runs |-> [k \in Partitions |-> NoRun]]
+Unread == [state |-> "unread", topic |-> 0, earliest |-> [k \in Partitions |-> 0]]
+Has(guard) == guard \in Guards
+Range(f) == {f[k] : k \in DOMAIN f}
+Max(a, b) == IF a > b THEN a ELSE b
+
+VARIABLES
+    live,     \* the id of the topic that has the name now
+    end,      \* the offsets that each partition ever had
+    earliest, \* the first offset that retention has left
+    origin,   \* where each chain begins
+    link,     \* the chains: by its first offset, where a link ends, and its manifest
+    plan,     \* what each id was planned to name: a topic id, and a run of offsets of some partitions
+    drafts,   \* the ids whose drafts are there
+    written,  \* the manifests in the watched prefix
+    members,  \* the partitions of its plan that each manifest names
+    accepted, \* the manifests that the job has taken in
+    reading,  \* what became of their ranges
+    used, stops,
+    proc      \* each planner: its step, the topic id, drafts to settle, heads and bounds, and the draft that it settles
+
+brokerVars == <<live, end, earliest>>
+chainVars == <<origin, link>>
+manifestVars == <<written, members, accepted, reading>>
+vars == <<brokerVars, chainVars, plan, drafts, manifestVars, used, stops, proc>>
+
+None == [k \in Partitions |-> Unknown]
+Idle == [at |-> "idle", topic |-> 0, left |-> {}, heads |-> None, seen |-> None, ends |-> None, todo |-> {},
+         id |-> 0, won |-> {}, own |-> FALSE]
+
+Init ==
+    /\ live = 1
+    /\ end = [p \in Places |-> 0]
+    /\ earliest = [p \in Places |-> 0]
+    /\ origin = [p \in Places |-> Unknown]
+    /\ link = [p \in Places |-> [o \in Offsets |-> NoLink]]
+    /\ plan = [i \in Ids |-> NoPlan]
+    /\ drafts = {}
+    /\ written = {}
+    /\ members = [i \in Ids |-> {}]
+    /\ accepted = {}
+    /\ reading = [i \in Ids |-> Unread]
+    /\ used = 0
+    /\ stops = 0
+    /\ proc = [c \in Planners |-> Idle]
+
+At(c, step) == proc[c].at = step
+Set(c, changed) == proc' = [proc EXCEPT ![c] = changed]
+Planned(i) == {k \in Partitions : plan[i].runs[k] # NoRun}
+
+\* A producer, retention, and an operator who deletes the topic and makes it again.
+Produce(k) ==
+    /\ end[<<live, k>>] < MaxOffset
+    /\ end' = [end EXCEPT ![<<live, k>>] = @ + 1]
+    /\ UNCHANGED <<live, earliest, chainVars, plan, drafts, manifestVars, used, stops, proc>>
+
+Remove(k) ==
+    /\ earliest[<<live, k>>] < end[<<live, k>>]
+    /\ earliest' = [earliest EXCEPT ![<<live, k>>] = @ + 1]
+    /\ UNCHANGED <<live, end, chainVars, plan, drafts, manifestVars, used, stops, proc>>
+
+MakeAgain ==
+    /\ live < MaxTopics
+    /\ live' = live + 1
+    /\ UNCHANGED <<end, earliest, chainVars, plan, drafts, manifestVars, used, stops, proc>>
+
+-----------------------------------------------------------------------------
+\* A planner asks for the id of the topic, and lists the drafts that others left: of this id, and of former ones.
+Begin(c) ==
+    /\ At(c, "idle")
+    /\ Set(c, [Idle EXCEPT !.at = "left", !.topic = live,
+               !.left = {i \in drafts : /\ Has("drafts of planners that died are settled")
+                                        /\ plan[i].topic = live \/ Has("drafts of former topics are settled")}])
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, manifestVars, used, stops>>
+
+SettleLeft(c) ==
+    /\ At(c, "left")
+    /\ \E i \in proc[c].left :
+        Set(c, [proc[c] EXCEPT !.at = "link", !.left = @ \ {i}, !.id = i, !.todo = Planned(i), !.won = {}])
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, manifestVars, used, stops>>
+
+\* Where chains end: with the last link, or at the origin.
+Head(p) ==
+    LET ends == {link[p][o].end : o \in {o \in Offsets : link[p][o] # NoLink}} IN
+    IF ends = {} THEN origin[p] ELSE CHOOSE e \in ends : \A other \in ends : e >= other
+
+ReadHeads(c) ==
+    /\ At(c, "left")
+    /\ proc[c].left = {}
+    /\ Set(c, [proc[c] EXCEPT !.at = "bounds", !.heads = [k \in Partitions |-> Head(<<proc[c].topic, k>>)]])
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, manifestVars, used, stops>>
+
+\* Brokers are asked by the name of the topic. The id is compared afterwards: ids never come back.
+ReadBounds(c) ==
+    /\ At(c, "bounds")
+    /\ IF live # proc[c].topic /\ Has("the id of the topic is compared after its bounds") THEN Set(c, Idle)
+       ELSE Set(c, [proc[c] EXCEPT !.at = IF Unknown \in Range(proc[c].heads) THEN "origins" ELSE "plan",
+                    !.todo = {k \in Partitions : proc[c].heads[k] = Unknown},
+                    !.seen = [k \in Partitions |-> earliest[<<live, k>>]],
+                    !.ends = [k \in Partitions |-> Max(end[<<live, k>>], earliest[<<live, k>>])]])
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, manifestVars, used, stops>>
+
+\* A chain that was not begun begins at the earliest offset; the record is create-only.
+BeginChain(c) ==
+    /\ At(c, "origins")
+    /\ \E k \in proc[c].todo :
+        LET p == <<proc[c].topic, k>> IN
+        /\ origin' = IF origin[p] = Unknown THEN [origin EXCEPT ![p] = proc[c].seen[k]] ELSE origin
+        /\ Set(c, [proc[c] EXCEPT !.todo = @ \ {k}, !.at = IF proc[c].todo = {k} THEN "plan" ELSE @,
+                   !.heads[k] = IF Has("planners begin a chain at the same offset") THEN origin'[p] ELSE proc[c].seen[k]])
+    /\ UNCHANGED <<brokerVars, link, plan, drafts, manifestVars, used, stops>>
+
+\* The partitions of which there is something to plan, and where a run of one may end.
+Waiting(c) == {k \in Partitions : proc[c].heads[k] # Unknown /\ proc[c].heads[k] < proc[c].ends[k]}
+MayEnd(c, k) == {e \in 1..MaxOffset : e > proc[c].heads[k] /\ e >= proc[c].seen[k] /\ e <= proc[c].ends[k]}
+
+WriteDraft(c) ==
+    /\ At(c, "plan")
+    /\ used < MaxIds
+    /\ \E group \in SUBSET Waiting(c) \ {{}} : \E stop \in [group -> 1..MaxOffset] :
+        /\ \A k \in group : stop[k] \in MayEnd(c, k)
+        /\ plan' = [plan EXCEPT ![used + 1] =
+            [topic |-> proc[c].topic,
+             runs |-> [k \in Partitions |->
+                IF k \in group THEN [first |-> proc[c].heads[k], seen |-> proc[c].seen[k], end |-> stop[k]] ELSE NoRun]]]
+        /\ Set(c, [proc[c] EXCEPT !.at = "link", !.id = used + 1, !.todo = group, !.won = {}, !.own = TRUE])
+    /\ used' = used + 1
+    /\ drafts' = IF Has("a draft is written before its links") THEN drafts \union {used + 1} ELSE drafts
+    /\ UNCHANGED <<brokerVars, chainVars, manifestVars, stops>>
+
+\* Links are create-only. One that is there already may be of this draft, or of another planner's.
+Link(c) ==
+    /\ At(c, "link")
+    /\ \E k \in proc[c].todo :
+        LET i == proc[c].id
+            p == <<plan[i].topic, k>>
+            run == plan[i].runs[k] IN
+        /\ link' = IF link[p][run.first] = NoLink \/ ~Has("a link is never replaced")
+                   THEN [link EXCEPT ![p][run.first] = [end |-> run.end, id |-> i]] ELSE link
+        /\ Set(c, [proc[c] EXCEPT !.todo = @ \ {k}, !.won = IF link'[p][run.first].id = i THEN @ \union {k} ELSE @])
+    /\ UNCHANGED <<brokerVars, origin, plan, drafts, manifestVars, used, stops>>
+
+\* What goes into the manifest. Planners that settle the same draft come to the same.
+Won(c) == IF Has("a manifest has no run whose link another one has") THEN proc[c].won ELSE Planned(proc[c].id)
+
+Linked(c) == At(c, "link") /\ proc[c].todo = {}
+Settled(c) == [proc[c] EXCEPT !.at = IF proc[c].own THEN "plan" ELSE "left", !.id = 0, !.won = {}]
+
+\* Where planning goes on after a draft of this plan.
+GoesOn(c, k) ==
+    LET run == plan[proc[c].id].runs[k] IN
+    IF k \in proc[c].won \/ ~Has("a partition whose link was lost is not planned further") THEN run.end ELSE Unknown
+
+\* The code asks first whether the job has taken it in already; that only saves work.
+WriteManifest(c) ==
+    /\ IF Has("a draft goes after its manifest") THEN Linked(c) ELSE At(c, "dropped")
+    /\ written' = IF Won(c) = {} THEN written ELSE written \union {proc[c].id}
+    /\ members' = [members EXCEPT ![proc[c].id] = Won(c)]
+    /\ Set(c, IF At(c, "dropped") THEN Settled(c)
+              ELSE [proc[c] EXCEPT !.at = "written",
+                    !.heads = [k \in Partitions |-> IF proc[c].own /\ k \in Planned(proc[c].id) THEN GoesOn(c, k) ELSE @[k]]])
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, accepted, reading, used, stops>>
+
+DropDraft(c) ==
+    /\ IF Has("a draft goes after its manifest") THEN At(c, "written") ELSE Linked(c)
+    /\ drafts' = drafts \ {proc[c].id}
+    /\ Set(c, IF At(c, "written") THEN Settled(c) ELSE [proc[c] EXCEPT !.at = "dropped"])
+    /\ UNCHANGED <<brokerVars, chainVars, plan, manifestVars, used, stops>>
+
+\* Nothing is left to plan, or no more manifests are wanted.
+End(c) ==
+    /\ At(c, "plan")
+    /\ Waiting(c) = {} \/ proc[c].own
+    /\ Set(c, Idle)
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, manifestVars, used, stops>>
+
+\* The planner dies, or gives up because an answer was lost. What it has sent stays.
+Stop(c) ==
+    /\ ~At(c, "idle")
+    /\ stops < MaxStops
+    /\ stops' = stops + 1
+    /\ Set(c, Idle)
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, manifestVars, used>>
+
+-----------------------------------------------------------------------------
+\* An operator copies a manifest under another id into the watched prefix.
+Forge ==
+    /\ MayForge
+    /\ used < MaxIds
+    /\ \E i \in written :
+        /\ plan' = [plan EXCEPT ![used + 1] = plan[i]]
+        /\ members' = [members EXCEPT ![used + 1] = members[i]]
+    /\ written' = written \union {used + 1}
+    /\ used' = used + 1
+    /\ UNCHANGED <<brokerVars, chainVars, drafts, accepted, reading, stops, proc>>
+
+Given(i) ==
+    \A k \in members[i] :
+        link[<<plan[i].topic, k>>][plan[i].runs[k].first] = [end |-> plan[i].runs[k].end, id |-> i]
+
+Accept(i) ==
+    /\ i \in written \ accepted
+    /\ Given(i) \/ ~Has("the job takes in only what a link gives")
+    /\ accepted' = accepted \union {i}
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, written, members, reading, used, stops, proc>>
+
+Refuse(i) ==
+    /\ i \in written \ accepted
+    /\ Has("the job takes in only what a link gives")
+    /\ ~Given(i)
+    /\ written' = written \ {i}
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, members, accepted, reading, used, stops, proc>>
+
+\* Done, and out of the watched prefix.
+Archive(i) ==
+    /\ i \in written \intersect accepted
+    /\ reading[i].state \notin {"unread", "compare"} \/ ~Reads
+    /\ written' = written \ {i}
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, members, accepted, reading, used, stops, proc>>
+
+\* The ranges of a manifest are read from the topic that has the name. The id is compared when they have been read.
+Read(i) ==
+    /\ Reads
+    /\ i \in accepted
+    /\ reading[i].state = "unread"
+    /\ reading' = [reading EXCEPT ![i] = [state |-> "compare", topic |-> live,
+                                          earliest |-> [k \in Partitions |-> earliest[<<live, k>>]]]]
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, written, members, accepted, used, stops, proc>>
+
+Compare(i) ==
+    /\ reading[i].state = "compare"
+    /\ reading' = [reading EXCEPT ![i].state =
+        IF live # plan[i].topic /\ Has("the id of the topic is compared after a range") THEN "gone" ELSE "read"]
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, written, members, accepted, used, stops, proc>>
+
+Progress(c) ==
+    \/ Begin(c) \/ SettleLeft(c) \/ ReadHeads(c) \/ ReadBounds(c) \/ BeginChain(c) \/ WriteDraft(c) \/ Link(c)
+    \/ WriteManifest(c) \/ DropDraft(c) \/ End(c)
+
+Next ==
+    \/ \E k \in Partitions : Produce(k) \/ Remove(k)
+    \/ MakeAgain
+    \/ Forge
+    \/ \E c \in Planners : Progress(c) \/ Stop(c)
+    \/ \E i \in Ids : Accept(i) \/ Refuse(i) \/ Archive(i) \/ Read(i) \/ Compare(i)
+
+Spec == Init /\ [][Next]_vars
+
+FairSpec ==
+    /\ Spec
+    /\ \A c \in Planners : WF_vars(Progress(c))
+    /\ \A i \in Ids : WF_vars(Accept(i)) /\ WF_vars(Read(i)) /\ WF_vars(Compare(i))
+
+-----------------------------------------------------------------------------
+Links(p) == {o \in Offsets : link[p][o] # NoLink}
+Covered(i, k) == plan[i].runs[k].first..plan[i].runs[k].end - 1
+
+\* The ranges of a run: what was removed before it was planned is one of its own.
+Ranges(run) ==
+    LET cut == IF Has("removed records are a range of their own") THEN Max(run.first, run.seen) ELSE run.first IN
+    {r \in {<<run.first, cut>>, <<cut, run.end>>} : r[1] < r[2]}
+In(ranges) == UNION {r[1]..r[2] - 1 : r \in ranges}
+
+\* What the brokers no longer had all of is quarantined as a whole.
+Missing(i, k) ==
+    {r \in Ranges(plan[i].runs[k]) : reading[i].state = "gone" \/ r[1] < reading[i].earliest[k]}
+Rows(i, k) == In(Ranges(plan[i].runs[k]) \ Missing(i, k))
+Named(i, k) == {o \in In(Missing(i, k)) : reading[i].state = "gone" \/ o < reading[i].earliest[k]}
+Ended == {i \in accepted : reading[i].state \in {"read", "gone"}}
+
+TypesHold ==
+    /\ live \in Topics
+    /\ \A p \in Places : earliest[p] <= end[p] /\ end[p] <= MaxOffset
+    /\ drafts \subseteq Ids /\ written \subseteq Ids /\ accepted \subseteq Ids
+
+\* No offset is in two manifests that the job takes in.
+AnEffectOnce ==
+    \A i, j \in accepted : i # j /\ plan[i].topic = plan[j].topic =>
+        \A k \in members[i] \intersect members[j] : Covered(i, k) \intersect Covered(j, k) = {}
+
+\* From its origin on, a chain has each offset once; what is before it was removed before the first plan.
+NoGaps ==
+    \A p \in Places :
+        /\ \A o \in Links(p) :
+            /\ o = origin[p] \/ \E before \in Links(p) : link[p][before].end = o
+            /\ \A other \in Links(p) : other <= o \/ other >= link[p][o].end
+        /\ origin[p] # Unknown => origin[p] <= earliest[p]
+
+\* The manifest of each link is there, or its draft is.
+NothingForgotten ==
+    \A p \in Places : \A o \in Links(p) :
+        LET i == link[p][o].id IN i \in drafts \/ (i \in written \union accepted /\ p[2] \in members[i])
+
+\* A row is of the topic that was planned. What is named as missing was there once, and is gone.
+NamedExactly ==
+    \A i \in Ended : \A k \in members[i] :
+        LET p == <<plan[i].topic, k>> IN
+        /\ Rows(i, k) # {} => reading[i].topic = plan[i].topic
+        /\ \A o \in Named(i, k) : o < end[p] /\ (o < earliest[p] \/ plan[i].topic < live)
+
+\* What was removed before it was planned takes nothing with it that is there.
+RemovedAlone ==
+    \A i \in Ended : \A k \in members[i] : \A r \in Missing(i, k) :
+        reading[i].state = "gone" \/ r[1] >= plan[i].runs[k].seen \/ r[2] <= plan[i].runs[k].seen
+
+LinksStay == [][\A p \in Places : \A o \in Links(p) : link'[p][o] = link[p][o]]_link
+
+\* Each link ends with a manifest that the job has read, and each offset of a topic that stays with a link, as long as
+\* there are ids to try.
+EachOffsetArrives ==
+    \A p \in Places : \A o \in Offsets :
+        /\ link[p][o] # NoLink ~> link[p][o].id \in Ended
+        /\ o < end[p] ~> \/ \E i \in Ended : p[2] \in members[i] /\ plan[i].topic = p[1] /\ o \in Covered(i, p[2])
+                         \/ live > p[1] \/ used = MaxIds \/ (origin[p] # Unknown /\ o < origin[p])
+=============================================================================
