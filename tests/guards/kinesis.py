@@ -33,8 +33,8 @@ KINESIS = (
     Guard(
         "near the retention the last record has to be there when the next ones are read",
         "manifests/kinesis/shard_reading.py",
-        "                if fresh and self.now() - fresh[-1].arrived_at > KEPT:\n",
-        "                if fresh and self.now() is None:\n",
+        "                    if fresh and self.now() - fresh[-1].arrived_at > KEPT:\n",
+        "                    if fresh and self.now() is None:\n",
         (_PLANNING,),
     ),
     Guard(
@@ -96,8 +96,8 @@ KINESIS = (
     Guard(
         "a packed record has the checksum of its message",
         "core/kinesis/aggregation.py",
-        " or _md5(body) != digest:\n",
-        ":\n",
+        "    if _md5(body) != digest:\n",
+        "    if digest is None:\n",
         (_PACKED,),
     ),
     Guard(

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,8 +13,9 @@ from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemorySt
 from compactor.core.documents.kinesis_records import KinesisLink
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.manifest_parsing import parse_manifest
-from compactor.core.errors import SettingsError
+from compactor.core.errors import SettingsError, StoreUnavailable
 from compactor.core.kinesis.places import KinesisStream
+from compactor.core.kinesis.ports import Batch
 from compactor.core.layout import Layout
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
 from compactor.ledger.ledger import Ledger
@@ -498,3 +499,44 @@ def test_strays_are_left_out_as_asked() -> None:
     plan = made.planner(stray_rules={"main": "drop"}).plan(STREAM, max_manifests=9)
     assert (plan.strays, plan.lines, made.lines()) == (2, 0, [])
     assert made.plan().lines == 0
+
+
+def test_trouble_with_one_shard() -> None:
+    """The others are landed all the same, and the next plan goes on."""
+    made, shards = scene(2)
+    made.put(5, shards[0])
+    made.put(5, shards[1])
+    made.plan()
+    made.put(5, shards[0])
+    made.put(5, shards[1])
+    log = made.kinesis.log()
+    kinesis = made.planner()
+
+    class Troubled:
+        """One shard answers once, and then no more."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(log, name)
+
+        def read(self, stream: KinesisStream, shard_id: str, at: int) -> Iterator[Batch]:
+            for batch in log.read(stream, shard_id, at):
+                yield batch
+                if shard_id == shards[0]:
+                    raise StoreUnavailable("it is throttled")
+
+    made.object_bytes = 1000
+    with pytest.raises(StoreUnavailable, match="throttled"):
+        replace(kinesis, log=Troubled(), object_bytes=1000).plan(STREAM, max_manifests=100)
+    assert Counter(made.lines()) == Counter(made.written[:10] + made.written[15:])
+    assert made.plan().gaps == []
+    assert made.is_exact()
+
+
+def test_a_manifest_does_not_grow_with_the_number_of_shards() -> None:
+    """So many shards are read at once as fill it, and all have their turn."""
+    made, _ = scene(40)
+    made.put(400)
+    made.object_bytes = 100
+    made.plan()
+    assert made.is_exact()
+    assert max(len(manifest.files) for manifest in made.manifests()) <= 2 * 8
