@@ -125,7 +125,9 @@ class KinesisPlanner:
                 return None
             if not shards.writes:
                 return ShardLink(shard_id=reader.shard.shard_id, link=link_of(piece, "")), piece.lines.length_bytes
-            landing.begin(landed.manifest_id)
+            if not landed.is_marked:  # several threads may mark it, each before its own object
+                landing.begin(landed.manifest_id)
+                landed.is_marked = True
             link = landing.land(landed.manifest_id, reader.shard.shard_id, piece)
             return link, piece.lines.length_bytes
 
@@ -160,9 +162,14 @@ class KinesisPlanner:
 
 @dataclass(slots=True)
 class _Landed:
-    """What was landed for one manifest."""
+    """What was landed for one manifest.
+
+    Attributes:
+        is_marked: Whether a mark says that objects are being landed for it.
+    """
 
     manifest_id: str
+    is_marked: bool = False
     links: list[ShardLink] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
 

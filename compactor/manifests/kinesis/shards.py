@@ -112,7 +112,7 @@ class Shards:
             since, head = reader.empty_since, reader.head
             if since is None or shard_id in self._lost:
                 continue
-            is_news = reader.gap and not (head.gap and reader.after == head.after)
+            is_news = reader.gap and not (head.told and reader.after == head.after)
             if is_news:
                 self.plan.gaps.append(Gap(shard_id, str(reader.after), ""))
             is_old = head.whole_since is None or since - head.whole_since >= NOTED_EVERY

@@ -1,5 +1,6 @@
 """Landed streams: each record in one object, each object in one manifest, whatever becomes of planners and shards."""
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -8,20 +9,23 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
 from compactor.core.documents.kinesis_records import KinesisLink
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.manifest_parsing import parse_manifest
-from compactor.core.errors import SettingsError, StoreUnavailable
+from compactor.core.errors import ManifestError, SettingsError, StoreUnavailable
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.ports import Batch
-from compactor.core.layout import Layout
+from compactor.core.layout import Layout, redriven_id
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.manifests.kinesis.planner import KinesisPlanner
 from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
+from compactor.ops.verify.landed import faults_of_landed
 from tests.support.kpl import aggregated
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
 
@@ -152,6 +156,27 @@ def test_each_plan_goes_on_where_the_last_one_ended() -> None:
     assert first.version == 1
     assert {file.dated_by for file in first.files} == {"arrival"}
     assert made.metrics.emitted[-1] == {"IteratorAgeSeconds": 0.0}
+
+
+def test_landed_objects_belong_to_one_manifest() -> None:
+    """Another one may not name them, but its redrives may."""
+    made, _ = scene()
+    made.put(1)
+    made.plan()
+    [manifest] = made.manifests()
+
+    def read_as(manifest_id: str) -> Manifest:
+        return parse_manifest(
+            manifest.model_copy(update={"manifest_id": manifest_id}).to_json(),
+            uri="s3://lake/m/x.json",
+            modified_at=made.clock.now(),
+            allowed_prefixes=["kinesis://main"],
+            redriven_folder=LAYOUT.redriven_folder,
+        )
+
+    assert read_as(redriven_id(manifest.manifest_id, 1)).files == manifest.files
+    with pytest.raises(ManifestError, match="is not below one of the allowed prefixes"):
+        read_as("other")
 
 
 def test_parents_come_before_their_children() -> None:
@@ -540,3 +565,79 @@ def test_a_manifest_does_not_grow_with_the_number_of_shards() -> None:
     made.plan()
     assert made.is_exact()
     assert max(len(manifest.files) for manifest in made.manifests()) <= 2 * 8
+
+
+ACTIONS = st.one_of(
+    st.tuples(st.just("put"), st.integers(1, 8)),
+    st.tuples(st.just("split"), st.integers(0, 9)),
+    st.tuples(st.just("merge"), st.integers(0, 9)),
+    st.tuples(st.just("plan"), st.integers(1, 3)),
+    st.tuples(st.just("die"), st.integers(0, 40)),
+    st.tuples(st.just("wait"), st.sampled_from([60, 3_000, 11 * 3_600, 26 * 3_600])),
+)
+
+
+@given(st.lists(ACTIONS, max_size=14), st.lists(st.tuples(st.integers(0, 60), ACTIONS), max_size=3))
+def test_any_course(actions: list[tuple[str, int]], meetings: list[tuple[int, tuple[str, int]]]) -> None:
+    """Nothing is doubled; what is missing is told, unless no plan had seen the stream before; the rest is exact.
+
+    Args:
+        actions: What happens to the stream, one after the other.
+        meetings: What happens meanwhile, at some step of plans.
+    """
+    made, _ = scene(2)
+    plans = [made.plan()]
+    waiting = dict(meetings)
+    steps = itertools.count()
+    is_met: list[int] = []
+
+    def meet() -> None:
+        action = waiting.pop(next(steps), None)
+        if action is not None and not is_met:
+            is_met.append(1)
+            act(made, action, plans, None)
+            is_met.clear()
+
+    for action in actions:
+        act(made, action, plans, meet)
+    plans.append(made.plan())
+    plans.append(made.plan())
+    landed = Counter(made.lines())
+    assert not landed or max(landed.values()) == 1
+    missing = set(made.written) - landed.keys()
+    told = {
+        (gap.shard, number)
+        for plan in plans
+        for gap in plan.gaps
+        for number in range(int(gap.after) + 7, int(gap.before or 7 * (len(made.written) + 1)), 7)
+    }
+    untold = [each for each in missing if not any(number == 7 * (made.written.index(each) + 1) for _, number in told)]
+    assert untold == []
+    assert list(faults_of_landed(made.planner().state)) == []
+
+
+def act(made: Scene, action: tuple[str, int], plans: list[StreamPlan], meet: Callable[[], None] | None) -> None:
+    """One action on a stream; a planner that dies does so at some step."""
+    name, number = action
+    shards = sorted(made.kinesis.streams[STREAM.name][1].values(), key=lambda each: each.first_hash)
+    open_ids = [each.shard_id for each in shards if each.closed_at is None]
+    if name == "put":
+        made.put(number)
+    elif name == "split":
+        made.kinesis.split(open_ids[number % len(open_ids)])
+    elif name == "merge" and len(open_ids) > 1:
+        at = number % (len(open_ids) - 1)
+        made.kinesis.merge(open_ids[at], open_ids[at + 1])
+    elif name == "wait":
+        made.clock.advance(number)
+    elif name == "plan":
+        plans.append(made.plan(Meddling(made.store, meet or (lambda: None)), max_manifests=number))
+    elif name == "die":
+        steps = iter(range(number))
+
+        def count() -> None:
+            if next(steps, None) is None:
+                raise DiedError
+
+        with suppress(DiedError):
+            plans.append(made.plan(Meddling(made.store, count)))
