@@ -268,7 +268,9 @@ class Emr(Section):
 class Retention(Section):
     """What `compactor clean`, and the job once a day, deletes by age, and when dates are closed."""
 
-    archive_days: int = _key(30, "days until archived manifests and redriven lines are deleted", ge=1, le=36_600)
+    archive_days: int = _key(
+        30, "days until archived manifests, redriven lines and landed records are deleted", ge=1, le=36_600
+    )
     rejects_days: int = _key(0, "days until rejects are deleted; 0: never", ge=0, le=36_600)
     close_after_days: int = _key(
         2, "days without a new record after which `compactor close` closes a date", ge=1, le=3660

@@ -3,6 +3,7 @@
 import itertools
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.ports import Batch, KinesisLog, StreamRecord
 from tests.support.extras import KINESIS
+from tests.support.fan_out_server import FanOutServer
 from tests.support.kinesis_server import KinesisServer, create_stream, delete_stream, kinesis_client, until_active
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
 
@@ -48,7 +50,7 @@ class Case:
         return records, batch
 
 
-def memory_case(name: str) -> Case:
+def memory_case(name: str, url: Callable[[MemoryKinesis], str] | None = None) -> Case:
     kinesis = MemoryKinesis(ManualClock())
     kinesis.most_records, kinesis.page = 2, 1
     kinesis.create(shards=2)
@@ -57,9 +59,12 @@ def memory_case(name: str) -> Case:
         kinesis.clock.advance(60)
         kinesis.create(shards=2)
 
+    log = kinesis.log(consumer="reader" if name == "fan-out" else "")
+    if url is not None:
+        log = KinesisStreams({"main": Source(kinesis_client(url(kinesis)), "reader")})
     return Case(
         name,
-        kinesis.log(consumer="reader" if name == "fan-out" else ""),
+        log,
         STREAM,
         put=lambda shard, value: kinesis.put(value, shard=shard),
         split=kinesis.split,
@@ -106,8 +111,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KinesisServer]:
         yield found
 
 
-@pytest.fixture(params=["memory", "fan-out", "moto", "npm"])
-def case(request: pytest.FixtureRequest) -> Case:
+@pytest.fixture(params=["memory", "fan-out", "fan-out over http", "moto", "npm"])
+def case(request: pytest.FixtureRequest) -> Iterator[Case]:
+    with ExitStack() as stack:
+
+        def served(kinesis: MemoryKinesis) -> str:
+            return stack.enter_context(FanOutServer(kinesis)).url
+
+        yield made_case(request, served)
+
+
+def made_case(request: pytest.FixtureRequest, served: Callable[[MemoryKinesis], str]) -> Case:
+    if request.param == "fan-out over http":
+        return memory_case(request.param, served)
     if request.param in {"memory", "fan-out"}:
         return memory_case(request.param)
     of_moto = request.param == "moto"

@@ -8,6 +8,7 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -21,7 +22,7 @@ from botocore.exceptions import WaiterError
 from compactor.core.errors import SettingsError
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.schema.schema import Column, SchemaVersion
-from compactor.settings.settings import parse_settings
+from compactor.settings.settings import load_settings, parse_settings
 from deploy.__main__ import deploy
 from deploy.existing_names import NAMES, planned_names
 from deploy.locks import job_modules, locked
@@ -483,6 +484,22 @@ def test_settings_that_the_stack_does_not_support() -> None:
     local = {"paths": {"manifests": "/m", "output": "/o", "state": "/s"}, "input": {"allowed_prefixes": ["/raw"]}}
     with pytest.raises(SettingsError, match=r'paths\.output: "/o" -> expected a place on S3'):
         settings_parameters(parse_settings(local))
+
+
+@pytest.mark.parametrize(
+    ("streams", "expected"),
+    [([], ""), (["kinesis://main/orders"], "orders"), (["kinesis://main"], "*")],
+)
+def test_the_stream_of_kinesis(streams: list[str], expected: str) -> None:
+    """Beside the place on S3, whichever comes first: its policies let people read it."""
+    settings = load_settings(ROOT / "config" / "prod.toml", {})
+    places = (*streams, *settings.input.allowed_prefixes)
+    found = settings_parameters(replace(settings, input=settings.input.model_copy(update={"allowed_prefixes": places})))
+    assert found["KinesisStream"] == expected
+    assert found["InputBucketName"] == parameters_of("prod")["InputBucketName"]
+    several = settings.input.model_copy(update={"allowed_prefixes": (*places, "kinesis://main/a", "kinesis://main/b")})
+    with pytest.raises(SettingsError, match="at most one stream of Kinesis, or source"):
+        settings_parameters(replace(settings, input=several))
 
 
 def test_parameters_are_given_once_and_known() -> None:

@@ -13,6 +13,7 @@ from tests.guards.guard import Guard
 from tests.guards.iceberg import ICEBERG
 from tests.guards.intake import ATTEMPTS, PLACES
 from tests.guards.inventories import INVENTORIES
+from tests.guards.kinesis import KINESIS
 from tests.guards.measurements import MEASUREMENTS
 from tests.guards.names import LINKS, NAMES
 from tests.guards.one_pass import ONE_PASS
@@ -58,4 +59,5 @@ GUARDS = (
     *ICEBERG,
     *PARTITIONS,
     *TOPICS,
+    *KINESIS,
 )

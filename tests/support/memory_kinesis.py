@@ -196,6 +196,7 @@ class MemoryKinesis:
         self.called.append("SubscribeToShard")
         self._refuse("SubscribeToShard")
         name, at = asked["ConsumerARN"].split("/")[1], int(asked["StartingPosition"].get("SequenceNumber", 0))
+        self._shard(name, asked["ShardId"], "SubscribeToShard")
         return {"EventStream": _Events(self._events(name, asked["ShardId"], at))}
 
     def _events(self, name: str, shard_id: str, at: int) -> Iterator[dict[str, Any]]:

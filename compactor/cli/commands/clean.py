@@ -45,9 +45,10 @@ def clean(
 ) -> None:
     """Delete expired archives, rejects, staging and checkpoints.
 
-    Archived manifests and redriven lines expire after retention.archive_days, rejects after retention.rejects_days,
-    orphaned staging after a day, and checkpoints of dead runs after 15 days. Files of a manifest that is not committed
-    and done are kept and listed. What expires is put on record first, so that `verify` does not call it missing.
+    Archived manifests, redriven lines and landed records expire after retention.archive_days, rejects after
+    retention.rejects_days, orphaned staging after a day, and checkpoints of dead runs after 15 days. Files of a
+    manifest that is not committed and done are kept and listed. What expires is put on record first, so that `verify`
+    does not call it missing.
 
     A run does the same once a day.
     """

@@ -37,8 +37,10 @@ class UserRecord:
 
 def user_records(data: bytes) -> list[UserRecord] | None:
     """The records in an aggregated one; None if the bytes are none, or do not check out."""
+    if not data.startswith(MAGIC) or len(data) < len(MAGIC) + _DIGEST_BYTES:
+        return None
     body, digest = data[len(MAGIC) : -_DIGEST_BYTES], data[-_DIGEST_BYTES:]
-    if not data.startswith(MAGIC) or len(data) < len(MAGIC) + _DIGEST_BYTES or _md5(body) != digest:
+    if _md5(body) != digest:
         return None
     try:
         return _parsed(body)

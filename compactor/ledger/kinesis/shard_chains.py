@@ -39,6 +39,7 @@ class Head:
         whole_since: All records behind `after` came at this time or later; None if only the anchor tells.
         latest: The latest time that is known of the shard: of its last record, or when it was seen to have no other.
         gap: Whether records behind `after` may have been lost before `whole_since`.
+        told: Whether a plan told of that gap.
         closed: Whether the shard ended here.
     """
 
@@ -47,6 +48,7 @@ class Head:
     whole_since: datetime | None
     latest: datetime
     gap: bool = False
+    told: bool = False
     closed: bool = False
 
 
@@ -84,6 +86,7 @@ class ShardChains:
             whole_since=seen.at if seen is not None else None,
             latest=max(seen.at, last.arrived_at) if seen is not None else last.arrived_at,
             gap=seen is not None and seen.gap,
+            told=seen is not None and seen.gap,
             closed=last.closes,
         )
 
@@ -130,6 +133,7 @@ class ShardChains:
             whole_since=None if origin.first else since,
             latest=since,
             gap=origin.gap or (seen is not None and seen.gap),
+            told=seen is not None and seen.gap,
         )
 
     def _seen(self, place: ShardPlace, after: str) -> KinesisSeen | None:

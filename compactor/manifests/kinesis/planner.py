@@ -1,7 +1,9 @@
 """Plans streams: lands what their shards have and no object has, and writes manifests of the objects."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from math import ceil
 
 from compactor.core.documents.kinesis_records import ShardLink
 from compactor.core.errors import SettingsError
@@ -59,7 +61,7 @@ class KinesisPlanner:
 
         Raises:
             SettingsError: The stream is not within the allowed prefixes, or there is none of its name.
-            StoreUnavailable: The stream or the store fails for now.
+            StoreUnavailable: The stream or the store fails for now. What other shards had is planned.
         """
         self._check(stream)
         live = self.log.stream(stream)
@@ -84,8 +86,11 @@ class KinesisPlanner:
             plan=plan,
             writes=not dry_run,
         )
-        self._land_all(shards, landing, max_manifests)
+        with closing(shards):
+            self._land_all(shards, landing, max_manifests)
         self._tell(stream, shards)
+        for trouble in shards.troubles:
+            raise trouble
         return plan
 
     def _check(self, stream: KinesisStream) -> None:
@@ -115,17 +120,21 @@ class KinesisPlanner:
         landed = _Landed(new_manifest_id(f"{self.state.clock.now():%Y-%m-%d}"))
 
         def land(reader: ShardReader) -> tuple[ShardLink, int] | None:
-            piece = reader.piece(self.object_bytes)
+            piece = shards.piece(reader, self.object_bytes)
             if piece is None:
                 return None
             if not shards.writes:
                 return ShardLink(shard_id=reader.shard.shard_id, link=link_of(piece, "")), piece.lines.length_bytes
-            landing.begin(landed.manifest_id)
+            if not landed.is_marked:  # several threads may mark it, each before its own object
+                landing.begin(landed.manifest_id)
+                landed.is_marked = True
             link = landing.land(landed.manifest_id, reader.shard.shard_id, piece)
             return link, piece.lines.length_bytes
 
-        while sum(landed.sizes) < target_bytes and not landed.closes and (unread := shards.unread()):
-            for found in map_ordered(land, unread, threads=SHARDS_AT_ONCE):
+        while (room := target_bytes - sum(landed.sizes)) > 0 and not landed.closes and (unread := shards.unread()):
+            # Each call has to be waited for: its records are not read again in this plan.
+            most = max(SHARDS_AT_ONCE, ceil(room / self.object_bytes))
+            for found in map_ordered(land, unread[:most], threads=SHARDS_AT_ONCE):
                 if found is not None:
                     landed.links.append(found[0])
                     landed.sizes.append(found[1])
@@ -153,9 +162,14 @@ class KinesisPlanner:
 
 @dataclass(slots=True)
 class _Landed:
-    """What was landed for one manifest."""
+    """What was landed for one manifest.
+
+    Attributes:
+        is_marked: Whether a mark says that objects are being landed for it.
+    """
 
     manifest_id: str
+    is_marked: bool = False
     links: list[ShardLink] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
 

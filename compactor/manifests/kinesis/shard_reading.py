@@ -1,6 +1,7 @@
 """Reads a shard from where its chain ends, and tells whether retention may have removed something in between."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -46,6 +47,7 @@ class ShardReader:
         stray_rule: See `ShardLines`.
         now: Tells the time.
         is_done: Whether there is no more to read now.
+        pieces: How many were read.
         behind_seconds: How far the last answer was behind the newest record; None before the first one.
         gap: Whether records behind `after` may be lost; the next piece tells.
         after: The sequence number of the last record that was read, or behind which the chain ends.
@@ -60,6 +62,7 @@ class ShardReader:
     stray_rule: Strays
     now: Callable[[], datetime]
     is_done: bool = False
+    pieces: int = 0
     behind_seconds: float | None = None
     empty_since: datetime | None = None
     gap: bool = field(init=False)
@@ -67,7 +70,7 @@ class ShardReader:
     _anchor: int = field(init=False)
     _whole_since: datetime | None = field(init=False)
     _latest: datetime = field(init=False)
-    _batches: Iterator[Batch] = field(init=False)
+    _batches: Generator[Batch] = field(init=False)
 
     def __post_init__(self) -> None:
         self.after, self._anchor, self.gap = self.head.after, self.head.anchor, self.head.gap
@@ -92,24 +95,30 @@ class ShardReader:
             self.is_done = closes or is_at_tip or self._latest > self.until
         if not lines.records and not closes:
             return None
+        self.pieces += 1
         gap, self.gap = self.gap, False
         return Piece(after, self.after, begins, lines, self._latest, gap, closes)
 
-    def _read(self) -> Iterator[Batch]:
+    def close(self) -> None:
+        """End reading."""
+        self._batches.close()
+
+    def _read(self) -> Generator[Batch]:
         """All batches from the head on, without records that were had before."""
         while True:
             asked_at, is_proven = self.now(), False
-            for batch in self.log.read(self.stream, self.shard.shard_id, self._anchor):
-                is_telling = bool(batch.records) or batch.is_end or not batch.behind_seconds
-                if is_telling and not is_proven:
-                    self.gap |= not self._is_whole(batch.records, asked_at)
-                    is_proven = True
-                fresh = [each for each in batch.records if each.sequence > self.after]
-                if batch.records:
-                    self._anchor, self._whole_since = batch.records[-1].sequence, None
-                yield Batch(fresh, batch.behind_seconds, batch.is_end)
-                if fresh and self.now() - fresh[-1].arrived_at > KEPT:
-                    break  # retention is near: the last record has to be there still when the next ones are read
+            with closing(self.log.read(self.stream, self.shard.shard_id, self._anchor)) as batches:
+                for batch in batches:
+                    is_telling = bool(batch.records) or batch.is_end or not batch.behind_seconds
+                    if is_telling and not is_proven:
+                        self.gap |= not self._is_whole(batch.records, asked_at)
+                        is_proven = True
+                    fresh = [each for each in batch.records if each.sequence > self.after]
+                    if batch.records:
+                        self._anchor, self._whole_since = batch.records[-1].sequence, None
+                    yield Batch(fresh, batch.behind_seconds, batch.is_end)
+                    if fresh and self.now() - fresh[-1].arrived_at > KEPT:
+                        break  # retention is near: the last record has to be there still when the next ones are read
 
     def _is_whole(self, records: Sequence[StreamRecord], asked_at: datetime) -> bool:
         """Whether nothing can be missing before the first records of a reading."""

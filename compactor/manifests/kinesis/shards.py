@@ -1,10 +1,12 @@
 """The shards of a stream that may be read now, each from where its chain ends."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from compactor.core.documents.kinesis_records import KinesisLink, KinesisOrigin, KinesisSeen
+from compactor.core.errors import StoreUnavailable
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.ports import KinesisLog, Shard
 from compactor.core.map_ordered import map_ordered
@@ -12,7 +14,7 @@ from compactor.ledger.kinesis.shard_chains import Head, ShardChains, ShardPlace
 from compactor.manifests.kinesis.landing import Settled
 from compactor.manifests.kinesis.lineage import lineage
 from compactor.manifests.kinesis.lines import Strays
-from compactor.manifests.kinesis.shard_reading import KEPT, ShardReader
+from compactor.manifests.kinesis.shard_reading import KEPT, Piece, ShardReader
 from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
 
 NOTED_EVERY = timedelta(hours=1)
@@ -26,6 +28,8 @@ class Shards:
     Attributes:
         began_at: When the plan began: it ends with the records of that time.
         writes: Whether chains may be begun and closed; not in a dry run.
+        readers: By the id of their shard.
+        troubles: Why shards could not be read further.
     """
 
     chains: ShardChains
@@ -38,6 +42,7 @@ class Shards:
     plan: StreamPlan
     writes: bool
     readers: dict[str, ShardReader] = field(default_factory=dict)
+    troubles: list[StoreUnavailable] = field(default_factory=list)
     _was_planned: bool = field(init=False)
     _lost: set[str] = field(default_factory=set)
     _ended: dict[str, Head] = field(default_factory=dict)  # where no chain says so, as in a dry run
@@ -61,14 +66,33 @@ class Shards:
                 heads[shard_id] = self._closed_unlisted(shard_id, head)
         found = lineage(shards, heads)
         self.plan.waiting = len(found.waiting)
-        for shard in found.ready:
-            if shard.shard_id not in self.readers:
-                head = heads[shard.shard_id] or self._begun(shard, [heads[each] for each in shard.parents])
-                self.readers[shard.shard_id] = self._reader(shard, head)
+        new = [shard for shard in found.ready if shard.shard_id not in self.readers]
+
+        def begun(shard: Shard) -> Head:
+            return heads[shard.shard_id] or self._begun(shard, [heads[each] for each in shard.parents])
+
+        for shard, head in zip(new, map_ordered(begun, new), strict=True):
+            self.readers[shard.shard_id] = self._reader(shard, head)
+
+    def close(self) -> None:
+        """End all reading."""
+        for reader in self.readers.values():
+            reader.close()
 
     def unread(self) -> list[ShardReader]:
-        """The readers that may have more."""
-        return [reader for reader in self.readers.values() if not reader.is_done]
+        """The readers that may have more, those first that were read least."""
+        found = [reader for reader in self.readers.values() if not reader.is_done]
+        return sorted(found, key=lambda reader: reader.pieces)
+
+    def piece(self, reader: ShardReader, max_bytes: int) -> Piece | None:
+        """The next records of a shard. Trouble with one shard does not keep the others from being landed."""
+        try:
+            return reader.piece(max_bytes)
+        except StoreUnavailable as exc:
+            reader.is_done = True
+            self._lost.add(reader.shard.shard_id)
+            self.troubles.append(exc)
+            return None
 
     def settled(self, settled: Settled) -> None:
         """Take in what came of a draft. What others landed waits for the next plan; children of ended shards begin."""
@@ -88,7 +112,7 @@ class Shards:
             since, head = reader.empty_since, reader.head
             if since is None or shard_id in self._lost:
                 continue
-            is_news = reader.gap and not (head.gap and reader.after == head.after)
+            is_news = reader.gap and not (head.told and reader.after == head.after)
             if is_news:
                 self.plan.gaps.append(Gap(shard_id, str(reader.after), ""))
             is_old = head.whole_since is None or since - head.whole_since >= NOTED_EVERY
@@ -131,11 +155,12 @@ class Shards:
 
     def _first(self, shard: Shard) -> int:
         """The sequence number of the earliest record that a shard has now; 0 without any."""
-        for batch in self.log.read(self.stream, shard.shard_id, 0):
-            if batch.records:
-                return batch.records[0].sequence
-            if batch.is_end or not batch.behind_seconds:
-                break
+        with closing(self.log.read(self.stream, shard.shard_id, 0)) as batches:
+            for batch in batches:
+                if batch.records:
+                    return batch.records[0].sequence
+                if batch.is_end or not batch.behind_seconds:
+                    break
         return 0
 
     def _closed_unlisted(self, shard_id: str, head: Head) -> Head:

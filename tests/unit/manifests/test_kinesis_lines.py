@@ -39,7 +39,9 @@ def test_each_record_is_one_line(values: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [gzip.compress(b"{}", mtime=0), zlib.compress(b"{}" * 99), b"\xef\xbb\xbf{}", b"\x28\xb5\x2f\xfd0"]
+    "value",
+    [gzip.compress(b"{}", mtime=0), zlib.compress(b"{}" * 99), b"\xef\xbb\xbf{}", b"\x28\xb5\x2f\xfd0"],
+    ids=["gzip", "zlib", "bom", "zstd"],
 )
 def test_a_first_record_that_looks_compressed(value: bytes) -> None:
     """The object does not, or nothing of it could be read. Further records need no change."""

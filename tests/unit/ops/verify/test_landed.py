@@ -1,7 +1,7 @@
 """Chains of landed shards: what `verify` finds in them."""
 
 from compactor.core.documents.kinesis_records import KinesisLink
-from compactor.core.documents.records import Accepted
+from compactor.core.documents.records import Accepted, Commit, FileReport, FileStatus
 from compactor.core.layout import digest
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
 from compactor.ops.verify.landed import faults_of_landed
@@ -87,3 +87,25 @@ def test_links_that_do_not_follow_each_other() -> None:
     [origin] = [info.uri for info in made.store.list(LAYOUT.kinesis_folder) if info.uri.endswith("origin.json")]
     made.store.delete([origin])
     assert found(made) == [("a record of where its chain begins", "none")]
+
+
+def test_an_object_with_other_lines() -> None:
+    """A job read fewer than were landed."""
+    made, _ = scene()
+    made.put(2)
+    made.plan()
+    [manifest] = made.manifests()
+    taken_in(made)
+    [file] = manifest.files
+    report = FileReport(
+        uri=file.uri, status=FileStatus.COMPACTED, size_bytes=1, etag=file.etag or "", codec="none", lines=1
+    )
+    now = made.clock.now()
+    made.planner().state.ledger.decide(
+        Commit(
+            manifest_id=manifest.manifest_id, date=manifest.date, attempt=1, run_id="r", engine="e", schema_version=1,
+            outputs=[], rejects=[], files=[report], max_line_bytes=1, max_decompressed_bytes=1, started_at=now,
+            decided_at=now,
+        )
+    )  # fmt: skip
+    assert found(made) == [("2 landed lines", "1 lines")]

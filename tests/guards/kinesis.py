@@ -1,0 +1,118 @@
+"""Guards of landed streams."""
+
+from tests.guards.guard import Guard
+
+_PLANNING = "tests/unit/manifests/test_kinesis_planning.py"
+_LINES = "tests/unit/manifests/test_kinesis_lines.py"
+_PACKED = "tests/unit/core/test_aggregation.py"
+_VERIFYING = "tests/unit/ops/verify/test_landed.py"
+_LOG = "tests/contract/test_kinesis_log.py"
+
+KINESIS = (
+    Guard(
+        "the last landed record has to come first",
+        "manifests/kinesis/shard_reading.py",
+        "        if self._anchor and records and records[0].sequence == self._anchor:\n",
+        "        if self._anchor:\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "what was seen more than a day ago proves nothing",
+        "manifests/kinesis/shard_reading.py",
+        "return self._whole_since is not None and asked_at - self._whole_since < KEPT",
+        "return self._whole_since is not None",
+        (_PLANNING,),
+    ),
+    Guard(
+        "an answer without records behind the tip proves nothing",
+        "manifests/kinesis/shard_reading.py",
+        "is_telling = bool(batch.records) or batch.is_end or not batch.behind_seconds",
+        "is_telling = True",
+        (_PLANNING,),
+    ),
+    Guard(
+        "near the retention the last record has to be there when the next ones are read",
+        "manifests/kinesis/shard_reading.py",
+        "                    if fresh and self.now() - fresh[-1].arrived_at > KEPT:\n",
+        "                    if fresh and self.now() is None:\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a shard begins once its parents ended",
+        "manifests/kinesis/lineage.py",
+        "        (waiting if waits else ready).append(shard)\n",
+        "        ready.append(shard)\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "behind a link of others, no link of the same chain is created",
+        "manifests/linked.py",
+        "        is_behind_lost = any(other.chain.folder == each.chain.folder for other in lost)\n",
+        "        is_behind_lost = False\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a shard whose link was lost is not read further from there",
+        "manifests/kinesis/shards.py",
+        "            self.readers[shard_id].is_done = True\n",
+        "            pass\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "an object that may still get a link stays",
+        "manifests/kinesis/landing.py",
+        "        return link is not None and link.uri != uri\n",
+        "        return link is None or link.uri != uri\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "drafts that planners left are settled",
+        "manifests/kinesis/planner.py",
+        "                for settled in left.settle_all():\n",
+        "                for settled in ():\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a shard that is listed no more ends with a gap",
+        "manifests/kinesis/shards.py",
+        "            if shard_id not in listed and head is not None and not head.closed:\n",
+        "            if shard_id in ():\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "an object never looks compressed",
+        "manifests/kinesis/lines.py",
+        '        return b" " + text if looks_otherwise else text\n',
+        "        return text\n",
+        (_LINES,),
+    ),
+    Guard(
+        "a record with line feeds is one line",
+        "manifests/kinesis/lines.py",
+        '                line = data.replace(b"\\n", b"\\r") if b"\\n" in data else data',
+        "                line = data",
+        (_LINES,),
+    ),
+    Guard(
+        "a packed record has the checksum of its message",
+        "core/kinesis/aggregation.py",
+        "    if _md5(body) != digest:\n",
+        "    if digest is None:\n",
+        (_PACKED,),
+    ),
+    Guard(
+        "a landed object has as many lines as were landed",
+        "ops/verify/landed.py",
+        "    elif (lines := found[link.uri, link.etag]) not in {None, link.lines}:\n",
+        "    elif (lines := found[link.uri, link.etag]) == -1:\n",
+        (_VERIFYING,),
+    ),
+    Guard(
+        "a shard is asked no more often than Kinesis allows",
+        "adapters/aws/kinesis/polling.py",
+        "            self.pace.sleep(max(self.pace.call_seconds, length / _SHARD_BYTES_PER_SECOND))\n",
+        "            self.pace.sleep(self.pace.call_seconds / 10)\n",
+        (_LOG,),
+    ),
+)
+"""What keeps each record of a stream in one line of one object, and each object in one manifest."""

@@ -1,0 +1,105 @@
+"""Landed objects of a stream, through the job and the commands: they are input as any other."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from compactor.adapters.memory.store import ManualClock
+from compactor.cli.entry import compactor as command
+from compactor.core.layout import Layout
+from compactor.settings.settings import load_settings
+from compactor.wiring.job.app import App
+from tests.support.extras import NATIVE
+from tests.support.memory_kinesis import STREAM, MemoryKinesis
+from tests.support.settings_files import write_settings
+
+NATIVE.need()
+
+
+class Lake:
+    """A stream that was landed and compacted, in folders."""
+
+    def __init__(self, root: Path, *values: bytes) -> None:
+        self.root = root
+        given: dict[str, Any] = {
+            "input": {"allowed_prefixes": ["kinesis://main"]},
+            "kinesis": {"sources": {"main": {}}},
+            "stream": {"source": "listing"},
+        }
+        self.config = write_settings(root, **given)
+        self.kinesis = MemoryKinesis(ManualClock())
+        [self.shard] = self.kinesis.create()
+        self.kinesis.put(*values)
+        self.app = App(load_settings(self.config, {}), kinesis=self.kinesis.log())
+        self.plan = self.app.kinesis_planner.plan(STREAM, max_manifests=9)
+        self.run()
+
+    def run(self) -> None:
+        App(load_settings(self.config, {})).threaded_job(2).run(once=True)
+
+    def call(self, *words: str, code: int = 0) -> Any:
+        result = CliRunner().invoke(command, ["--config", str(self.config), *words, "--json"])
+        assert result.exit_code == code, result.output
+        return json.loads(result.stdout)
+
+    @property
+    def layout(self) -> Layout:
+        return self.app.layout
+
+    @property
+    def landed(self) -> list[str]:
+        return [info.uri for info in self.app.store.list(self.layout.redriven_folder) if "/landed/" in info.uri]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path, b'{"id": 1}', b"no json", b"", b'{"id": 2}', b"[1]")
+
+
+def test_a_record_is_traced(lake: Lake) -> None:
+    """By its sequence number, to the Parquet file and the rejects of its object."""
+    found = lake.call("trace", f"kinesis://main/events/{lake.shard}?sequence=7")
+    assert found["state"] == "done"
+    assert found["message"].endswith("is line 1 of this object")
+    assert (len(found["outputs"]), len(found["rejects"])) == (1, 1)
+    [uri] = lake.landed
+    assert found["uri"] == uri
+    assert lake.call("trace", uri)["manifest_id"] == found["manifest_id"]
+    unknown = lake.call("trace", f"kinesis://main/events/{lake.shard}?sequence=99", code=1)
+    assert unknown["searched"] == "the chains of landed shards"
+    assert (
+        "sequence=N" in CliRunner().invoke(command, ["--config", str(lake.config), "trace", "kinesis://main/x"]).output
+    )
+
+
+def test_lines_are_counted_and_rebuilt(lake: Lake) -> None:
+    """Rejects have the numbers of their lines; rows that were lost are made again from the object."""
+    verified = lake.call("verify", "--deep")
+    assert [verified[each] for each in ("lines", "rows", "rejected_lines", "blank_lines")] == [5, 2, 2, 1]
+    rejected = lake.call("rejects")
+    assert rejected["by_reason"]
+    next((lake.root / "o").rglob("*.parquet")).unlink()
+    lake.call("verify", code=3)
+    lake.call("rebuild")
+    lake.call("verify", "--deep")
+
+
+def test_values_are_erased_from_landed_objects(lake: Lake) -> None:
+    """They are copies of the compactor: no one else would delete them."""
+    values = lake.root / "values"
+    values.write_text("2\n")
+    lake.call("forget", "--key", "id", "--value-file", str(values), "--yes")
+    assert all(b'{"id": 2}' not in lake.app.store.read(uri) for uri in lake.landed)
+    lake.call("verify")
+
+
+def test_landed_objects_expire_with_the_archive(lake: Lake) -> None:
+    """Once their manifest is done; what is asked of them says so."""
+    cleaned = lake.call("clean", "--archive-days", "0")
+    assert cleaned
+    assert lake.landed == []
+    lake.call("verify")
+    lake.call("verify", "--deep")

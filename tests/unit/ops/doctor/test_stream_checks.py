@@ -1,0 +1,48 @@
+"""The check of a stream of Kinesis."""
+
+from pathlib import Path
+
+import pytest
+
+from compactor.adapters.memory.store import ManualClock, MemoryStore
+from compactor.ops.doctor.checkup import Environment, checks_of
+from compactor.ops.doctor.runner import run_checks
+from compactor.ops.doctor.stream_checks import try_stream
+from compactor.settings.settings import load_settings
+from tests.support.memory_kinesis import STREAM, MemoryKinesis
+from tests.support.settings_files import write_settings
+
+
+def kinesis() -> MemoryKinesis:
+    found = MemoryKinesis(ManualClock())
+    found.create(shards=2)
+    return found
+
+
+def test_a_stream() -> None:
+    """One that is there, and one that is not."""
+    found = try_stream(kinesis().log(), STREAM)
+    assert (found.state, found.found) == ("ok", "kinesis://main/events: can describe, list and read 2 shards")
+    assert try_stream(MemoryKinesis(ManualClock()).log(), STREAM).state == "fault"
+
+
+def test_the_streams_of_settings_are_tried(tmp_path: Path) -> None:
+    """A stream as planning reads it; all of a source, and a topic, are left to plans."""
+    prefixes = ["kinesis://main/events", "kinesis://main", "kafka://main"]
+    clusters = {"clusters": {"main": {"bootstrap.servers": "none:1"}}}
+    given = {"input": {"allowed_prefixes": prefixes}, "kinesis": {"sources": {"main": {}}}, "kafka": clusters}
+    settings, log = load_settings(write_settings(tmp_path, **given), {}), kinesis()
+    env = Environment(
+        account=lambda: pytest.fail("nothing else is on AWS"),
+        store=MemoryStore(),
+        clock=ManualClock(),
+        trial_id="1",
+        columns=lambda _: {},
+        kinesis=lambda _: log.log(),
+        releases=lambda _: (),
+    )
+    checks = [each for each in checks_of(env, settings, "") if each.name == "input"]
+    assert [each.state for each in run_checks(checks, lambda: True)] == ["ok", "skipped", "skipped"]
+    log.refusals = ["AccessDeniedException"]
+    [refused, *_] = run_checks(checks, lambda: True)
+    assert (refused.state, refused.next_move) == ("fault", "allow it, or name another one in the settings")
