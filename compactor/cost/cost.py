@@ -10,6 +10,7 @@ from compactor.cost.lines import Basis, CostLine, Load
 from compactor.cost.price_list import Price
 from compactor.cost.prices import HOUR_SECONDS, PRICES, TERABYTE, HourlyCost, JobSize
 from compactor.cost.request_counts import Requests
+from compactor.cost.topic_cost import TopicInput, producer_lines, reader_lines
 from compactor.engines.engine import EngineName
 from compactor.ledger.file_counts import planned_files
 from compactor.telemetry.metrics import (
@@ -73,6 +74,7 @@ class Estimate(HourlyCost):
     lines: tuple[CostLine, ...]  # the items
     kept: tuple[CostLine, ...]  # what is kept, once it is as old as it gets; not in the totals
     nat: CostLine  # what a NAT gateway would add; not in the totals
+    producers: tuple[CostLine, ...] = ()  # what the topic costs that the load comes from; not in the totals
 
     @property
     def dollars_per_hour(self) -> float:
@@ -89,18 +91,31 @@ def estimate(
     shape: Shape,
     deployment: Deployment = Deployment(),  # noqa: B008 - it is frozen
     prices: Mapping[str, Price] = PRICES,
+    topic: TopicInput | None = None,
 ) -> Estimate:
-    """Estimate the cost of a steady load, which is not empty, with the job up around the clock and assumed enough."""
+    """Estimate the cost of a steady load, which is not empty, with the job up around the clock and assumed enough.
+
+    A load from a topic is planned in ranges: there are no input files, and no events of them.
+    """
+    if topic is not None:
+        load = Load(HOUR_SECONDS / shape.max_wait_seconds, max(1, _share(load, shape)))
     manifests = shape.manifests_per_hour(load)
     outputs = planned_files(round(load.bytes_per_hour / manifests), shape.ratio, shape.target_file_bytes)
     lines = (
         CostLine("Glue", "DPU-hours", "given", job.dpu, job.price_in(prices)),
-        *(s3 := [*_s3_lines(load, shape, manifests, outputs, prices)]),
-        *_service_lines(load, shape, prices),
-        *extra_lines(_events(load), sum(line.quantity for line in s3), deployment, prices),
+        *(reader_lines(topic, prices) if topic else ()),
+        *(s3 := [*_s3_lines(load, shape, manifests, outputs, prices, has_files=topic is None)]),
+        *_service_lines(load, shape, prices, has_files=topic is None),
+        *extra_lines(_events(load) if topic is None else 0, sum(line.quantity for line in s3), deployment, prices),
     )
-    kept = tuple(kept_lines(load, shape.ratio, deployment, prices))
-    return Estimate(load, job, shape, manifests, outputs, lines, kept, nat_line(load, shape.ratio, prices))
+    kept = tuple(kept_lines(load, shape.ratio, deployment, prices, has_files=topic is None))
+    producers = tuple(producer_lines(topic, prices)) if topic else ()
+    return Estimate(load, job, shape, manifests, outputs, lines, kept, nat_line(load, shape.ratio, prices), producers)
+
+
+def _share(load: Load, shape: Shape) -> int:
+    """What is written to a topic in the time that a record waits at most."""
+    return round(load.bytes_per_hour * shape.max_wait_seconds / HOUR_SECONDS)
 
 
 def _events(load: Load) -> float:
@@ -108,12 +123,12 @@ def _events(load: Load) -> float:
 
 
 def _s3_lines(
-    load: Load, shape: Shape, manifests: float, outputs: int, prices: Mapping[str, Price]
+    load: Load, shape: Shape, manifests: float, outputs: int, prices: Mapping[str, Price], *, has_files: bool
 ) -> Iterator[CostLine]:
-    one_pass = request_counts.of_inspected_file(load.file_bytes) * load.files_per_hour
+    one_pass = request_counts.of_inspected_file(load.file_bytes) * (load.files_per_hour if has_files else 0)
     beats = request_counts.OF_HEARTBEATS * shape.shards + request_counts.of_shards(shape.shards)
     of_either_engine = request_counts.of_manifest(outputs) * manifests + one_pass + beats
-    builds, triggers = builds_per_hour(_events(load)), shape.triggers_per_hour
+    builds, triggers = builds_per_hour(_events(load) if has_files else 0), shape.triggers_per_hour
     sets: tuple[tuple[str, Basis, Requests], ...] = (
         ("compactor", "counted", of_either_engine),
         _of_engine(load, shape, manifests, outputs),
@@ -124,15 +139,16 @@ def _s3_lines(
         yield from _s3(who, basis, requests, prices)
 
 
-def _service_lines(load: Load, shape: Shape, prices: Mapping[str, Price]) -> Iterator[CostLine]:
-    events, triggers = _events(load), shape.triggers_per_hour
+def _service_lines(load: Load, shape: Shape, prices: Mapping[str, Price], *, has_files: bool) -> Iterator[CostLine]:
+    events, triggers = _events(load) if has_files else 0.0, shape.triggers_per_hour
     builds = builds_per_hour(events)
     calls = builds + 2 * 60
     seconds = builds * _BUILD_SECONDS + events * _EVENT_SECONDS + 60 * (_SEAL_SECONDS + _CONTROL_SECONDS * shape.shards)
     # S3 sends events one by one; Lambda receives and deletes them in tens.
-    yield CostLine("SQS", "requests", "assumed", events * 1.2 + _IDLE_POLLS_PER_HOUR, prices["sqs"])
-    yield CostLine("DynamoDB", "claims written", "assumed", events, prices["dynamodb_write"])
-    yield CostLine("DynamoDB", "claims read", "assumed", events - load.files_per_hour, prices["dynamodb_read"])
+    if has_files:
+        yield CostLine("SQS", "requests", "assumed", events * 1.2 + _IDLE_POLLS_PER_HOUR, prices["sqs"])
+        yield CostLine("DynamoDB", "claims written", "assumed", events, prices["dynamodb_write"])
+        yield CostLine("DynamoDB", "claims read", "assumed", events - load.files_per_hour, prices["dynamodb_read"])
     yield CostLine("Lambda", "GB-seconds", "assumed", seconds * FUNCTION_GB, prices["lambda_gb_second"])
     yield CostLine("Lambda", "calls", "assumed", calls, prices["lambda_call"])
     # With one set of dimensions, each metric of the catalogue is one metric on the bill.

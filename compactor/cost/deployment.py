@@ -36,13 +36,18 @@ def builds_per_hour(events_per_hour: float) -> float:
     return max(by_window, events_per_hour / BATCH_MESSAGES)
 
 
-def kept_lines(load: Load, ratio: float, deployment: Deployment, prices: Mapping[str, Price]) -> Iterator[CostLine]:
-    """What is kept once input and output are as old as they get."""
+def kept_lines(
+    load: Load, ratio: float, deployment: Deployment, prices: Mapping[str, Price], *, has_files: bool = True
+) -> Iterator[CostLine]:
+    """What is kept once input and output are as old as they get. Of a topic, the input is kept by its cluster."""
     day_gib = load.bytes_per_hour * 24 / GIB
     claims = load.files_per_hour * 24 * deployment.claim_days * CLAIM_BYTES / GIB
     input_gib, output_gib = day_gib * deployment.input_days, day_gib * ratio * deployment.output_days
-    yield CostLine("S3", f"input of {deployment.input_days:g} days", "given", input_gib, prices["s3_storage"])
+    if has_files:
+        yield CostLine("S3", f"input of {deployment.input_days:g} days", "given", input_gib, prices["s3_storage"])
     yield CostLine("S3", f"output of {deployment.output_days:g} days", "given", output_gib, prices["s3_storage"])
+    if not has_files:
+        return
     yield CostLine("DynamoDB", "claims kept", "assumed", claims, prices["dynamodb_storage"])
     yield CostLine("DynamoDB", "claims restorable", "assumed", claims, prices["dynamodb_pitr"])
 

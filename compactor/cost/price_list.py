@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from compactor.cost.price_table import AS_OF, LISTED, REGIONS, SOURCE, UNSEEN, Listed
+from compactor.cost.price_table import LISTED, REGIONS, SOURCE, UNSEEN, Listed
 
 HOURS_A_MONTH = 730
 FIRST_REGION = REGIONS[0]
@@ -37,7 +37,7 @@ def _price(listed: Listed, region: str) -> Price:
         dollars=listed.elsewhere.get(region, listed.dollars),
         per=listed.per,
         unit=listed.unit,
-        source=UNSEEN if listed.is_unseen or region != FIRST_REGION else SOURCE,
-        as_of=AS_OF,
+        source=listed.source or (UNSEEN if listed.is_unseen or region != FIRST_REGION else SOURCE),
+        as_of=listed.as_of,
         is_monthly=listed.is_monthly,
     )

@@ -11,6 +11,12 @@ REGIONS = ("us-east-1", "us-east-2", "us-west-2", "eu-west-1", "eu-central-1")
 SOURCE = "public list price, as third parties quote it"
 UNSEEN = "third parties; AWS's page was not seen"
 
+_TOPICS = "2026-11-24"
+_MSK = f"{UNSEEN}: gist.github.com/EverettBerry/d24aa940ad43c313803248cea6366682, of 2022"
+_BROKER = f"{UNSEEN}: notes on MSK in public repositories, among them Gilgamech/OfferingOverview"
+_KINESIS = f"{UNSEEN}: c3x.dev/resources/aws/aws_kinesis_stream, i05nagai/memorandum"
+_ON_DEMAND = f"{UNSEEN}: comparisons of queues in public repositories, which agree"
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -22,6 +28,8 @@ class Listed:
     is_monthly: bool = False  # whether a unit is paid for a month
     is_unseen: bool = False  # whether it is only known from third parties
     elsewhere: Mapping[str, float] = field(default_factory=dict)  # dollars in regions where they differ
+    source: str = ""  # where it is from, if that is particular to it
+    as_of: str = AS_OF  # the date it was looked up
 
 
 LISTED = {
@@ -85,6 +93,29 @@ LISTED = {
     ),
     "nat_gb": Listed(
         0.045, 1, "GB (2^30 bytes) through a NAT gateway", elsewhere={"eu-west-1": 0.048, "eu-central-1": 0.052}
+    ),
+    "msk_broker_hour": Listed(0.21, 1, "hour of a broker kafka.m5.large", source=_BROKER, as_of=_TOPICS),
+    "msk_storage": Listed(
+        0.1, 1, "GB (2^30 bytes) for a month on a broker", is_monthly=True, source=_MSK, as_of=_TOPICS
+    ),
+    "msk_serverless_hour": Listed(0.75, 1, "hour of a serverless cluster", source=_MSK, as_of=_TOPICS),
+    "msk_serverless_partition": Listed(0.0015, 1, "hour of a partition", source=_MSK, as_of=_TOPICS),
+    "msk_serverless_in": Listed(0.1, 1, "GB (2^30 bytes) written", source=_MSK, as_of=_TOPICS),
+    "msk_serverless_out": Listed(0.05, 1, "GB (2^30 bytes) read", source=_MSK, as_of=_TOPICS),
+    "kinesis_shard_hour": Listed(0.015, 1, "hour of a shard", source=_KINESIS, as_of=_TOPICS),
+    "kinesis_put": Listed(0.014, 1_000_000, "payload unit: 25 KB of a record, or less", source=_KINESIS, as_of=_TOPICS),
+    "kinesis_fan_out_hour": Listed(
+        0.015, 1, "hour of a shard for a consumer with enhanced fan-out", source=_KINESIS, as_of=_TOPICS
+    ),
+    "kinesis_fan_out_gb": Listed(
+        0.013, 1, "GB (2^30 bytes) read with enhanced fan-out", source=_KINESIS, as_of=_TOPICS
+    ),
+    "kinesis_stream_hour": Listed(0.04, 1, "hour of a stream on demand", source=_ON_DEMAND, as_of=_TOPICS),
+    "kinesis_on_demand_in": Listed(
+        0.08, 1, "GB (2^30 bytes) written on demand; records count by the KB", source=_ON_DEMAND, as_of=_TOPICS
+    ),
+    "kinesis_on_demand_out": Listed(
+        0.04, 1, "GB (2^30 bytes) read on demand; records count by the KB", source=_ON_DEMAND, as_of=_TOPICS
     ),
 }
 """Every price by its name."""

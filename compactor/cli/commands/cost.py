@@ -29,6 +29,7 @@ from compactor.cost.measured_cost import (
 from compactor.cost.price_list import FIRST_REGION, Price, prices_of
 from compactor.cost.price_table import REGIONS
 from compactor.cost.prices import DOLLARS, DPU_PER_WORKER, GLUE_VERSIONS, HOUR_SECONDS, SHIPPED, JobSize
+from compactor.cost.topic_cost import Service, TopicInput
 from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, worker_need
 from compactor.engines.engine import EngineName
 from compactor.ledger.ledger import RECENT_SLOTS
@@ -67,6 +68,23 @@ LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below 
 @click.option("--output-days", type=click.FloatRange(0), default=365, help="Days for which output is kept.")
 @click.option("--customer-key", is_flag=True, help="Add a key of yours, as KmsKey of the deployment.")
 @click.option("--event-bridge", is_flag=True, help="Add events by EventBridge, as of a bucket that exists already.")
+@click.option(
+    "--topic",
+    type=click.Choice(get_args(Service)),
+    help="Take input from a topic of Amazon MSK or a stream of Kinesis; the load is what the files would have.",
+)
+@click.option("--partitions", type=click.IntRange(min=1), default=24, help="--topic: its partitions or shards.")
+@click.option("--record-bytes", type=click.IntRange(min=1), default=1000, help="--topic: mean size of a record.")
+@click.option(
+    "--retention-hours", type=click.FloatRange(0), default=24, help="--topic: hours for which it has records."
+)
+@click.option("--brokers", type=click.IntRange(min=1), default=3, help="--topic msk: number of brokers.")
+@click.option(
+    "--broker-dollars",
+    type=click.FloatRange(0),
+    help="--topic msk: dollars of a broker-hour; default: a kafka.m5.large.",
+)
+@click.option("--fan-out", is_flag=True, help="--topic kinesis: give the compactor enhanced fan-out.")
 @click.option(
     "--engine",
     type=click.Choice(get_args(EngineName)),
@@ -122,6 +140,7 @@ def cost(
         shape_of(settings, engine, learned_ratio(all_recent), options["shards"]),
         _deployment(settings, options),
         prices,
+        _topic(load, options),
     )
     measured = past or measured_cost(all_recent, hourly)
     in_all = found.dollars_per_hour * past.elapsed_seconds / HOUR_SECONDS if past else None
@@ -148,7 +167,7 @@ def _document(
         "has_prices_of_region": shown.has_prices,
         "job": shallow(found.job, "dpu"),
         "jobs": shown.jobs,
-        **{name: [shallow(line, *DOLLARS) for line in getattr(found, name)] for name in ("lines", "kept")},
+        **{name: [shallow(line, *DOLLARS) for line in getattr(found, name)] for name in ("lines", "kept", "producers")},
         "nat": shallow(found.nat, *DOLLARS),
         "compared": shallow(found.job.compared, *DOLLARS),
         "measured": measured and shallow(measured, "elapsed_seconds", *MEASURED_DOLLARS),
@@ -158,6 +177,25 @@ def _document(
         "prices": prices,
         "needed": result and _needed(result, found.load),
     }
+
+
+def _topic(load: Load, options: Mapping[str, Any]) -> TopicInput | None:
+    topic = options["topic"]
+    for name, of in (("fan_out", "kinesis"), ("broker_dollars", "msk")):
+        if options[name] not in {None, False} and topic != of:
+            raise click.UsageError(f"--{name.replace('_', '-')} needs --topic {of}")
+    if topic is None:
+        return None
+    return TopicInput(
+        topic,
+        load.bytes_per_hour,
+        record_bytes=options["record_bytes"],
+        partitions=options["partitions"],
+        brokers=options["brokers"],
+        broker_dollars=options["broker_dollars"],
+        retention_hours=options["retention_hours"],
+        has_fan_out=options["fan_out"],
+    )
 
 
 def _measured(recent: Mapping[str, Sequence[RecentCommit]], hourly: float) -> dict[str, MeasuredCost]:

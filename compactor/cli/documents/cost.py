@@ -69,6 +69,9 @@ class Estimate(Document, of=cost.Estimate, shown=[*DOLLARS, "dollars_per_terabyt
     has_prices_of_region: bool = Field(description="Whether they are on file; if not, those of us-east-1 count.")
     lines: list[Item] = Field(description="The items.")
     kept: list[Item] = Field(description="What is kept, once it is as old as it gets; not in the totals.")
+    producers: list[Item] = Field(
+        description="What the topic of --topic costs for its producers and all readers; not in the totals."
+    )
     nat: Item = Field(description="What a NAT gateway would add; not in the totals.")
     compared: PricedJob = Field(description="A common job to compare with.")
     measured: Measured | None = Field(

@@ -8,7 +8,7 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import count, dollars, duration, rate, size
 from compactor.core.text.safe_text import visible
 from compactor.cost.cost import NOT_COUNTED, Estimate
-from compactor.cost.lines import CostLine
+from compactor.cost.lines import CostLine, Load
 from compactor.cost.measured_cost import MeasuredCost, StreamCost
 from compactor.cost.price_list import FIRST_REGION
 from compactor.cost.prices import AS_OF, DPU_PER_WORKER, HourlyCost, JobSize
@@ -68,7 +68,7 @@ def show_estimate(found: Estimate, measured: MeasuredCost | None, shown: Shown) 
     made = f"{found.manifests_per_hour:,.0f} manifests an hour, {count(found.outputs_per_manifest, 'file')} each"
     hourly = f"{size(load.bytes_per_hour)} an hour, {rate(load.bytes_per_hour, 3600)}"
     fields: list[Field] = [
-        ("load", f"{load.files_per_hour:,.0f} files an hour of {size(load.file_bytes)}: {hourly}"),
+        ("load", hourly if found.producers else f"{_files(load)}: {hourly}"),
         ("job", f"{job}: {job.dpu:g} DPU around the clock, {_drivers(shown.jobs)}"),
         ("engine", f"{shape.engine}; choose the other one with --engine"),
         ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes for each input byte"),
@@ -76,12 +76,19 @@ def show_estimate(found: Estimate, measured: MeasuredCost | None, shown: Shown) 
     print_fields(fields)
     echo()
     print_table(_ITEMS, found.lines, names=3)
+    if found.producers:
+        echo("", "The topic itself, for its producers and all readers; not in the total:")
+        print_table(_ITEMS, found.producers, names=3)
     echo()
     of_work = _measured_fields(measured, job, "commit" if shown.is_of_ledger else "latest commit") if measured else []
     print_fields([*_total_fields(found, shown), *of_work, *_note_fields(shown)])
     if shown.streams:
         echo()
         print_table(_STREAMS, [*shown.streams, _all(shown.streams)], names=1)
+
+
+def _files(load: Load) -> str:
+    return f"{load.files_per_hour:,.0f} files an hour of {size(load.file_bytes)}"
 
 
 def _all(streams: Sequence[StreamCost]) -> StreamCost:
@@ -110,10 +117,15 @@ def _total_fields(found: Estimate, shown: Shown) -> list[Field]:
     return [
         ("total", f"{_dollars(found)}, {dollars(found.dollars_per_terabyte)} a terabyte of input"),
         *([("was", f"{dollars(of_ledger)} for the period, all services")] if of_ledger is not None else []),
-        ("kept", [f"{kept} a month more, once it is as old as it gets: {items[0]},", f"{', '.join(items[1:])}"]),
+        ("kept", _kept_words(kept, items)),
         ("compared", [f"{compared};", f"these workers cost {job.share_of_compared:.2f} of that"]),
         ("VPC", [f"a NAT gateway would add {_dollars(found.nat)};", "a gateway endpoint for S3 is free"]),
     ]
+
+
+def _kept_words(kept: str, items: Sequence[str]) -> list[str]:
+    first = f"{kept} a month more, once it is as old as it gets: {items[0]}"
+    return [f"{first},", ", ".join(items[1:])] if items[1:] else [first]
 
 
 def _note_fields(shown: Shown) -> list[Field]:

@@ -260,13 +260,31 @@ WRONG = [
     ("--worker-type", "G.3X"),
     ("--glue-version", "7.0"),
     ("--engine", "auto"),
+    ("--topic", "sqs"),
+    ("--partitions", "0"),
+    ("--broker-dollars", "0.5"),
+    ("--fan-out",),
 ]
 
 
 @pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
-def test_wrong_usage(arguments: tuple[str, str]) -> None:
+def test_wrong_usage(arguments: tuple[str, ...]) -> None:
     """What no job and no load can be is wrong usage."""
     assert call(*arguments).exit_code == 2
+
+
+def test_a_topic() -> None:
+    """What it costs by itself is beside the total, in text and in JSON."""
+    words = ("--topic", "msk-serverless", "--files-per-hour", "1000", "--engine", "native")
+    found = document(*words)
+    assert [line["item"] for line in found["producers"]] == [
+        *("cluster-hours", "partition-hours", "GB written", "GB kept")
+    ]
+    assert found["dollars_per_hour"] == pytest.approx(sum(line["dollars_per_hour"] for line in found["lines"]))
+    assert "gist.github.com" in found["prices"]["msk_serverless_out"]["source"]
+    said = call(*words).stdout
+    assert "The topic itself, for its producers and all readers; not in the total:" in said
+    assert document("--engine", "native")["producers"] == []
 
 
 def test_the_readme_says_what_it_costs() -> None:

@@ -415,7 +415,12 @@ def costs(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     App(load_settings(config, {}).of_stream("b")).ledger.remember(COMMITS[1])
     streams = CliRunner().invoke(command, ["--config", str(config), "cost", "--json"])
     past |= {"streams": json.loads(streams.stdout)["streams"]}
-    return [json.loads(result.stdout), nothing, past, workspace.json("cost", "--bench", str(bench))[0]]
+    return [
+        json.loads(result.stdout),
+        nothing,
+        past,
+        workspace.json("cost", "--bench", str(bench), "--topic", "msk")[0],
+    ]
 
 
 def looks(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:

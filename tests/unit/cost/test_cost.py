@@ -15,6 +15,7 @@ from compactor.cost.measured_cost import cost_metrics, measured_cost
 from compactor.cost.price_list import FIRST_REGION, prices_of
 from compactor.cost.price_table import REGIONS
 from compactor.cost.prices import DPU_PER_WORKER, GIB, GLUE_VERSIONS, PRICES, SHIPPED, JobSize
+from compactor.cost.topic_cost import TopicInput
 from compactor.engines.engine import EngineName
 from compactor.telemetry.metrics import (
     CATALOGUE,
@@ -286,3 +287,68 @@ def test_metrics_of_cost() -> None:
     assert cost_metrics([], recent, NOON) == {"EstimatedDollarsPerHour": 0}
     assert cost_metrics([JobSize("Standard", 2, "5.1")], recent, NOON) == {}
     assert cost_metrics([job, JobSize("G.2X", 2, "7.0")], recent, NOON) == {}
+
+
+TOPIC = TopicInput("msk", GIB * 10.0, record_bytes=1500, partitions=6)
+TOPICS: list[tuple[TopicInput, list[Item], list[Item]]] = [
+    # what the compactor causes, and all else
+    (TOPIC, [], [("MSK", "broker-hours", 3, 0.63), ("MSK", "GB kept", 720, 720 * 0.1 / 730)]),
+    (
+        replace(TOPIC, brokers=2, broker_dollars=0.5, retention_hours=1),
+        [],
+        [("MSK", "broker-hours", 2, 1.0), ("MSK", "GB kept", 30, 30 * 0.1 / 730)],
+    ),
+    (
+        replace(TOPIC, service="msk-serverless"),
+        [("MSK", "GB read", 10, 0.5)],
+        [
+            ("MSK", "cluster-hours", 1, 0.75),
+            ("MSK", "partition-hours", 6, 0.009),
+            ("MSK", "GB written", 10, 1.0),
+            ("MSK", "GB kept", 240, 240 * 0.1 / 730),
+        ],
+    ),
+    (
+        replace(TOPIC, service="kinesis", record_bytes=GIB // 1000),  # of 41.9 units each
+        [],
+        [("Kinesis", "shard-hours", 6, 0.09), ("Kinesis", "payload units", 420_000.3, 0.00588)],
+    ),
+    (
+        replace(TOPIC, service="kinesis", has_fan_out=True, record_bytes=25 * 1024),
+        [("Kinesis", "fan-out, shards", 6, 0.09), ("Kinesis", "fan-out, GB", 10, 0.13)],
+        [("Kinesis", "shard-hours", 6, 0.09), ("Kinesis", "payload units", 419_430.4, 0.005872)],
+    ),
+    (
+        replace(TOPIC, service="kinesis-on-demand", record_bytes=1025),  # each counts as 2 KB
+        [("Kinesis", "GB read", 10 * 2048 / 1025, 20480 / 1025 * 0.04)],
+        [("Kinesis", "stream-hours", 1, 0.04), ("Kinesis", "GB written", 10 * 2048 / 1025, 20480 / 1025 * 0.08)],
+    ),
+]
+
+
+@pytest.mark.parametrize(("topic", "read", "there"), TOPICS)
+def test_a_topic_by_hand(topic: TopicInput, read: list[Item], there: list[Item]) -> None:
+    """What the compactor causes is in the total; what is there for all is beside it."""
+    load = Load(1000, GIB // 100)
+    found = estimate(load, SHIPPED, SHAPE, topic=replace(topic, bytes_per_hour=load.bytes_per_hour))
+    of_topic = [line for line in found.lines if line.service in {"MSK", "Kinesis"}]
+    for lines, expected in ((of_topic, read), (found.producers, there)):
+        assert [(line.service, line.item) for line in lines] == [(service, item) for service, item, _, _ in expected]
+        for line, (_, _, quantity, dollars) in zip(lines, expected, strict=True):
+            assert (line.quantity, line.dollars_per_hour) == pytest.approx((quantity, dollars), rel=1e-3)
+    assert found.dollars_per_hour == pytest.approx(sum(line.dollars_per_hour for line in found.lines))
+
+
+def test_a_topic_has_no_files() -> None:
+    """So nothing is fetched from S3 or claimed, there is no queue, and the input is kept elsewhere."""
+    load = Load(1_000_000, 1000)
+    of_files, of_topic = (
+        estimate(load, SHIPPED, SHAPE, topic=each)
+        for each in (None, replace(TOPIC, bytes_per_hour=load.bytes_per_hour))
+    )
+    assert {line.service for line in of_files.lines} - {line.service for line in of_topic.lines} == {"SQS", "DynamoDB"}
+    gets = {line.item: line.quantity for line in of_topic.lines}["GET, compactor"]
+    assert gets == {line.item: line.quantity for line in of_files.lines}["GET, compactor"] - 1_000_000
+    assert [line.item for line in of_topic.kept] == ["output of 365 days"]
+    assert of_topic.dollars_per_terabyte == pytest.approx(of_topic.dollars_per_hour * 1000)
+    assert of_topic.manifests_per_hour == of_files.manifests_per_hour

@@ -57,3 +57,16 @@ def test_lost_rows_are_made_again_from_a_topic_that_has_grown(tmp_path: Path, lo
     report = app.rebuilder().rebuild(app.rebuild_scanner().scan(RebuildScope()))
     assert (len(report.rebuilt), report.refused, report.discrepancies) == (1, [], [])
     assert ids(tmp_path) == ["a", "b"]
+
+
+def test_text_of_a_topic(tmp_path: Path, log: MemoryKafka) -> None:
+    """The value of a record is a line. One of several lines does not match, rather than becoming another value."""
+    [partition] = log.create(TOPIC, "one", 1)
+    partition.append(b"GET a", None, b"GET b\nGET c", b"PUT d\n", b"x")
+    text = {"allowed_prefixes": ["kafka://main"], "format": "grok", "grok": {"pattern": "^%{WORD:verb} %{DATA:id}$"}}
+    app = kafka_app(tmp_path, log, input=text)
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    app.threaded_job(1).run(once=True)
+    assert ids(tmp_path) == ["a", "d"]
+    report = app.verifier(deep=True).verify_all()
+    assert (report.discrepancies, report.rejects_by_reason, report.blank_lines) == ([], {"no_match": 2}, 1)
