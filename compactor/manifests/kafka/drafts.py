@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from compactor.core.documents.kafka_records import KafkaLink
-from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.manifest import Manifest, version_keys
 from compactor.core.documents.records import read_record
 from compactor.core.errors import ObjectNotFound
 from compactor.core.kafka.ranges import Topic
@@ -56,7 +56,9 @@ class Drafts:
                 won.update(file.uri for file in those)
             else:
                 lost.append(run)
-        manifest = draft.model_copy(update={"files": tuple(file for file in draft.files if file.uri in won)})
+        files = tuple(file for file in draft.files if file.uri in won)
+        # With the keys that are left out of a draft as it is read, or else its bytes would tell who settled it.
+        manifest = draft.model_copy(update={"files": files, **version_keys(files)})
         if won and state.ledger.accepted(manifest.manifest_id) is None:
             state.store.create(state.layout.manifest(manifest.manifest_id), manifest.to_json())
         state.store.delete([self._uri(draft.manifest_id)])
