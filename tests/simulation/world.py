@@ -184,6 +184,8 @@ class World:
         if self.topic is not None:
             self._serve(partial(self._of_topic, self.topic, PACE_SECONDS, self.topic.produce), "topic")
             self._serve(partial(self._of_topic, self.topic, TROUBLE_SECONDS, self._suffer), "brokers")
+            second = partial(self._operate, "topic", self._operator["topic"])  # two planners at once
+            self._every(self.rush * SECONDS_OF["topic"], second, "operator")
         whole, rest = divmod(self.days, 1.0)
         for day in range(int(whole)):
             self._pass(DAY_SECONDS)
