@@ -558,6 +558,6 @@ class World:
 
 
 def answer(report: VerifyReport) -> dict[str, Any]:
-    """What a verification says, apart from what is settled: summaries only count it."""
+    """What a verification says, in any order, apart from what is settled: summaries only count it."""
     waiting = [each for each in (*report.quarantined_files, *report.dead_letter_manifests) if not each.is_settled]
-    return {"sums": report.sums, "discrepancies": report.discrepancies, "waiting": waiting}
+    return {"sums": report.sums, "discrepancies": report.discrepancies, "waiting": sorted(waiting, key=repr)}
