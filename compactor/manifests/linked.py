@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
 from compactor.ledger.chains.chain import Chain, Link
 from compactor.ledger.state import State
 
@@ -53,7 +53,9 @@ def settle(state: State, draft: Manifest, wanted: Iterable[Wanted[L]]) -> tuple[
             won.update(file.uri for file in each.files)
         else:
             lost.append(each)
-    manifest = draft.model_copy(update={"files": tuple(file for file in draft.files if file.uri in won)})
+    files = tuple(file for file in draft.files if file.uri in won)
+    # With the keys that are left out of a draft as it is read, or else its bytes would tell who settled it.
+    manifest = draft.model_copy(update={"files": files, **version_keys(files)})
     if won and state.ledger.accepted(manifest.manifest_id) is None:
         state.store.create(state.layout.manifest(manifest.manifest_id), manifest.to_json())
     return (manifest if won else None), lost

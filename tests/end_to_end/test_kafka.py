@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from compactor.core.errors import FileError
 from compactor.core.kafka.ranges import KafkaRange
 from tests.support.extras import KAFKA, NATIVE
 from tests.support.kafka_broker import KafkaBroker
@@ -136,6 +137,24 @@ def test_retention_is_faster(tmp_path: Path, broker: KafkaBroker) -> None:
     assert place.json("trace", f"{feed.topic}/1?offset=129")[0]["state"] == "quarantined"
     redriven, _ = place.json("redrive", "files")
     assert redriven["redriven"] == []
+
+
+def test_retention_meets_a_reading(tmp_path: Path, broker: KafkaBroker) -> None:
+    """What was read of a range that is no longer whole counts for nothing, and is named with the rest."""
+    feed = TopicFeed(broker.servers, "overtaken")
+    feed.create(1)
+    feed.produce(0, 3000, padding=20_000)  # more than a client holds
+    log = workspace(tmp_path, broker, "overtaken").app.kafka.open()
+    live = log.topic(feed.topic)
+    assert live is not None
+    reading = log.read(KafkaRange(feed.topic, 0, 0, 3000), live.topic_id)
+    assert next(reading)[0].offset == 0
+    feed.remove_before(0, 2990)
+    with pytest.raises(FileError) as raised:
+        list(reading)
+    assert raised.value.message == (
+        "offsets 0 to 2989 were removed before they were read; expected 0 to 2999; left: 2990 to 2999"
+    )
 
 
 def test_compaction_and_a_topic_made_again(tmp_path: Path, broker: KafkaBroker) -> None:

@@ -36,6 +36,13 @@ TOPICS = (
         (_PLANNING,),
     ),
     Guard(
+        "a draft always becomes a manifest of the same bytes",
+        "manifests/linked.py",
+        'update={"files": files, **version_keys(files)}',
+        'update={"files": files}',
+        (_PLANNING,),
+    ),
+    Guard(
         "a partition whose link was lost is not planned further from there",
         "manifests/kafka/planner.py",
         "            lost |= {run.partition for run in settled.lost}\n",
@@ -90,6 +97,13 @@ TOPICS = (
         "        check_planned(self.state, manifest, info.uri)\n",
         "",
         ("tests/unit/job/test_planned_ranges.py",),
+    ),
+    Guard(
+        "what compaction of a topic removes later is no discrepancy",
+        "ops/verify/contents.py",
+        "opened.read.absent > file.kafka.absent",
+        "False",
+        ("tests/unit/engines/test_kafka_ranges.py",),
     ),
     Guard(
         "a gap in a chain is found",

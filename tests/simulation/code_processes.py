@@ -19,6 +19,7 @@ from compactor.wiring.control import ControlComponents
 from compactor.wiring.job.app import App
 from tests.simulation.scheduler import Process, Scheduler
 from tests.simulation.store import Line
+from tests.simulation.topics import TOPIC
 from tests.support.fakes import PlainEngine
 
 POLL_SECONDS = 5.0
@@ -139,9 +140,13 @@ class Code:
         service.poll_seconds = POLL_SECONDS
         service.run(once=False)
 
+    def plan_topic(self, process: Process, max_manifests: int) -> None:
+        """`compactor plan kafka://...`."""
+        self._app(process).kafka_planner.plan(TOPIC, max_manifests=max_manifests)
+
     def plan(self, process: Process, *, settle_seconds: float) -> None:
         """`compactor plan`."""
-        [prefix] = self.settings.input.allowed_prefixes
+        prefix = self.settings.input.allowed_prefixes[0]
         self._app(process).planner.plan(prefix, settle_seconds=settle_seconds)
 
     def redrive(self, process: Process) -> None:
@@ -179,4 +184,6 @@ class Code:
 
     def _engine(self, app: App) -> ForgetfulEngine:
         metadata = self.settings.metadata_columns
-        return ForgetfulEngine(app.store, metadata_columns=metadata, rows_per_file=8, forgets=self.forgets)
+        return ForgetfulEngine(
+            app.store, metadata_columns=metadata, rows_per_file=8, kafka=app.kafka, forgets=self.forgets
+        )

@@ -56,4 +56,7 @@ SEEDS: Mapping[str, int] = {
     "clean-up leaves the staging of a rebuild": 3,
     "an intention is on record before anything expires, so that the next run finishes it": 21,
     "what expires is on record before it is deleted": 1,
+    "a link of a chain is never replaced": 8,
+    "the drafts of planners that died are settled": 8,
+    "a manifest has no range whose link another one has": 8,
 }

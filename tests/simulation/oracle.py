@@ -12,10 +12,12 @@ from hashlib import sha256
 import pyarrow.parquet as pq
 
 from compactor.core.documents.expired import Part
-from compactor.core.documents.records import OUTCOME, Accepted, Commit, DeadLetter, FileStatus
+from compactor.core.documents.records import OUTCOME, Accepted, Commit, DeadLetter, FileReport, FileStatus
+from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import Layout
 from tests.simulation.expiry import ExpiryOracle
 from tests.simulation.scheduler import Broken
+from tests.simulation.topics import TopicOracle
 
 FORBIDDEN = "forbidden"
 PARTS: tuple[Part, ...] = ("rows", "rejects")
@@ -148,18 +150,21 @@ class Oracle:
         if not is_done and uri in {file.staged for file in (*commit.outputs, *commit.rejects)}:
             raise Broken(f"{uri}: deleted before its commit was published")
 
-    def check_lines(self, uris: Iterable[str]) -> None:
+    def check_lines(self, uris: Iterable[str], topic: TopicOracle | None = None) -> None:
         """Every line of the last version of each input is one row or one reject; of earlier versions at most one.
 
         Of what expired there is none.
 
         Args:
             uris: All objects of output and rejects.
+            topic: Checks the records of a topic; None if there is none.
 
         Raises:
             Broken: A line is lost or doubled.
         """
         rows, rejects = self._found(uris)
+        if topic is not None:
+            topic.check(self._ranges(), rows, rejects, self._is_expired)
         wanted = [each for versions in self.produced.values() for each in versions]
         gone = self._expired_versions()
         for each in wanted:
@@ -174,6 +179,13 @@ class Oracle:
                     raise Broken(f"{each.uri} version {each.etag}: {what} is there {found} times, expected {expected}")
         if rows or rejects:
             raise Broken(f"rows or rejects that no file has: {[*rows][:3]} {[*rejects][:3]}")
+
+    def _ranges(self) -> list[tuple[Commit, FileReport]]:
+        newest = [commits[-1] for commits in self.commits.values()]
+        return [(commit, file) for commit in newest for file in commit.files if is_kafka(file.source_uri or file.uri)]
+
+    def _is_expired(self, part: Part, commit: Commit) -> bool:
+        return self.expiry.is_taken(part, commit.key, commit.generation)
 
     def _expired_versions(self) -> set[tuple[str, str, str]]:
         """The versions of files whose rows or rejects expired."""

@@ -14,14 +14,18 @@ from compactor.adapters.memory.store import MemoryClaims
 from compactor.control.runs import JobState
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import CompactorError
+from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import is_delivery
+from compactor.ledger.kafka.chains import Chains
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
+from compactor.wiring.job.app import App
 from tests.simulation.code_processes import Code, Glue, NoMetrics, ProcessClock, WorldClock
 from tests.simulation.faults import Faults
 from tests.simulation.oracle import Oracle, Produced
 from tests.simulation.scheduler import START, Broken, Process, Scheduler
 from tests.simulation.store import Line, ProcessClaims, ProcessStore, WorldStore
+from tests.simulation.topics import PACE_SECONDS, TOPIC, TROUBLE_SECONDS, ProcessKafka, SimulatedTopic, TopicOracle
 from tests.support.s3_messages import notification
 
 BUCKET, ROOT = "lake", "s3://lake"
@@ -37,7 +41,11 @@ OPERATOR_SECONDS = 1200.0
 DAMAGE_SECONDS = (7200.0, 900.0)
 """Mean seconds between two files of rows that a person deletes: the second if the run is harsh."""
 
-SECONDS_OF = {"close": 400.0, "retire": 200.0}  # there is nothing to do most of the time, for a date has to be quiet
+SECONDS_OF = {
+    "close": 400.0,
+    "retire": 200.0,
+    "topic": 150.0,
+}  # of the first two, there is nothing to do most of the time, for a date has to be quiet
 COMMAND_TRIES = 5
 QUIET_SECONDS = 12 * 3600.0
 """How long all may take that is left to do once nothing goes wrong any more."""
@@ -51,11 +59,15 @@ AGES = ((2, 1), (0.003, 0.0), (0.003, 0.003))
 RETIRING = 0.7
 """The share of the runs in which dates are closed that they are retired in as well."""
 
+WITH_TOPIC = 0.4
+"""The share of the runs with a topic."""
+
 SHARDS = (1, 1, 2)
 
 SETTINGS: dict[str, Any] = {
     "paths": {place: f"{ROOT}/{place}" for place in ("manifests", "output", "state")},
-    "input": {"allowed_prefixes": [f"{ROOT}/raw"]},
+    "input": {"allowed_prefixes": [f"{ROOT}/raw", str(TOPIC)]},
+    "kafka": {"clusters": {TOPIC.cluster: {"bootstrap.servers": "none:1"}}},
     "stream": {"trigger_interval_seconds": 15, "manifests_in_flight": 3, "max_manifests_per_trigger": 4},
     "builder": {"target_manifest_bytes": 1500},
     "retention": {"archive_days": 2, "rejects_days": 1, "close_after_days": 1},
@@ -138,6 +150,10 @@ class World:
         self._operator["verify"] = self._verify
         if "close" in self._operator and expires.random() < RETIRING:
             self._operator["retire"] = self._retire
+        topic = self.scheduler.chance("topic")
+        self.topic = SimulatedTopic(topic) if topic.random() < WITH_TOPIC else None
+        if self.topic is not None:
+            self._operator["topic"] = lambda process: code.plan_topic(process, topic.choice((1, 2, 100)))
         self.outages = self.chance.random() < 0.5
         skew = self.chance.choice((0.0, 0.0, 1.5, 30.0))
         self._skew = lambda: self.chance.uniform(-skew, skew)
@@ -165,6 +181,11 @@ class World:
         self._serve(self._damage, "damage")
         if self.outages:
             self._serve(self._deny, "outages")
+        if self.topic is not None:
+            self._serve(partial(self._of_topic, self.topic, PACE_SECONDS, self.topic.produce), "topic")
+            self._serve(partial(self._of_topic, self.topic, TROUBLE_SECONDS, self._suffer), "brokers")
+            second = partial(self._operate, "topic", self._operator["topic"])  # two planners at once
+            self._every(self.rush * SECONDS_OF["topic"], second, "operator")
         whole, rest = divmod(self.days, 1.0)
         for day in range(int(whole)):
             self._pass(DAY_SECONDS)
@@ -173,6 +194,8 @@ class World:
         self.is_over = self.faults.is_over = True
         self.denied.clear()
         self._nothing_until = 0.0
+        if self.topic is not None:
+            self.topic.down_until = 0.0
         for process in self.scheduler.processes.values():
             process.paused_until = 0.0
         self._settle()
@@ -183,7 +206,7 @@ class World:
 
     def described(self) -> str:
         """What has happened so far, and since when."""
-        shown = self.counts + self.oracle.counts
+        shown = self.counts + self.oracle.counts + (self.topic.counts if self.topic is not None else Counter())
         shown["faults"], shown["steps"] = self.faults.drawn, self.scheduler.steps
         return ", ".join(f"{name} {number}" for name, number in sorted(shown.items()))
 
@@ -284,6 +307,16 @@ class World:
             if not self.is_over:
                 self._put_file()
 
+    def _of_topic(self, topic: SimulatedTopic, seconds: float, work: Callable[[], None]) -> None:
+        while not self.is_over:
+            self.scheduler.pause(topic.chance.expovariate(1.0) * seconds * max(1.0, self.days / 3))
+            if not self.is_over:
+                work()
+
+    def _suffer(self) -> None:
+        assert self.topic is not None
+        self.topic.suffer(self.scheduler.now)
+
     def _put_file(self) -> None:
         chance = self.chance
         number = self._numbers["file"] = self._numbers["file"] + 1
@@ -357,6 +390,7 @@ class World:
             "store": ProcessStore(self.store, line, self._is_denied),
             "claims": ProcessClaims(self.claims, line),
             "metrics": NoMetrics(),
+            **({"kafka": ProcessKafka(self.topic, line)} if self.topic is not None else {}),
         }
 
     def _forgets(self, manifest_id: str) -> bool:
@@ -410,6 +444,8 @@ class World:
         """Files of rows whose input is as it was. From now on that input is not replaced any more."""
         found = []
         for commits in self.oracle.commits.values():
+            if any(is_kafka(file.uri) for file in commits[-1].files):
+                continue
             files = [file for file in commits[-1].files if file.status is FileStatus.COMPACTED]
             if all(file.etag == self.oracle.produced[file.uri][-1].etag for file in files):
                 there = [each.final for each in commits[-1].outputs if self._read(each.final) is not None]
@@ -483,7 +519,7 @@ class World:
         while any(name.partition("-")[0] in self._operator for name in self.scheduler.processes):
             self._pass(10.0)
         places = (f"{ROOT}/output/", self.layout.rejects_folder)
-        self.oracle.check_lines(info.uri for place in places for info in self.store.list(place))
+        self.oracle.check_lines((info.uri for place in places for info in self.store.list(place)), self._of_chains())
         expected = self.oracle.expiry.counted()
         report, by_summaries = self._verified(deep=True), self._verified(deep=False)
         if report.discrepancies:
@@ -496,8 +532,19 @@ class World:
         if gone not in (expected, self.oracle.expiry.counted()):  # a job may go on with what is due by its age
             raise Broken(f"verify --deep: {gone} expired, expected {expected}")
         left = [each for each in (*report.quarantined_files, *report.dead_letter_manifests) if not each.is_settled]
+        left = [each for each in left if not is_kafka(each.uri)]  # the oracle knows that all of these are gone
         if report.unfinished or left:
             raise Broken(f"left to an operator: {report.unfinished} unfinished, {left[:2]}")
+
+    def _of_chains(self) -> TopicOracle | None:
+        """What has to come of the topic. No one plans any more."""
+        if self.topic is None:
+            return None
+        app = App(self.settings, clock=self.clock, store=self.store, claims=self.claims, metrics=NoMetrics())
+        chains = Chains(app.state)
+        return TopicOracle(
+            self.topic, {(each.topic_id, each.partition): chains.origin(each).first for each in chains.places(TOPIC)}
+        )
 
     def _verified(self, *, deep: bool) -> VerifyReport:
         found: list[VerifyReport] = []
@@ -511,6 +558,6 @@ class World:
 
 
 def answer(report: VerifyReport) -> dict[str, Any]:
-    """What a verification says, apart from what is settled: summaries only count it."""
+    """What a verification says, in any order, apart from what is settled: summaries only count it."""
     waiting = [each for each in (*report.quarantined_files, *report.dead_letter_manifests) if not each.is_settled]
-    return {"sums": report.sums, "discrepancies": report.discrepancies, "waiting": waiting}
+    return {"sums": report.sums, "discrepancies": report.discrepancies, "waiting": sorted(waiting, key=repr)}

@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.memory.store import MemoryWriter
 from compactor.core.errors import AccessError, StoreUnavailable
+from compactor.core.kafka.ports import NoKafka, OpenKafka
+from compactor.core.kafka.ranges import is_kafka
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Staged, StagedOutput, StageRequest
 from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
@@ -42,8 +44,10 @@ class PlainEngine:
         metadata_columns: Sequence[str] = (),
         rows_per_file: int = 1000,
         reject_limits: RejectLimits = LIMITS.rejects,
+        kafka: OpenKafka = NoKafka(),  # noqa: B008 - it is frozen
     ) -> None:
         self._store = store
+        self._kafka = kafka
         self._limits = replace(LIMITS, rejects=reject_limits)
         self._metadata_columns = metadata_columns
         self._rows_per_file = rows_per_file
@@ -58,7 +62,8 @@ class PlainEngine:
             staging=request.staging,
             limits=self._limits,
             on_changed_file="skip",
-            refused={},
+            kafka=self._kafka,
+            refused={at: frozenset() for at, file in enumerate(request.manifest.files) if is_kafka(file.uri)},  # copied
             task_number=0,
             key_limits=request.key_limits,
         )

@@ -169,6 +169,8 @@ class DeepVerifier:
                     split=split,
                     key_limits=NO_NEW_KEYS,
                 )
+            if file.kafka is not None and opened.read is not None and opened.read.absent > file.kafka.absent:
+                return None  # compaction of the topic has removed some of its records since
             if found.rejects != file.rejects:
                 rejects.add([f"{found.rejects}"])  # a difference, also among lines that are only counted
         except (LinkRefused, ObjectNotFound, ObjectChanged):

@@ -70,3 +70,18 @@ def test_text_of_a_topic(tmp_path: Path, log: MemoryKafka) -> None:
     assert ids(tmp_path) == ["a", "d"]
     report = app.verifier(deep=True).verify_all()
     assert (report.discrepancies, report.rejects_by_reason, report.blank_lines) == ([], {"no_match": 2}, 1)
+
+
+def test_what_compaction_removes_later_is_no_discrepancy(tmp_path: Path, log: MemoryKafka) -> None:
+    """The range can no longer be compared, as a deleted file cannot; its rows stay."""
+    [partition] = log.create(TOPIC, "one", 1)
+    partition.append(b'{"id": "a"}', b'{"id": "b"}')
+    app = kafka_app(tmp_path, log)
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    app.threaded_job(1).run(once=True)
+    report = app.verifier(deep=True).verify_all()
+    assert (report.discrepancies, report.inputs_compared, report.inputs_gone) == ([], 1, 0)
+    del partition.records[0]
+    report = app.verifier(deep=True).verify_all()
+    assert (report.discrepancies, report.inputs_compared, report.inputs_gone) == ([], 0, 1)
+    assert ids(tmp_path) == ["a", "b"]

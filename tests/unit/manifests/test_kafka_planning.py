@@ -295,6 +295,34 @@ def test_any_planners_between_each_other(steps: list[tuple[int, int, int]]) -> N
     assert made.is_exact([each.end for each in partitions])
 
 
+def test_a_draft_has_one_manifest() -> None:
+    """Byte for byte, from any planner: a job that gets it twice has to take both for the same."""
+    found = set[bytes]()
+    for at in (2, changes_of_a_plan()):  # with a draft that another planner reads, and without
+        made, _ = scene(10)
+        written = _before(made, at)
+        found.add(written)
+    assert len(found) == 1
+
+
+def _before(made: Scene, at: int) -> bytes:
+    """The manifest of a plan that dies before a change, and of the plan that follows; its id and times left out."""
+    left = at
+
+    def die() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise DiedError
+
+    with suppress(DiedError):
+        made.planner(Meddling(made.store, die)).plan(TOPIC, max_manifests=1000)
+    made.plan()
+    [info] = made.store.list(LAYOUT.manifests_folder)
+    manifest_id = info.uri.rpartition("/")[2].removesuffix(".json")
+    return made.store.read(info.uri).replace(manifest_id.encode(), b"id")
+
+
 def test_a_hint_is_only_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it, or with a wrong one, a plan is the same."""
     monkeypatch.setattr(chain_module, "HINT_AT", 2)
