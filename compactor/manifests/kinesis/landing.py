@@ -13,6 +13,7 @@ from compactor.core.kinesis.places import KinesisStream
 from compactor.core.layout import base_name
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
 from compactor.manifests.kinesis.shard_reading import Piece
+from compactor.manifests.kinesis.stream_plan import gap_of, tell
 from compactor.manifests.linked import Wanted, settle
 
 SWEEP_SECONDS = 24 * 3600.0
@@ -99,6 +100,9 @@ class Landing:
         manifest, missed = settle(state, draft.manifest, wanted)
         got = [each for each, want in zip(draft.links, wanted, strict=True) if want not in missed]
         lost = [each for each, want in zip(draft.links, wanted, strict=True) if want in missed]
+        for each in got:
+            if each.link.gap:
+                tell(self.stream, gap_of(each.shard_id, each.link))
         state.store.delete([each.link.uri for each in lost if each.link.uri])  # no one can get a link for them
         state.store.delete([self._draft(manifest_id), self._mark(manifest_id)])
         return Settled(manifest, got, frozenset(each.shard_id for each in lost))

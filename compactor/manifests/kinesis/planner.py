@@ -21,7 +21,6 @@ from compactor.manifests.kinesis.shards import Shards
 from compactor.manifests.kinesis.stream_plan import StreamPlan
 from compactor.manifests.partitioning import new_manifest_id
 from compactor.manifests.spilled.totals import planned
-from compactor.telemetry.logs import log_event
 
 OBJECT_BYTES = 16 * 1024 * 1024
 """About how many bytes of lines a landed object has. Each shard that is read holds a few times as many in memory."""
@@ -88,7 +87,7 @@ class KinesisPlanner:
         )
         with closing(shards):
             self._land_all(shards, landing, max_manifests)
-        self._tell(stream, shards)
+        self._measure(shards)
         for trouble in shards.troubles:
             raise trouble
         return plan
@@ -148,16 +147,12 @@ class KinesisPlanner:
             manifest = settled.manifest
             plan.totals.manifests.append(planned(manifest.date, manifest.files, manifest.manifest_id))
 
-    def _tell(self, stream: KinesisStream, shards: Shards) -> None:
+    def _measure(self, shards: Shards) -> None:
         plan = shards.plan
         behind = [each.behind_seconds for each in shards.readers.values() if each.behind_seconds is not None]
         plan.behind_seconds = max(behind, default=None)
-        if not shards.writes:
-            return
-        if plan.behind_seconds is not None:
+        if shards.writes and plan.behind_seconds is not None:
             self.metrics.emit({"IteratorAgeSeconds": plan.behind_seconds})
-        for gap in plan.gaps:
-            log_event("kinesis.gap", stream=stream.name, shard=gap.shard, after=gap.after, before=gap.before)
 
 
 @dataclass(slots=True)

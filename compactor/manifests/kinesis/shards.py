@@ -15,7 +15,7 @@ from compactor.manifests.kinesis.landing import Settled
 from compactor.manifests.kinesis.lineage import lineage
 from compactor.manifests.kinesis.lines import Strays
 from compactor.manifests.kinesis.shard_reading import KEPT, Piece, ShardReader
-from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
+from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan, gap_of, tell
 
 NOTED_EVERY = timedelta(hours=1)
 """How often it is noted that an idle shard has no further record."""
@@ -72,7 +72,8 @@ class Shards:
             return heads[shard.shard_id] or self._begun(shard, [heads[each] for each in shard.parents])
 
         for shard, head in zip(new, map_ordered(begun, new), strict=True):
-            self.readers[shard.shard_id] = self._reader(shard, head)
+            if not head.closed:  # as another planner may have done since the shards were listed
+                self.readers[shard.shard_id] = self._reader(shard, head)
 
     def close(self) -> None:
         """End all reading."""
@@ -114,11 +115,16 @@ class Shards:
                 continue
             is_news = reader.gap and not (head.told and reader.after == head.after)
             if is_news:
-                self.plan.gaps.append(Gap(shard_id, str(reader.after), ""))
+                self._tell(Gap(shard_id, str(reader.after), ""))
             is_old = head.whole_since is None or since - head.whole_since >= NOTED_EVERY
             if self.writes and (is_news or (is_old and reader.after == head.after)):
                 seen = KinesisSeen(after=str(reader.after), at=since, gap=reader.gap)
                 self.chains.note_seen(self.place(shard_id), seen)
+
+    def _tell(self, gap: Gap) -> None:
+        self.plan.gaps.append(gap)
+        if self.writes:
+            tell(self.stream, gap)
 
     def _head(self, shard_id: str) -> Head | None:
         return self._ended.get(shard_id) or self.chains.head(self.place(shard_id))
@@ -170,9 +176,10 @@ class Shards:
         link = KinesisLink(
             after=str(head.after), last=str(head.after), manifest_id="", arrived_at=head.latest, gap=True, closes=True
         )
+        self._tell(gap_of(shard_id, link))
+        self.plan.closed += 1
         if self.writes:
             self.chains.chain(self.place(shard_id)).create(link)
-        self.plan.add(self.place(shard_id), link)
         self._ended[shard_id] = _head_behind(link)
         return self._ended[shard_id]
 

@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 
 from compactor.core.documents.kinesis_records import KinesisLink
+from compactor.core.kinesis.places import KinesisStream
 from compactor.ledger.kinesis.shard_chains import ShardPlace
 from compactor.manifests.spilled.totals import PlanTotals
+from compactor.telemetry.logs import log_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,16 @@ class Gap:
     def __str__(self) -> str:
         after = f"after sequence number {self.after}" if self.after != "0" else "from its beginning"
         return f"{self.shard}: {after}, {f'before {self.before}' if self.before else 'to its end, or its next record'}"
+
+
+def gap_of(shard_id: str, link: KinesisLink) -> Gap:
+    """Where records before a link may be lost."""
+    return Gap(shard_id, link.after, link.begins)
+
+
+def tell(stream: KinesisStream, gap: Gap) -> None:
+    """Put a gap into the log. Do so before what keeps later plans from telling of it: one that dies has told then."""
+    log_event("kinesis.gap", stream=stream.name, shard=gap.shard, after=gap.after, before=gap.before)
 
 
 @dataclass(slots=True)
@@ -65,4 +77,4 @@ class StreamPlan:
         self.strays += link.strays
         self.closed += link.closes
         if link.gap:
-            self.gaps.append(Gap(place.shard_id, link.after, link.begins))
+            self.gaps.append(gap_of(place.shard_id, link))

@@ -7,8 +7,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from compactor.adapters.aws.errors import error_code, pause_before_try, translated
-from compactor.adapters.aws.kinesis.records import record_of
+from compactor.adapters.aws.errors import error_code, pause_before_try
+from compactor.adapters.aws.kinesis.records import reading, record_of
 from compactor.core.kinesis.ports import Batch
 
 _BUSY = {"ResourceInUseException", "LimitExceededException"}  # a subscription ended less than 5 seconds ago
@@ -32,7 +32,7 @@ class Subscriber:
 
     def read(self, at: int) -> Generator[Batch]:
         """Yield the events of one subscription, which ends after five minutes; see `KinesisLog.read`."""
-        with translated(self.place):
+        with reading(self.place):
             events = self._subscribed(at)
             try:
                 for each in events:

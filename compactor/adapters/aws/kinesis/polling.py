@@ -7,8 +7,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from compactor.adapters.aws.errors import error_code, pause_before_try, translated
-from compactor.adapters.aws.kinesis.records import record_of
+from compactor.adapters.aws.errors import error_code, pause_before_try
+from compactor.adapters.aws.kinesis.records import reading, record_of
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.ports import Batch
 
@@ -61,7 +61,7 @@ class Poller:
     def _records(self, iterator: str) -> dict[str, Any] | None:
         """One answer; None if the iterator expired."""
         for tried in range(1, self.pace.throttled_tries + 1):
-            with translated(str(self)):
+            with reading(str(self)):
                 try:
                     answer: dict[str, Any] = self.client.get_records(ShardIterator=iterator, Limit=_MOST_RECORDS)
                 except ClientError as exc:
@@ -78,7 +78,7 @@ class Poller:
         earliest = {"ShardIteratorType": "TRIM_HORIZON"}
         wanted = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(at)} if at else earliest
         place = {"StreamName": self.stream.name, "ShardId": self.shard_id}
-        with translated(str(self)):
+        with reading(str(self)):
             try:
                 answer = self.client.get_shard_iterator(**place, **wanted)
             except ClientError as exc:

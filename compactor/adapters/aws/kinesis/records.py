@@ -1,10 +1,29 @@
 """Records as the answers of Kinesis have them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from botocore.exceptions import ClientError
+
+from compactor.adapters.aws.errors import error_code, translated
+from compactor.core.errors import StoreUnavailable
 from compactor.core.kinesis.ports import StreamRecord
+
+_NOT_FOUND = "ResourceNotFoundException"
+
+
+@contextmanager
+def reading(place: str) -> Iterator[None]:
+    """Translate errors about a shard. One that is gone since it was listed is passing trouble."""
+    with translated(place):
+        try:
+            yield
+        except ClientError as exc:
+            if error_code(exc) == _NOT_FOUND:
+                raise StoreUnavailable(f"{place}: it is gone since it was listed") from exc
+            raise
 
 
 def record_of(answered: Mapping[str, Any]) -> StreamRecord:
