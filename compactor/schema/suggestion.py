@@ -1,8 +1,8 @@
 """Writes a profile as a schema file, with comments that say what each type rests on. No I/O."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from compactor.core.text.formatting import count
 from compactor.core.text.safe_text import visible
@@ -22,11 +22,13 @@ class SuggestionRules:
         names: The naming rule for columns.
         max_columns: The most columns.
         max_key_characters: The longest key of a column.
+        types: Types that the pattern of lines of text gives to keys, whatever their values look like.
     """
 
     names: Names
     max_columns: int
     max_key_characters: int
+    types: Mapping[str, str] = field(default_factory=dict)
 
 
 def suggestion(
@@ -47,10 +49,14 @@ def suggestion(
         name = column_name(key, used, names=rules.names)
         used.add(name)
         inferred = infer(column)
-        lines += ["", *(_comment(line) for line in _found(column, inferred, file_name))]
+        given = rules.types.get(key, "")
+        found = (
+            [f"{count(column.values, 'value')}, typed by the pattern"] if given else _found(column, inferred, file_name)
+        )
+        lines += ["", *(_comment(line) for line in found)]
         lines += ["[[columns]]", f"name = {_toml(name)}"]
         lines += [] if key == name else [f"key = {_toml(key)}"]
-        lines.append(f"type = {_toml(inferred.type)}")
+        lines.append(f"type = {_toml(given or inferred.type)}")
     left_out = len(profile.columns) - len(fitting[: rules.max_columns])
     if left_out or profile.has_further_keys:
         more = "At least " if profile.has_further_keys else ""

@@ -106,7 +106,8 @@ def rules_of(settings: Settings, options: Options) -> SuggestionRules:
             pass
         case _:
             names = schema.names
-    return SuggestionRules(names, schema.max_columns, schema.max_key_characters)
+    reader = grok_reader(settings)
+    return SuggestionRules(names, schema.max_columns, schema.max_key_characters, reader.types if reader else {})
 
 
 def _settings(source: str, options: Options) -> Settings:

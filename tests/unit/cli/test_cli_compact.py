@@ -425,3 +425,48 @@ def test_who_may_read_what_is_written(raw: Path, out: Path, monkeypatch: pytest.
     }
     redriven = {path.stat().st_mode & 0o777 for path in Path(f"{out}.compactor/state/redriven").rglob("*.ndjson*")}
     assert (modes, redriven) == ({"rows": {0o644}, "rejects": {0o600}}, {0o600})
+
+
+def test_lines_of_text(raw: Path, out: Path) -> None:
+    """`--grok` reads them, and later calls remember the pattern, with the definitions that the user added to it."""
+    write(raw / "2025-12-01.log", b"GET 1\n?\nPUT 22\n")
+    assert call(raw, out, "--grok", "%{WORD:verb} %{NUMBER:size:int}").exit_code == 0
+    kept = out.with_name("rows.compactor") / "compactor.toml"
+    settings = tomllib.loads(kept.read_text())["input"]
+    assert (settings["format"], settings["grok"]) == ("grok", {"pattern": "%{WORD:verb} %{NUMBER:size:int}"})
+    kept.write_text(kept.read_text().replace('size:int}"', 'size:int}", patterns = { WORD = "[A-Z]+" }'))
+    write(raw / "2025-12-02.log", b"PUT 3\nput 4\n")
+    assert call(raw, out, "--grok", "^%{WORD:verb} %{NUMBER:size:int}").exit_code == 0
+    rows = ds.dataset(out).to_table().select(["verb", "size"]).to_pylist()
+    assert sorted(row["size"] for row in rows) == [1, 3, 22]
+    write(raw / "2025-12-03.ndjson", b'{"verb": "GET", "size": 5}\n')
+    assert call(raw, out, "--format", "ndjson").exit_code == 0
+    assert tomllib.loads(kept.read_text())["input"]["grok"] == {}
+    assert len(ds.dataset(out).to_table()) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--grok", "%{NOPE:a}"], "input.grok: there is no pattern NOPE"),
+        (["--format", "grok"], "input.grok: {} -> expected a table with pattern"),
+        (["--format", "json", "--grok", "%{WORD:a}"], 'input.format: "json" -> expected "grok"'),
+    ],
+)
+def test_patterns_that_cannot_be_used(raw: Path, out: Path, arguments: list[str], said: str) -> None:
+    """Nothing is written."""
+    write(raw / "2025-12-01.log", b"GET 1\n")
+    result = call(raw, out, *arguments)
+    assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+    assert not list(out.rglob("*.parquet"))
+
+
+def test_types_of_text_are_inferred(raw: Path, out: Path) -> None:
+    """From what the pattern captures, whose own types come first; so does `schema suggest`."""
+    write(raw / "2025-12-01.log", b"GET 1 2025-12-01\nPUT 22 2025-12-02\n?\n")
+    pattern = "%{WORD:verb} %{NUMBER:size:int} %{NOTSPACE:day}"
+    suggested = CliRunner().invoke(command, ["schema", "suggest", str(raw), "--grok", pattern])
+    columns = {column["name"]: column["type"] for column in tomllib.loads(suggested.stdout)["columns"]}
+    assert columns == {"verb": "string", "size": "long", "day": "date"}
+    assert call(raw, out, "--grok", pattern, "--types", "infer").exit_code == 0
+    assert sorted(ds.dataset(out).to_table()["size"].to_pylist()) == [1, 22]

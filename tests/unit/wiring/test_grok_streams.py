@@ -60,6 +60,22 @@ def test_captures_are_columns(tmp_path: Path) -> None:
     assert found.commit.grok.keys == ("verb", "size", "file.path")
 
 
+def test_folders_give_text_columns_too(tmp_path: Path) -> None:
+    """A capture of the same name comes before that of the path, as a key of a line does."""
+    root = tmp_path / "raw"
+    text = {"allowed_prefixes": [str(root)], "format": "grok", "hive_keys": True}
+    place = engine_workspace(
+        str(tmp_path),
+        "native",
+        ignore_crash_point,
+        1.0,
+        {"input": {**text, "grok": {"pattern": "^(?<id>.)(?:,(?<country>.+))?$"}}},
+    )
+    found = place.compact({"country=DE/a": b"1\n??\n2,FR\n"})
+    assert {record["id"]: record["country"] for record in found.records} == {"1": "DE", "2": "FR"}
+    assert [(row["line_number"], row["raw"]) for row in found.rejects] == [(2, b"??")]
+
+
 def test_a_schema_file_types_captures(tmp_path: Path) -> None:
     """It comes first, and may type what the pattern leaves open."""
     (tmp_path / "columns.toml").write_text(schema_file({"size": "long", "verb": "string"}))
