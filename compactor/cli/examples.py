@@ -7,6 +7,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
             "Show which ranges of topics are gone.",
         ),
         ("compactor accept --yes --why 'retention was too short'", "Put on record that they are not expected."),
+        ("compactor accept --why 'retention was too short' 2025-12-21-00f3a9c2", "Accept those of one manifest."),
     ),
     "clean": (
         ("compactor clean --dry-run", "Show what a clean-up would delete."),
