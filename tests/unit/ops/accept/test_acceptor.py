@@ -72,7 +72,7 @@ def test_a_lost_range_is_settled_once_it_is_accepted(scene: Scene) -> None:
 
 
 def test_a_loss_is_accepted_once(scene: Scene) -> None:
-    """What was said first stays, whoever accepts the same meanwhile."""
+    """What was said first stays, also if someone else accepts the same."""
     found = scene.acceptor().find()
     scene.acceptor("ann@host").accept(found, "first")
     scene.acceptor("bob@host").accept(found, "second")
