@@ -1,6 +1,14 @@
 """Examples of every command, which its help and the manual page show."""
 
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "accept": (
+        (
+            "compactor accept --dry-run --why 'retention was too short'",
+            "Show which ranges of topics are gone.",
+        ),
+        ("compactor accept --yes --why 'retention was too short'", "Put on record that they are not expected."),
+        ("compactor accept --why 'retention was too short' 2025-12-21-00f3a9c2", "Accept those of one manifest."),
+    ),
     "clean": (
         ("compactor clean --dry-run", "Show what a clean-up would delete."),
         ("compactor clean --archive-days 30", "Delete archived manifests after 30 days."),

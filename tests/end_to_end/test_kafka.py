@@ -137,6 +137,11 @@ def test_retention_is_faster(tmp_path: Path, broker: KafkaBroker) -> None:
     assert place.json("trace", f"{feed.topic}/1?offset=129")[0]["state"] == "quarantined"
     redriven, _ = place.json("redrive", "files")
     assert redriven["redriven"] == []
+    accepted, code = place.json("accept", "--why", "retention was too short", "--yes")
+    assert (code, sum(each["offsets"] for each in accepted["lost"])) == (0, 80)
+    assert place.json("verify", "--deep")[1] == 0
+    assert place.json("redrive", "files")[1] == 0
+    assert "retention was too short" in place.call("trace", f"{feed.topic}/1?from=100&to=130").stdout
 
 
 def test_retention_meets_a_reading(tmp_path: Path, broker: KafkaBroker) -> None:

@@ -7,6 +7,7 @@ from pydantic import TypeAdapter
 
 from compactor.control.gathering import BreakerClosed, StartsRefused
 from compactor.control.notices import Told
+from compactor.core.documents.accepted_losses import AcceptedLoss
 from compactor.core.documents.closed_dates import ClosedDate, ClosedTotals, ClosingBegun
 from compactor.core.documents.erasures import Erasure, ErasureDone
 from compactor.core.documents.expired import Expired
@@ -43,6 +44,7 @@ MODELS: Mapping[str, Any] = {
         model.__name__: TypeAdapter(model)
         for model in (
             Accepted,
+            AcceptedLoss,
             Attempt,
             AttemptFailure,
             AttemptsFolded,

@@ -137,6 +137,8 @@ def _quarantined(found: Trace) -> list[str]:
 
 def _end(file: QuarantinedFile) -> str:
     """What settled a quarantined version."""
+    if file.is_given_up:
+        return file.settled_by
     if file.settled_by:
         return f"a later version was compacted by manifest {file.settled_by}"
     return "redriven since" if file.redriven else "not settled: no later version was compacted"

@@ -40,6 +40,7 @@ class Format:
 
 FORMATS: Mapping[str, Format] = {
     "Accepted": Format(),
+    "AcceptedLoss": Format(),
     "Attempt": Format(),
     "AttemptFailure": Format(),
     "AttemptsFolded": Format(),

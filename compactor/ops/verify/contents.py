@@ -33,7 +33,7 @@ from compactor.ndjson.grok.matched_lines import GrokSplitter
 from compactor.ndjson.grok.ports import DecoderOf, no_decoder
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.kinds.formats import recorded_splitter
-from compactor.ndjson.lines import Limits, Reject
+from compactor.ndjson.lines import Limits, Reject, Splitter
 from compactor.ndjson.rawjson import texts
 from compactor.ops.redrive.rejected_lines.writing import reject_rows
 from compactor.ops.verify.partitions import misplaced
@@ -141,9 +141,7 @@ class DeepVerifier:
             column.key: column.column_type for column in schema.columns if column.key is not None and column.is_typed
         }
         known = frozenset(keys)
-        split = recorded_splitter(file.format, self.decoder_of(commit.grok) if commit.grok else None)
-        if isinstance(split, GrokSplitter):
-            refused = split.records_of(refused)
+        split, refused = self._splitting(commit, file, refused)
 
         def on_good(block: bytes) -> None:
             for line in block.split(b"\n")[:-1]:
@@ -180,6 +178,13 @@ class DeepVerifier:
                 return None
             rejects.add([str(exc)])  # the job could read it, so this must be a difference
         return rows, rejects
+
+    def _splitting(
+        self, commit: Commit, file: FileReport, refused: frozenset[bytes]
+    ) -> tuple[Splitter, frozenset[bytes]]:
+        """What divides an input file as the job did, and its refused lines as that gives them."""
+        split = recorded_splitter(file.format, self.decoder_of(commit.grok) if commit.grok else None)
+        return split, split.records_of(refused) if isinstance(split, GrokSplitter) else refused
 
     def _opened(self, named: ManifestFile) -> Input:
         if is_kafka(named.uri):

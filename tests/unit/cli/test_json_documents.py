@@ -57,6 +57,7 @@ from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
 from compactor.manifests.planning import LeftOut, Plan
 from compactor.manifests.spilled.totals import PlanTotals
 from compactor.ndjson.diagnosis import Fault
+from compactor.ops.accept.acceptor import Acceptor, Losses, LostRange, NotLost
 from compactor.ops.canary.checker import CanaryStopped
 from compactor.ops.canary.progress import Hop, Progress
 from compactor.ops.forget.erasing_stager import ErasingStager
@@ -344,6 +345,18 @@ def retirements(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     return [refused, *documents, workspace.json("retire", "--before", "2026-01-01", "--yes")[0]]
 
 
+def acceptances(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
+    """Without anything to accept, and with ranges of which something is left."""
+    nothing = workspace.json("accept", "--why", "late")[0]
+    lost = LostRange("m1", "kafka://main/events/0?from=0&to=2", 2, "offsets 0 to 1 were removed before they were read")
+    losses = Losses([lost], [NotLost("m2", "kafka://main/events/0?from=2&to=9", "some of it is left")])
+    monkeypatch.setattr(Acceptor, "find", lambda *_: losses)
+    assert workspace.call("accept", "--why", "late").exit_code == ExitCode.WRONG_USAGE
+    document, code = workspace.json("accept", "--why", "late", "--dry-run")
+    assert code == ExitCode.NEEDS_OPERATOR
+    return [nothing, document, workspace.json("accept", "--why", "late", "--yes")[0]]
+
+
 def erasures(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     """A dry run, one that fails, one with a surplus file beside it that leaves its input, and one that leaves work."""
     manifest_id = workspace.plan()
@@ -597,6 +610,7 @@ COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {
     "clean": cleanings,
     "close": closings,
     "retire": retirements,
+    "accept": acceptances,
     "forget": erasures,
     "table": tables,
     "cost": costs,

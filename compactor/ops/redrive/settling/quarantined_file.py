@@ -1,18 +1,23 @@
 """A quarantined version of a file, as every command shows it, and whether it is settled."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
+from compactor.core.documents.accepted_losses import AcceptedLoss
 from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileStatus
 from compactor.core.errors import ObjectNotFound, StuckError
+from compactor.core.kafka.ranges import is_kafka
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.history.accepted_losses import AcceptedLosses
 from compactor.ledger.history.unsummarised import Unsummarised, summarised_since, unsummarised_if_readable
 from compactor.ledger.state import State
 from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.settling.later_rows import KnownRows, Version, later_rows, searched_from
+
+_ACCEPTED = "loss accepted by "
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +31,18 @@ class QuarantinedFile:
     committed_at: datetime  # when its manifest was committed
     redriven: bool | None  # whether it was redriven since; None where that could not be read
     started_at: datetime  # when the attempt began that quarantined it
-    settled_by: str = ""  # the manifest that compacted a later version of the file; empty if none is known
+    # The manifest that compacted a later version of the file, or who accepted its loss and why; empty if none is known
+    settled_by: str = ""
 
     @property
     def is_settled(self) -> bool:
-        """Whether it needs no operator any more: it was redriven, or a later version of the file was compacted."""
+        """Whether it needs no operator any more: it was redriven, compacted in a later version, or given up."""
         return self.redriven is True or bool(self.settled_by)
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether a person accepted that it is gone."""
+        return self.settled_by.startswith(_ACCEPTED)
 
 
 def quarantined_files(commit: Commit, committed_at: datetime | None = None) -> list[QuarantinedFile]:
@@ -58,7 +69,8 @@ def settled(
     """Quarantined files, with what settled each. The one rule, for all commands.
 
     A quarantined version of a file is settled once it was redriven, or once a later version of the same file was
-    compacted. A later version that was quarantined itself settles nothing, and neither does a file that is gone.
+    compacted. A later version that was quarantined itself settles nothing, and neither does a file that is gone. Of a
+    range of a topic that is gone, a person may accept that.
 
     Args:
         state: Has the records.
@@ -66,7 +78,7 @@ def settled(
         keys: The manifests that may have later versions; None for all that were written since.
         known: Rows that were found before; gets those that are found now.
     """
-    checked = _with_redrives(state, files)
+    checked = _with_losses(state, _with_redrives(state, files))
     left = [each for each in checked if not each.is_settled]
     if not left:
         return checked
@@ -90,6 +102,27 @@ def later_keys(state: State, found: Unsummarised, moments: Sequence[datetime]) -
 
 def _version(file: QuarantinedFile) -> Version:
     return Version(file.manifest_id, file.uri, file.started_at)
+
+
+def _with_losses(state: State, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:
+    """The files, with who accepted that a range of a topic is gone."""
+    gone = [each for each in files if each.status is FileStatus.MISSING and is_kafka(each.uri) and not each.is_settled]
+    ids = list(dict.fromkeys(each.manifest_id for each in gone))
+    losses = dict(zip(ids, map_ordered(partial(_accepted, AcceptedLosses(state)), ids), strict=True))
+    words = {
+        (each.manifest_id, each.uri): f"{_ACCEPTED}{loss.by} at {loss.accepted_at:%Y-%m-%d %H:%M:%S} UTC: {loss.why}"
+        for each in gone
+        if (loss := losses[each.manifest_id].get(each.uri)) is not None
+    }
+    return [replace(each, settled_by=words.get((each.manifest_id, each.uri), each.settled_by)) for each in files]
+
+
+def _accepted(losses: AcceptedLosses, manifest_id: str) -> Mapping[str, AcceptedLoss]:
+    """The accepted losses of a manifest; none if they cannot be read, so that it still needs an operator."""
+    try:
+        return losses.of(manifest_id)
+    except (ObjectNotFound, StuckError):
+        return {}
 
 
 def _with_redrives(state: State, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:

@@ -190,6 +190,25 @@ def test_redriven_lines() -> None:
     check_tidy(harness)
 
 
+def test_lines_of_a_manifest_that_cannot_be_searched_stay() -> None:
+    """Its rows can be made again only of them; they go once they are readable."""
+    harness = Harness()
+    harness.deliver("m1", b'{"user_id": "%s", "t": "%s"}\n' % (ALICE.encode(), b"x" * 30))
+    with line_limit(harness, 40):
+        harness.run_once()
+    assert len(redrive(harness, "rejects", reason="line_too_long").redriven) == 1
+    harness.run_once()
+    [rows] = [info.uri for info in harness.store.list(f"{harness.layout.output}/") if info.uri.endswith(".parquet")]
+    whole = harness.store.read(rows)
+    harness.store.put(rows, b"damaged")
+    report = forget(harness)
+    assert [each.manifest_id for each in report.refused] == ["m1-r1"]
+    [copy] = [each for each in report.inputs if "/redriven/" in each.uri]
+    assert (copy.deleted, harness.store.stat(copy.uri) is not None) == (False, True)
+    harness.store.put(rows, whole)
+    assert (forget(harness).left, holding(harness)) == (0, [])
+
+
 def test_copies_of_a_redrive_that_died() -> None:
     """They are named if a redrive may be at work; those of a manifest that is done go, whether it names them or not."""
     harness = Harness()

@@ -1,5 +1,7 @@
 """Chains of planned ranges: what `verify` finds in them."""
 
+from typing import Any
+
 from compactor.core.documents.kafka_records import KafkaLink
 from compactor.core.documents.records import Accepted
 from compactor.core.layout import digest
@@ -38,6 +40,27 @@ def test_what_was_planned_adds_up() -> None:
     assert found(made) == []
     taken_in(made)
     assert found(made) == []
+
+
+class TakingIn:
+    """A store in which a job takes all manifests in right before someone asks whether one waits."""
+
+    def __init__(self, made: Scene) -> None:
+        self._made = made
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made.store, name)
+
+    def stat(self, uri: str) -> Any:
+        taken_in(self._made)
+        return self._made.store.stat(uri)
+
+
+def test_a_manifest_that_is_taken_in_meanwhile() -> None:
+    """It is in neither place for a moment: not on record when that is read, and not in its prefix a little later."""
+    made, _ = scene(3)
+    made.plan()
+    assert list(faults_of_chains(made.planner(TakingIn(made)).state)) == []
 
 
 def test_a_manifest_that_is_gone() -> None:

@@ -1,0 +1,63 @@
+"""`compactor accept`: puts on record that quarantined ranges of topics are gone for good."""
+
+import click
+
+from compactor.adapters.local.person import person
+from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.ui.failures import ExitCode
+from compactor.cli.ui.lists import show_lines
+from compactor.cli.ui.output import print_json, shallow
+from compactor.cli.ui.prompts import not_confirmed
+from compactor.cli.ui.terminal import echo
+from compactor.core.text.formatting import count
+from compactor.ops.accept.acceptor import Acceptor, Losses
+from compactor.wiring.job.app import App
+
+
+@click.command("accept")
+@click.argument("manifest_ids", nargs=-1, metavar="[MANIFEST]...")
+@click.option("--why", required=True, metavar="TEXT", help="Say why the records are not expected any more.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; show what would be accepted.")
+@click.option("--yes", is_flag=True, help="Do not prompt.")
+@json_option
+@stream_option
+@body
+def accept(
+    invocation: Invocation, *, manifest_ids: tuple[str, ...], why: str, dry_run: bool, yes: bool, as_json: bool
+) -> ExitCode:
+    """Accept that quarantined ranges of topics are gone.
+
+    Takes ranges that are quarantined as missing and of which the brokers have nothing any more: of the manifests that
+    are named, else of all. Who accepted them and why is on record. From then on verify and status count them as
+    settled, and redrive leaves them alone.
+
+    Exit codes: 0 done; 1 cancelled at the prompt; 3 of some ranges, records are left to redrive.
+    """
+    app = App(invocation.settings())
+    acceptor = Acceptor(state=app.state, kafka=app.kafka, by=person())
+    found = acceptor.find(manifest_ids)
+    if found.lost and not (dry_run or yes):
+        what = _sum(found)
+        refusal = not_confirmed("accept", what, question=f"Accept that {what} are gone?", done="accepted")
+        if refusal is not None:
+            return refusal
+    if not dry_run:
+        acceptor.accept(found, why)
+    if as_json:
+        print_json({"dry_run": dry_run, "why": why, **shallow(found)})
+    else:
+        _show(found, dry_run=dry_run)
+    return ExitCode.NEEDS_OPERATOR if found.refused else ExitCode.DONE
+
+
+def _sum(found: Losses) -> str:
+    offsets = sum(each.offsets for each in found.lost)
+    return f"{count(offsets, 'offset')} of {count(len(found.lost), 'range')}"
+
+
+def _show(found: Losses, *, dry_run: bool) -> None:
+    echo(f"{'Would accept' if dry_run else 'Accepted'} the loss of {_sum(found)}")
+    show_lines([f"{each.manifest_id}  {each.uri}: {each.detail}" for each in found.lost])
+    if found.refused:
+        echo(f"Refused: {len(found.refused):,}")
+        show_lines([f"{each.manifest_id}  {each.uri}: {each.why}" for each in found.refused])

@@ -1,0 +1,1 @@
+"""Accepts that quarantined ranges of topics are gone for good."""
