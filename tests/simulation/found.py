@@ -58,5 +58,6 @@ SEEDS: Mapping[str, int] = {
     "what expires is on record before it is deleted": 1,
     "a link of a chain is never replaced": 8,
     "the drafts of planners that died are settled": 8,
+    "removed records are a range of their own": 14,
     "a manifest has no range whose link another one has": 8,
 }
