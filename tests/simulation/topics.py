@@ -9,7 +9,7 @@ from typing import TypeVar
 from compactor.core.documents.expired import Part
 from compactor.core.documents.records import Commit, FileReport, FileStatus
 from compactor.core.errors import StoreUnavailable
-from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record
+from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample, TopicFacts
 from compactor.core.kafka.ranges import KafkaRange, Topic, is_kafka
 from tests.simulation.scheduler import Broken
 from tests.simulation.store import Line
@@ -124,8 +124,14 @@ class ProcessKafka:
     def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds]:
         return self._asked("bounds", lambda log: log.bounds(topic, partitions))
 
-    def densities(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, float]:
-        return self._asked("densities", lambda log: log.densities(topic, starts))
+    def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:
+        return self._asked("samples", lambda log: log.samples(topic, starts))
+
+    def nodes(self, cluster: str) -> int:
+        return self._asked("nodes", lambda log: log.nodes(cluster))
+
+    def inspect(self, topic: Topic) -> TopicFacts | None:
+        return self._asked("inspect", lambda log: log.inspect(topic))
 
     def read(self, wanted: KafkaRange, topic_id: str) -> Generator[Sequence[Record], None, RangeEnd]:
         records: list[Record] = []

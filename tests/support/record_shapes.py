@@ -8,12 +8,12 @@ from pydantic import TypeAdapter
 from compactor.control.gathering import BreakerClosed, StartsRefused
 from compactor.control.notices import Told
 from compactor.core.documents.accepted_losses import AcceptedLoss
+from compactor.core.documents.chains.kafka_records import KafkaLink, KafkaOrigin, TopicProgress
+from compactor.core.documents.chains.kinesis_records import KinesisDraft, KinesisLink, KinesisOrigin, KinesisSeen
 from compactor.core.documents.closed_dates import ClosedDate, ClosedTotals, ClosingBegun
 from compactor.core.documents.erasures import Erasure, ErasureDone
 from compactor.core.documents.expired import Expired
 from compactor.core.documents.formats import FORMATS
-from compactor.core.documents.kafka_records import KafkaLink, KafkaOrigin, TopicProgress
-from compactor.core.documents.kinesis_records import KinesisDraft, KinesisLink, KinesisOrigin, KinesisSeen
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import (
     OUTCOME,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from compactor.core.documents.kafka_records import KafkaLink, KafkaOrigin
+from compactor.core.documents.chains.kafka_records import KafkaLink, KafkaOrigin
 from compactor.core.documents.records import read_record
 from compactor.core.errors import ObjectNotFound
 from compactor.core.kafka.ranges import SCHEME, Topic

@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from compactor.core.documents.kafka_records import PartitionProgress, TopicProgress
+from compactor.core.documents.chains.kafka_records import PartitionProgress, TopicProgress
 from compactor.core.documents.records import read_record
 from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable
 from compactor.core.kafka.ranges import Topic

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from compactor.core.documents.kinesis_records import KinesisLink, KinesisOrigin, KinesisSeen
+from compactor.core.documents.chains.kinesis_records import KinesisLink, KinesisOrigin, KinesisSeen
 from compactor.core.documents.records import read_record
 from compactor.core.errors import ObjectNotFound
 from compactor.core.kinesis.places import SCHEME, KinesisStream

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from compactor.core.documents.kafka_records import KafkaLink
+from compactor.core.documents.chains.kafka_records import KafkaLink
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import read_record
 from compactor.core.errors import ObjectNotFound

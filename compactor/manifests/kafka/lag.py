@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from compactor.core.documents.kafka_records import PartitionProgress
+from compactor.core.documents.chains.kafka_records import PartitionProgress
 from compactor.core.kafka.ranges import SCHEME, Topic
 from compactor.ledger.kafka.planned_work import Place
 from compactor.manifests.kafka.cutting import Uncut

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from compactor.core.documents.kafka_records import TopicProgress
+from compactor.core.documents.chains.kafka_records import TopicProgress
 from compactor.core.errors import CompactorError
 from compactor.core.kafka.ports import KafkaLog, OpenKafka
 from compactor.core.kafka.ranges import Topic

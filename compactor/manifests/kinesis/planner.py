@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from math import ceil
 
-from compactor.core.documents.kinesis_records import ShardLink
+from compactor.core.documents.chains.kinesis_records import ShardLink
 from compactor.core.errors import SettingsError
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.ports import KinesisLog

@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from compactor.core.documents.kinesis_records import KinesisLink, KinesisOrigin, KinesisSeen
+from compactor.core.documents.chains.kinesis_records import KinesisLink, KinesisOrigin, KinesisSeen
 from compactor.core.errors import StoreUnavailable
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.ports import KinesisLog, Shard

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from compactor.core.documents.kinesis_records import KinesisLink
+from compactor.core.documents.chains.kinesis_records import KinesisLink
 from compactor.core.kinesis.places import KinesisStream
 from compactor.ledger.kinesis.shard_chains import ShardPlace
 from compactor.manifests.spilled.totals import PlanTotals

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from compactor.core.documents.kinesis_records import KinesisLink
+from compactor.core.documents.chains.kinesis_records import KinesisLink
 from compactor.core.kinesis.places import SequencePlace
 from compactor.core.text.formatting import count
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace

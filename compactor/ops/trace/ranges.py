@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from compactor.core.documents.kafka_records import KafkaLink
+from compactor.core.documents.chains.kafka_records import KafkaLink
 from compactor.core.documents.manifest import Manifest
 from compactor.core.kafka.ranges import KafkaRange, RecordPlace, Topic
 from compactor.ledger.kafka.chains import ChainPlace, Chains

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 
-from compactor.core.documents.kafka_records import KafkaLink
+from compactor.core.documents.chains.kafka_records import KafkaLink
 from compactor.core.errors import ObjectNotFound
 from compactor.core.kafka.ranges import is_kafka
 from compactor.ledger.kafka.chains import ChainPlace, Chains

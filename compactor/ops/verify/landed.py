@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 
-from compactor.core.documents.kinesis_records import KinesisLink
+from compactor.core.documents.chains.kinesis_records import KinesisLink
 from compactor.core.documents.records import Commit, FileStatus
 from compactor.core.errors import ObjectNotFound
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
-from compactor.core.documents.kinesis_records import KinesisLink
+from compactor.core.documents.chains.kinesis_records import KinesisLink
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.manifest_parsing import parse_manifest
 from compactor.core.errors import ManifestError, SettingsError, StoreUnavailable

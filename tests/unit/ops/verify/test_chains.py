@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from compactor.core.documents.kafka_records import KafkaLink
+from compactor.core.documents.chains.kafka_records import KafkaLink
 from compactor.core.documents.records import Accepted
 from compactor.core.layout import digest
 from compactor.ledger.kafka.chains import ChainPlace, Chains

@@ -1,6 +1,6 @@
 """Chains of landed shards: what `verify` finds in them."""
 
-from compactor.core.documents.kinesis_records import KinesisLink
+from compactor.core.documents.chains.kinesis_records import KinesisLink
 from compactor.core.documents.records import Accepted, Commit, FileReport, FileStatus
 from compactor.core.layout import digest
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace

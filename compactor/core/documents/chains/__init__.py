@@ -1,0 +1,1 @@
+"""Records of the chains of partitions and shards."""
