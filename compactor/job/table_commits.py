@@ -6,7 +6,7 @@ decided and open, so a run that dies leaves it to the next one.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -140,26 +140,36 @@ class TableCommits:
         return self._under_way is None or self._under_way.done()
 
     def _commit(self, is_wanted: bool) -> None:
-        """Commit until nothing waits, or look whether another run did; never raises.
+        """Commit what is placed now, or look whether another run did; never raises.
+
+        What is placed meanwhile waits for the next time, or else a commit would follow the other without a pause.
 
         Args:
             is_wanted: Leave it to no other run: this one waits for it.
         """
         try:
-            while self._take_turn(is_wanted=is_wanted):
+            is_mine = self.turns is None or is_wanted or self._has_waited() or self.turns.leads()
+            noted = dict.fromkeys(self.turns.noted() if self.turns is not None and is_mine else ())
+            with self._lock:
+                begun = frozenset(each.placed for each in self._waiting.values())
+            while self._take_turn(begun, noted, is_mine=is_mine):
                 pass
+            pause = self.commit_seconds if is_mine else self.commit_seconds / LOOKS_PER_INTERVAL
+            self._due = self.monotonic() + pause
         except Exception as exc:  # noqa: BLE001 - whatever it is, what is placed waits for the next try
             self._fail(exc)
 
-    def _take_turn(self, *, is_wanted: bool) -> bool:
-        """Take one batch further, or look; return whether there may be another one to commit now."""
+    def _take_turn(self, begun: Collection[Placed], noted: dict[Placed, None], *, is_mine: bool) -> bool:
+        """Take one batch further, or look; return whether there may be another one to commit now.
+
+        Args:
+            begun: What this run waited with when it began.
+            noted: What others noted then, which loses what ended.
+            is_mine: Whether to commit.
+        """
         with self._lock:
-            waiting = {each.placed: each for each in self._waiting.values()}
-        is_mine = self.turns is None or is_wanted or self._has_waited() or self.turns.leads()
-        noted = self.turns.noted() if self.turns is not None and is_mine else []
-        pause = self.commit_seconds if is_mine else self.commit_seconds / LOOKS_PER_INTERVAL
+            waiting = {each.placed: each for each in self._waiting.values() if each.placed in begun}
         if not waiting and not noted:
-            self._due = self.monotonic() + pause
             return False
         if is_mine:
             progress = self._commit_one(dict.fromkeys([*waiting, *noted]))
@@ -168,15 +178,16 @@ class TableCommits:
             progress = self.committer.look(waiting)
         if waiting:
             self._settle(waiting, progress)
+        ended = [*progress.visible, *progress.superseded, *progress.stuck]
         if self.turns is not None:
-            self.turns.note_ended([*progress.visible, *progress.superseded, *progress.stuck])
+            self.turns.note_ended(ended)
+        for each in ended:
+            noted.pop(each, None)
         self._failures, self._error = 0, None
-        self._due = self.monotonic() + pause
         applied = progress.applied
         self.metrics.emit({"TableCommits": int(applied is not None), "ManifestsPlaced": len(self._waiting)})
         self.notes.committed(applied.number if applied else 0, *self._left())
-        found = bool(progress.visible or progress.stuck)
-        return bool(applied or progress.refused or found) and bool(self._waiting or noted)
+        return bool(applied or progress.refused or progress.visible or progress.stuck)
 
     def _has_waited(self) -> bool:
         """Whether another run would have committed what waits, if it were well."""

@@ -1,6 +1,6 @@
 """Jobs of several shards with one table: the first one commits what all of them placed, and none depends on it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import pytest
@@ -12,6 +12,7 @@ from compactor.job.batches import BatchRunner
 from compactor.job.steps.publication import Publisher
 from compactor.job.table_commits import TableCommits
 from compactor.ledger.table.progress import NOTED_MANIFESTS, ProgressNotes, noted_placed
+from compactor.table.committer import Progress
 from compactor.table.named import Placed
 from compactor.table.turns import PATIENCE_INTERVALS, CommitTurns
 from tests.support.harness import DAY, GOOD, Harness, sink_of
@@ -150,6 +151,32 @@ def test_a_run_that_ends_waits_for_no_other(harness: Harness, job_of: JobOf) -> 
     second.place("m1")
     assert second.step(at_once=True) == {"m1"}
     harness.check_exact()
+
+
+def test_what_is_placed_meanwhile_waits(harness: Harness, job_of: JobOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit for all ends, however fast others place; the next one is made when it is time, or at the end."""
+    first, second = job_of(1, leads=True), job_of(2, leads=False)
+    numbers = iter(range(20))
+    commit = table_commits.TableCommits._commit_one
+
+    def busy(self: TableCommits, placed: Iterable[Placed]) -> Progress:
+        progress = commit(self, placed)
+        for each in (first, second):
+            each.place(f"m{next(numbers)}")  # fails if it never ends
+        second.table.notes.placed(*second.table._left())
+        return progress
+
+    monkeypatch.setattr(table_commits.TableCommits, "_commit_one", busy)
+    first.place("own")
+    second.place("other")
+    second.step()
+    assert first.step() == {"own"}
+    assert first.step() == set()
+    assert sink_of(harness).commits == 1
+    harness.clock.advance(SECONDS)
+    assert first.step() == {"m0"}
+    first.table.close()
+    assert sink_of(harness).commits == 3
 
 
 def test_more_than_a_note_names(harness: Harness, job_of: JobOf, monkeypatch: pytest.MonkeyPatch) -> None:
