@@ -15,6 +15,7 @@ _DIGEST_BYTES = 16
 _VARINT, _FIXED_64, _LENGTH, _FIXED_32 = 0, 1, 2, 5
 _FIXED_BYTES = {_FIXED_64: 8, _FIXED_32: 4}
 _VARINT_MAX_BYTES = 10
+_HASH_DIGITS = 39  # of the largest hash
 
 _Field = tuple[int, int | bytes]  # its number, and a varint or the bytes of anything else
 
@@ -44,7 +45,7 @@ def user_records(data: bytes) -> list[UserRecord] | None:
         return None
     try:
         return _parsed(body)
-    except (_NotAMessageError, UnicodeDecodeError):
+    except _NotAMessageError:
         return None
 
 
@@ -64,8 +65,8 @@ def _user_record(packed: bytes, keys: list[bytes], hashes: list[bytes]) -> UserR
         raise _NotAMessageError("a user record lacks its data or its partition key")
     if explicit is None:
         return UserRecord(_bytes(data), int.from_bytes(_md5(key)))
-    if not explicit.isdigit():
-        raise _NotAMessageError("an explicit hash is no number")
+    if len(explicit) > _HASH_DIGITS or not explicit.isdigit():  # Python reads no number of any length
+        raise _NotAMessageError("an explicit hash is no number of 128 bits")
     return UserRecord(_bytes(data), int(explicit))
 
 

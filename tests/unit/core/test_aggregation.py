@@ -69,3 +69,11 @@ def test_a_damaged_record_is_none(records: list[tuple[str, bytes]], data: st.Dat
 def test_messages_of_another_kind(body: bytes) -> None:
     """Their checksum is right, and nothing of them is taken."""
     assert user_records(sealed(body)) is None
+
+
+@pytest.mark.parametrize("digits", [40, 5_000])
+def test_a_hash_that_is_too_long(digits: int) -> None:
+    """No producer writes one, and Python refuses to read the longer one: its record is a line as it is."""
+    length = bytes([digits & 0x7F | 0x80, digits >> 7])
+    body = b"\x0a\x01k\x12" + length + b"9" * digits + b"\x1a\x06\x08\x00\x10\x00\x1a\x00"
+    assert user_records(sealed(body)) is None
