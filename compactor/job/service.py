@@ -5,7 +5,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.layout import is_delivery, is_seen_by_stream
@@ -26,9 +26,6 @@ from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event, run_in_log
-
-if TYPE_CHECKING:
-    from compactor.core.kafka.ranges import Topic
 
 MAX_CONSECUTIVE_FAILURES = 6
 """Restarts of the stream in a row without a commit."""
@@ -144,7 +141,7 @@ class Service:
             CompactorError: The stream failed too many times in a row. With `once`: a topic could not be planned; all
                 else was done.
         """
-        unplanned: dict[Topic, Exception] = {}
+        unplanned: list[Exception] = []
         with run_in_log(self.heartbeat.run_id), self.heartbeat:
             try:
                 if once:
@@ -168,7 +165,7 @@ class Service:
                 self._report.failures.update(self.table.unfinished())
             if once and self._report.failures and not self._stopping.is_set():
                 raise ManifestsUnfinished(self._report.failures)
-            for error in sorted(unplanned.values(), key=lambda each: not isinstance(each, OperatorError)):
+            for error in sorted(unplanned, key=lambda each: not isinstance(each, OperatorError)):
                 raise error
         return self._report
 

@@ -61,6 +61,7 @@ EventName = Literal[
     "partitions.too_many",
     "partitions.unparsed",
     "parts.sealed",
+    "planning.failed",
     "planning.waiting",
     "rebuild.failed",
     "recovery.started",
@@ -375,6 +376,15 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "if manifest.stuck follows, fix what it names, then `compactor table rebuild`; all other manifests continue",
     ),
     # Planning, building and sealing.
+    "planning.failed": _warning(
+        "the planning of topics met an error that it does not expect; the job goes on, and plans again",
+        {
+            "failures": "turns that have failed in a row",
+            "pause_seconds": "pause until the next turn",
+            "error": _ERROR,
+        },
+        "report it, with the log; no topic of the cluster may be planned until it stops",
+    ),
     "topic.planned": _info(
         "the job wrote manifests of a topic",
         {"topic": _TOPIC, "manifests": "number of manifests", "ranges": "number of ranges in them"},

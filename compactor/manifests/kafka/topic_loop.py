@@ -1,6 +1,6 @@
 """Plans the topics of one cluster again and again, for as long as a job runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -71,15 +71,18 @@ class _Turn:
 class TopicLoop:
     """Plans topics. A manifest is written as soon as it is full, or when its oldest record has waited long enough.
 
-    A topic that fails is tried again after a pause, whatever the error: a person may have acted. Other topics go on.
+    A topic that fails is tried again after a pause, whatever the error: a person may have acted. Other topics go on,
+    unless the cluster itself does not answer: it is asked once for all of them, for each question may take long.
 
     Attributes:
-        topics: Those of one cluster.
+        cluster: The name of the cluster.
+        topics: Its topics.
         new_planner: Makes the planner; what it raises is a failure of the topics.
         notes: Where people see how far planning is.
         work: Counts what is planned and not done.
     """
 
+    cluster: str
     topics: Sequence[Topic]
     rules: LoopRules
     new_planner: Callable[[], KafkaPlanner]
@@ -92,33 +95,63 @@ class TopicLoop:
 
     def step(self, *, is_stopping: Callable[[], bool] = lambda: False) -> float:
         """Plan each topic whose turn it is; never raises. Returns the seconds until the next turn."""
-        for topic in self.topics:
-            turn = self._turns.setdefault(topic, _Turn(self.clock.now(), self.clock.now()))
-            if self.clock.now() >= turn.next_at and not is_stopping():
-                pause = self._take(topic, turn)
-                turn.next_at = self.clock.now() + timedelta(seconds=pause)
-        next_at = min((each.next_at for each in self._turns.values()), default=self.clock.now())
+        turns = {topic: self._turns.setdefault(topic, self._new_turn()) for topic in self.topics}
+        now = self.clock.now()
+        due = {topic: turn for topic, turn in turns.items() if now >= turn.next_at}
+        for topic, pause in self._pauses(due, is_stopping, everything=False):
+            turns[topic].next_at = self.clock.now() + timedelta(seconds=pause)
+        next_at = min((each.next_at for each in turns.values()), default=self.clock.now())
         return max((next_at - self.clock.now()).total_seconds(), 0.0)
 
     def plan_all(self, *, is_stopping: Callable[[], bool] = lambda: False) -> dict[Topic, Exception]:
         """Plan all that is there; never raises. Returns the topics that failed, each with the reason."""
-        failed = dict[Topic, Exception]()
-        for topic in self.topics:
-            turn = _Turn(self.clock.now(), self.clock.now())
-            while not is_stopping() and not self._take(topic, turn, everything=True):
-                continue  # a plan writes only so many manifests
-            if turn.error is not None:
-                failed[topic] = turn.error
-        return failed
+        turns = {topic: self._new_turn() for topic in self.topics}
+        left = turns
+        while left and not is_stopping():  # a plan writes only so many manifests
+            done = {topic for topic, pause in self._pauses(left, is_stopping, everything=True) if pause}
+            left = {topic: turn for topic, turn in left.items() if topic not in done}
+        return {topic: turn.error for topic, turn in turns.items() if turn.error is not None}
+
+    def _new_turn(self) -> _Turn:
+        return _Turn(self.clock.now(), self.clock.now())
+
+    def _pauses(
+        self, due: Mapping[Topic, _Turn], is_stopping: Callable[[], bool], *, everything: bool
+    ) -> Iterator[tuple[Topic, float]]:
+        """Plan topics one after the other; yields each with the pause until its next turn.
+
+        After each topic that failed, the cluster is asked whether it answers at all. If not, the others fail at once.
+        """
+        may_be_down, fault = False, None
+        for topic, turn in due.items():
+            if is_stopping():
+                return
+            if may_be_down:
+                fault = self._fault_of_cluster()
+            if fault is None:
+                pause = self._take(topic, turn, everything=everything)
+                may_be_down = turn.error is not None
+            else:
+                pause, may_be_down = self._failed(topic, turn, fault), False
+            yield topic, pause
+
+    def _fault_of_cluster(self) -> Exception | None:
+        """Why no broker of the cluster answers, or none accepts the user; None if one does."""
+        try:
+            self._made_planner().log.nodes(self.cluster)
+        except Exception as exc:  # noqa: BLE001 - as of a plan
+            return exc
+        return None
 
     def _take(self, topic: Topic, turn: _Turn, *, everything: bool = False) -> float:
         """Plan a topic; returns the pause until its next turn, which is 0 if more manifests wait to be written."""
         try:
             plan = self._plan(topic, turn, everything=everything)
+            turn.seen_at = self.clock.now()
+            self._tell(topic, turn, plan)
         except Exception as exc:  # noqa: BLE001 - no error of a topic may end the planning of others
             return self._failed(topic, turn, exc)
-        turn.failures, turn.error, turn.seen_at = 0, None, self.clock.now()
-        self._tell(topic, turn, plan)
+        turn.failures, turn.error = 0, None
         if plan.totals.left_manifests:
             return 0.0
         since, longest = turn.waits_since, self.rules.plan_seconds
@@ -133,23 +166,29 @@ class TopicLoop:
             came = turn.arrivals.see(topic_id, partitions, now).values()
             return everything or any((now - each).total_seconds() >= self.rules.max_wait_seconds for each in came)
 
-        if self._planner is None:
-            self._planner = self.new_planner()
-        plan = self._planner.plan(topic, max_manifests=self.rules.max_manifests, is_due=is_due)
+        plan = self._made_planner().plan(topic, max_manifests=self.rules.max_manifests, is_due=is_due)
         turn.waits = turn.arrivals.see(plan.topic_id, plan.partitions, self.clock.now())
         return plan
+
+    def _made_planner(self) -> KafkaPlanner:
+        if self._planner is None:
+            self._planner = self.new_planner()
+        return self._planner
 
     def _failed(self, topic: Topic, turn: _Turn, error: Exception) -> float:
         turn.failures, turn.error = turn.failures + 1, error
         longest = max(LONGEST_PAUSE_SECONDS, self.rules.plan_seconds)
         pause = pause_seconds(turn.failures, first_seconds=self.rules.plan_seconds, longest_seconds=longest, chance=1.0)
-        self.notes.failed(topic, described(error))
+        log_event("topic.not_planned", topic=topic.uri, failures=turn.failures, pause_seconds=pause, error=error)
         # What came since the last plan is not known; it may wait since then.
         since = min(turn.seen_at, turn.waits_since or turn.seen_at)
         values = {"TopicPlansFailed": 1.0, "TopicUnplannedSeconds": (self.clock.now() - since).total_seconds()}
-        self.metrics.emit(values)
-        self.metrics.emit(values, about_topic(topic))
-        log_event("topic.not_planned", topic=topic.uri, failures=turn.failures, pause_seconds=pause, error=error)
+        try:
+            self.notes.failed(topic, described(error))
+            self.metrics.emit(values)
+            self.metrics.emit(values, about_topic(topic))
+        except Exception as exc:  # noqa: BLE001 - as of a plan
+            log_event("topic.not_counted", topic=topic.uri, error=exc)
         return pause
 
     def _tell(self, topic: Topic, turn: _Turn, plan: TopicPlan) -> None:

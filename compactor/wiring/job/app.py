@@ -143,6 +143,7 @@ class App(TableComponents):
         )
         loops = [
             TopicLoop(
+                cluster=cluster,
                 topics=topics,
                 rules=rules,
                 new_planner=lambda: self.kafka_planner,
@@ -151,7 +152,7 @@ class App(TableComponents):
                 metrics=self.metrics,
                 clock=self.clock,
             )
-            for topics in by_cluster.values()
+            for cluster, topics in by_cluster.items()
         ]
         return TopicPlanning(loops)
 

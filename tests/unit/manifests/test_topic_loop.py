@@ -1,8 +1,13 @@
 """The loop that plans topics: full manifests at once, others when their oldest record has waited long enough."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import count
 from typing import Any
+from unittest.mock import patch
+
+import pytest
 
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
 from compactor.core.documents.manifest import Manifest
@@ -29,8 +34,19 @@ class FailingKafka(MemoryKafka):
     """Clusters that answer with an error for some topics."""
 
     errors: dict[Topic, Exception] = field(default_factory=dict)
+    down: Exception | None = None
+    asked: list[Topic | str] = field(default_factory=list)
+
+    def nodes(self, cluster: str) -> int:
+        self.asked.append(cluster)
+        if self.down is not None:
+            raise self.down
+        return 1
 
     def topic(self, topic: Topic) -> LiveTopic | None:
+        self.asked.append(topic)
+        if self.down is not None:
+            raise self.down
         if topic in self.errors:
             raise self.errors[topic]
         return super().topic(topic)
@@ -49,6 +65,7 @@ class Scene:
         )
         given = {"plan_seconds": 30.0, "max_wait_seconds": 300.0, "max_manifests": 100, **rules}
         self.loop = TopicLoop(
+            cluster="main",
             topics=topics or (TOPIC,),
             rules=LoopRules(**given),
             new_planner=lambda: planner,
@@ -219,6 +236,83 @@ def test_once_everything_is_planned() -> None:
     scene.log.errors[OTHER] = StoreUnavailable("brokers are down")
     assert {topic: str(error) for topic, error in scene.loop.plan_all().items()} == {OTHER: "brokers are down"}
     assert sum(scene.offsets()) == 45
+
+
+TOPICS = [Topic("main", f"events-{number}") for number in range(50)]
+
+
+@pytest.mark.parametrize("down", [StoreUnavailable("timed out"), AccessError("wrong password")])
+def test_a_dead_cluster_is_asked_once_for_all_topics(down: Exception) -> None:
+    """Each question waits for the whole time-out. All topics fail, and are planned when it answers again."""
+    scene = Scene(*TOPICS)
+    scene.log.down = down
+    assert set(scene.loop.plan_all().items()) == {(topic, down) for topic in TOPICS}
+    assert scene.log.asked == [TOPICS[0], "main"]
+    scene.log.asked.clear()
+    scene.loop.step()
+    assert scene.log.asked == [TOPICS[0], "main"]
+    progress = read_topic_progress(scene.state, TOPICS[-1])
+    assert progress is not None
+    assert (progress.failures, progress.error) == (2, str(down))
+    scene.log.down = None
+    for topic in TOPICS:
+        scene.partition(0, topic).append(*[VALUE] * 10)
+    scene.after(30)
+    assert sum(scene.offsets()) == 500
+
+
+def test_a_cluster_that_dies_between_two_topics_is_asked_once_more() -> None:
+    """And a topic that fails beside others costs one short question."""
+    scene = Scene(*TOPICS)
+    scene.log.errors[TOPICS[0]] = StoreUnavailable("no leader")
+    scene.log.errors[TOPICS[2]] = dies = StoreUnavailable("timed out")
+    asked = scene.log.topic
+
+    def topic(wanted: Topic) -> LiveTopic | None:
+        scene.log.down = dies if wanted == TOPICS[2] else None
+        return asked(wanted)
+
+    scene.log.topic = topic  # type: ignore[method-assign]
+    assert set(scene.loop.plan_all()) == {TOPICS[0], *TOPICS[2:]}
+    assert scene.log.asked == [TOPICS[0], "main", TOPICS[1], TOPICS[1], TOPICS[2], "main"]
+
+
+def test_an_error_behind_the_plan_is_one_of_the_topic() -> None:
+    """What it wrote is there; other topics go on, and the topic has its turn again."""
+    scene = Scene(TOPIC, OTHER)
+    for topic in (TOPIC, OTHER):
+        scene.partition(0, topic).append(*[VALUE] * 20)
+    counted, calls = scene.loop.work.offsets, count()
+    with patch.object(PlannedWork, "offsets", lambda _: counted_once(next(calls), counted)):
+        with events_logged("topic.not_planned") as told:
+            scene.loop.step()
+        assert [each["topic"] for each in told] == [str(TOPIC)]
+        scene.after(30)
+    assert {each.topic for those in scene.planned() for each in those} == {TOPIC, OTHER}
+    progress = read_topic_progress(scene.state, TOPIC)
+    assert progress is not None
+    assert progress.failures == 0
+
+
+def counted_once(call: int, counted: Callable[[], dict[tuple[Topic, int], int]]) -> dict[tuple[Topic, int], int]:
+    if call == 0:
+        raise ValueError("none that was expected")
+    return counted()
+
+
+def test_a_failure_that_cannot_be_noted_ends_no_turn() -> None:
+    """It is in the log; the other topics have their turn."""
+    scene = Scene(TOPIC, OTHER)
+    scene.log.errors[TOPIC] = StoreUnavailable("no leader")
+    scene.partition(0, OTHER).append(*[VALUE] * 20)
+    with (
+        patch.object(TopicNotes, "failed", side_effect=ValueError("none that was expected")),
+        events_logged("topic.not_planned") as told,
+        events_logged("topic.not_counted") as not_noted,
+    ):
+        assert scene.loop.step() == 30.0
+    assert [each["topic"] for each in told + not_noted] == [str(TOPIC)] * 2
+    assert {each.topic for those in scene.planned() for each in those} == {OTHER}
 
 
 def test_a_stop_begins_no_other_topic() -> None:
