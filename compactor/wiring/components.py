@@ -164,7 +164,9 @@ class Components:
             self._neighbours[stream] = replace(self.claimer, state=state, neighbour=None)
         return self._neighbours[stream]
 
-    def topic_watch(self, *, kafka: OpenKafka | None = None, work: PlannedWork | None = None) -> TopicWatch:
+    def topic_watch(
+        self, *, kafka: OpenKafka | None = None, work: PlannedWork | None = None, may_note: bool = False
+    ) -> TopicWatch:
         """Make what sees how far behind topics planning is; without brokers, by the notes of jobs."""
         settings = self.settings
         return TopicWatch(
@@ -173,6 +175,7 @@ class Components:
             late_seconds=settings.topic_late_seconds,
             kafka=kafka,
             work=work,
+            may_note=may_note,
         )
 
     def manifest_bytes(self) -> float:

@@ -64,7 +64,7 @@ class ControlComponents(Components):
             streams={each.name: self.of_streams[each.name].state for each in settings.sharing},
             shard=settings.shard,
             # All shards plan the same topics, which the check of the first one watches.
-            topics=[each.topic_watch() for each in self._streams] if self._is_first else [],
+            topics=[each.topic_watch(may_note=True) for each in self._streams] if self._is_first else [],
         )
 
     @property

@@ -107,7 +107,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         _READ_SETTINGS,
         _LIST_WORK,
         Grant("Read", ("s3:GetObject",), ("control", "recent", "runs", "progress of topics")),
-        Grant("Write", ("s3:PutObject",), ("control", "runs")),
+        Grant("Write", ("s3:PutObject",), ("control", "runs", "progress of topics")),
         Grant("RunTheJob", ("glue:GetJob", "glue:GetJobRuns", "glue:StartJobRun", "glue:BatchStopJobRun"), ("job",)),
         Grant("ReadQueues", ("sqs:GetQueueAttributes",), ("events", "dead letters")),
         Grant("Notify", ("sns:Publish",), ("topic",)),

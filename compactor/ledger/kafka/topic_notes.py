@@ -46,8 +46,9 @@ class TopicNotes:
     def failed(self, topic: Topic, error: str) -> None:
         """Note that a plan failed, and why. What the last one that succeeded noted stays."""
         with suppress(CompactorError):
-            known = read_topic_progress(self.state, topic) or TopicProgress(run_id=self.run_id)
-            since = known.failing_since or self.state.clock.now()
+            now = self.state.clock.now()
+            known = read_topic_progress(self.state, topic) or TopicProgress(run_id=self.run_id, expected_since=now)
+            since = known.failing_since or now
             faults: dict[str, Any] = {"failures": known.failures + 1, "failing_since": since, "error": error}
             self._write(topic, known.model_copy(update={**faults, "run_id": self.run_id}))
 
@@ -55,6 +56,17 @@ class TopicNotes:
         uri = self.state.layout.topic_progress(topic.cluster, topic.name)
         with suppress(CompactorError):
             self.state.store.put(uri, progress.model_dump_json().encode())
+
+
+def expected_topic_progress(state: State, topic: Topic) -> TopicProgress:
+    """How far jobs are with a topic. If none has said, that one is to plan it is noted from now on."""
+    found = read_topic_progress(state, topic)
+    if found is not None:
+        return found
+    expected = TopicProgress(run_id="", expected_since=state.clock.now())
+    uri = state.layout.topic_progress(topic.cluster, topic.name)
+    state.store.create(uri, expected.model_dump_json().encode())
+    return read_topic_progress(state, topic) or expected
 
 
 def read_topic_progress(state: State, topic: Topic) -> TopicProgress | None:

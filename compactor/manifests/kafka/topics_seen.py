@@ -1,18 +1,18 @@
 """How far behind topics planning is: from what jobs noted, and from brokers where these can be asked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from compactor.core.documents.chains.kafka_records import TopicProgress
+from compactor.core.documents.chains.kafka_records import PartitionProgress, TopicProgress
 from compactor.core.errors import CompactorError
-from compactor.core.kafka.ports import KafkaLog, OpenKafka
+from compactor.core.kafka.ports import KafkaLog, OpenKafka, Sample
 from compactor.core.kafka.ranges import Topic
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count, shown_seconds
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.kafka.planned_work import PlannedWork
-from compactor.ledger.kafka.topic_notes import read_topic_progress
+from compactor.ledger.kafka.topic_notes import expected_topic_progress, read_topic_progress
 from compactor.ledger.state import State
 from compactor.manifests.kafka.cutting import Uncut
 
@@ -31,6 +31,7 @@ class TopicSeen:
     unplanned_seconds: float = 0.0  # for how long the oldest of these has waited, as far as is known
     planned_offsets: int = 0  # offsets in manifests that are not done
     planned_at: datetime | None = None  # when a job last planned the topic; null if none has
+    idle_seconds: float = 0.0  # for how long no job has planned it, as far as is known
     failures: int = 0  # plans of jobs that have failed since
     failing_seconds: float = 0.0  # for how long they have
     error: str = ""  # why the last of these failed; empty if none did
@@ -38,8 +39,8 @@ class TopicSeen:
 
     @property
     def is_behind(self) -> bool:
-        """Whether a person should look. What came while nothing plans is not known, so that counts, too."""
-        return max(self.unplanned_seconds, self.failing_seconds, self.unseen_seconds) > self.late_seconds
+        """Whether a person should look. What came while nothing plans may not be known, so that counts, too."""
+        return max(self.unplanned_seconds, self.failing_seconds, self.idle_seconds) > self.late_seconds
 
     @property
     def words(self) -> str:
@@ -52,6 +53,8 @@ class TopicSeen:
             oldest = f", the oldest for {shown_seconds(self.unplanned_seconds)}" if self.unplanned_seconds else ""
             waits = f"{count(self.unplanned_offsets, 'offset')} in no manifest{oldest}"
         waits += f", as of {shown_seconds(self.unseen_seconds)} ago" if self.unseen_seconds else ""
+        if self.idle_seconds > max(self.late_seconds, self.unseen_seconds):
+            waits += f"; no job has planned it for {shown_seconds(self.idle_seconds)}"
         done = f"; {self.planned_offsets:,} planned and not done" if self.planned_offsets else ""
         failed = f"{count(self.failures, 'plan')} failed in a row, for {shown_seconds(self.failing_seconds)}"
         return waits + done + (f"; {failed}" if self.failures else "")
@@ -66,6 +69,7 @@ class TopicWatch:
         late_seconds: How long a record may wait, or plans fail, before a person should look.
         kafka: The brokers to ask; None to go by the notes of jobs alone.
         work: Counts what is planned and not done; None to go by the notes of jobs alone.
+        may_note: Whether to note that a topic is to be planned if no job has noted anything of it.
     """
 
     state: State
@@ -73,6 +77,7 @@ class TopicWatch:
     late_seconds: float
     kafka: OpenKafka | None = None
     work: PlannedWork | None = None
+    may_note: bool = False
 
     def seen(self, now: datetime) -> tuple[TopicSeen, ...]:
         """How far behind each topic planning is. Brokers that do not answer hide nothing that was noted."""
@@ -85,17 +90,18 @@ class TopicWatch:
     def _seen(
         self, topic: Topic, now: datetime, planned: dict[tuple[Topic, int], int] | None, faults: dict[str, str]
     ) -> TopicSeen:
-        note = read_topic_progress(self.state, topic) or TopicProgress(run_id="")
+        note = self._note(topic)
         found = list(_noted(note))
         not_asked = faults.get(topic.cluster, "brokers are not asked here")
         if self.kafka is not None and topic.cluster not in faults:
             try:
-                found, not_asked = list(_asked(Chains(self.state), self.kafka.open(), topic, note)), ""
+                asked = _asked(Chains(self.state), self.kafka.open(), topic, note)
+                found, not_asked = (asked, "") if asked is not None else (found, "brokers have no topic of this name")
             except CompactorError as exc:
                 not_asked = faults[topic.cluster] = " ".join(str(exc).split())
         worst = max(found, key=lambda each: each.offsets, default=None)
         since = min((each.since for each in found if each.since is not None), default=now)
-        failing = note.failing_since or now
+        failing, idle_since = note.failing_since or now, note.seen_at or note.expected_since or now
         of_topic = None if planned is None else sum(each for place, each in planned.items() if place[0] == topic)
         return TopicSeen(
             name=topic.uri,
@@ -108,11 +114,17 @@ class TopicWatch:
             unplanned_seconds=max((now - since).total_seconds(), 0.0),
             planned_offsets=note.planned_offsets if of_topic is None else of_topic,
             planned_at=note.seen_at,
+            idle_seconds=max((now - idle_since).total_seconds(), 0.0),
             failures=note.failures,
             failing_seconds=max((now - failing).total_seconds(), 0.0),
             error=note.error,
             late_seconds=self.late_seconds,
         )
+
+    def _note(self, topic: Topic) -> TopicProgress:
+        if self.may_note:
+            return expected_topic_progress(self.state, topic)
+        return read_topic_progress(self.state, topic) or TopicProgress(run_id="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +141,11 @@ def _noted(note: TopicProgress) -> Iterator[_Unplanned]:
         yield _Unplanned(each.partition, max(each.end - each.planned_to, 0), each.waits_since)
 
 
-def _asked(chains: Chains, log: KafkaLog, topic: Topic, note: TopicProgress) -> Iterator[_Unplanned]:
-    """What brokers have beyond the heads of the chains, by partition."""
+def _asked(chains: Chains, log: KafkaLog, topic: Topic, note: TopicProgress) -> list[_Unplanned] | None:
+    """What brokers have beyond the heads of the chains, by partition; None if there is no topic of this name."""
     live = log.topic(topic)
     if live is None:
-        return
+        return None
     places = [ChainPlace(topic, live.topic_id, each) for each in live.partitions]
     heads = list(map_ordered(chains.head, places))
     bounds = log.bounds(topic, live.partitions)
@@ -142,14 +154,37 @@ def _asked(chains: Chains, log: KafkaLog, topic: Topic, note: TopicProgress) -> 
         for each, head in zip(places, heads, strict=True)
     ]
     noted = {each.partition: each for each in note.partitions if note.topic_id == live.topic_id}
-    known = {
-        each.partition: noted[each.partition].waits_since
+    known = {each.partition: _known_since(each, noted.get(each.partition)) for each in uncut if each.has_new}
+    samples = log.samples(topic, {each.partition: each.start for each in uncut if known.get(each.partition, 1) is None})
+    return [
+        _Unplanned(
+            each.partition,
+            max(each.bounds.end - each.head, 0),
+            (known[each.partition] or _told_since(samples.get(each.partition), each, noted, note))
+            if each.has_new
+            else None,
+        )
         for each in uncut
-        if each.partition in noted and noted[each.partition].planned_to == each.head
-    }
-    unknown = {each.partition: each.start for each in uncut if each.has_new and known.get(each.partition) is None}
-    samples = log.samples(topic, unknown)
-    for each in uncut:
-        sample = samples.get(each.partition)
-        since = known.get(each.partition) or (sample.first_at if sample is not None else None)
-        yield _Unplanned(each.partition, max(each.bounds.end - each.head, 0), since if each.has_new else None)
+    ]
+
+
+def _known_since(uncut: Uncut, noted: PartitionProgress | None) -> datetime | None:
+    """Since when the first unplanned record waits, if a job noted that very record."""
+    return noted.waits_since if noted is not None and noted.planned_to == uncut.head else None
+
+
+def _told_since(
+    sample: Sample | None, uncut: Uncut, noted: Mapping[int, PartitionProgress], note: TopicProgress
+) -> datetime | None:
+    """Since when the first unplanned record waits, by its timestamp, as far as that can be true.
+
+    Alarms go by what jobs noted, so that counts here, too: what was not there when a job last planned came later, and
+    before anyone expected a job to plan the topic, nothing waited for it.
+    """
+    told = sample.first_at if sample is not None else None
+    if told is None:
+        return None
+    before = noted.get(uncut.partition)
+    was_there = before is not None and before.end > uncut.head
+    not_before = before.waits_since if before is not None and was_there else note.seen_at or note.expected_since
+    return told if not_before is None else max(told, not_before)

@@ -113,7 +113,7 @@ UNREAD = {
 
 def topic_of(document: Mapping[str, Any]) -> TopicSeen:
     """A topic with an unplanned record, with plans that fail, or that no job has planned, for so long."""
-    ages = {f"{key}_seconds": seconds(document.get(key, "0s")) for key in ("unplanned", "failing", "unseen")}
+    ages = {f"{key}_seconds": seconds(document.get(key, "0s")) for key in ("unplanned", "failing", "idle")}
     return TopicSeen(name=f"kafka://{document['name']}", late_seconds=900.0, **ages)
 
 

@@ -54,6 +54,7 @@ class TopicProgress(Document):
     """How far a job is with planning a topic, for people to see. Overwritten after each plan and each failure.
 
     Attributes:
+        expected_since: Since when a job is to plan the topic, as far as that is known; None once it has.
         seen_at: When a plan last succeeded, which the next three are of; None before the first.
         topic_id: The id that the topic had.
         planned_offsets: Offsets in manifests that are not done.
@@ -63,6 +64,7 @@ class TopicProgress(Document):
     """
 
     run_id: str
+    expected_since: AwareDatetime | None = None
     seen_at: AwareDatetime | None = None
     topic_id: str = ""
     partitions: tuple[PartitionProgress, ...] = ()

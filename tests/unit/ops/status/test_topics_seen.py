@@ -132,6 +132,61 @@ def test_an_old_record_is_late(scene: Scene, seconds: float, is_late: bool) -> N
     assert found.topics[0].planned_at is None
 
 
+def alarmed(scene: Scene) -> list[bool]:
+    """Whether the control plane, which asks no brokers, finds topics behind; it checks once before."""
+    watch = scene.app().topic_watch(may_note=True)
+    return [each.is_behind for each in watch.seen(scene.clock.now())]
+
+
+def judged(scene: Scene) -> list[bool]:
+    return [each.is_behind for each in scene.status().topics]
+
+
+def test_a_topic_that_no_job_ever_planned_is_behind(scene: Scene) -> None:
+    """For `status` and the alarms alike, from when the control plane first expected it to be planned."""
+    assert alarmed(scene) == judged(scene) == [False, False]
+    scene.clock.advance(scene.late_seconds)
+    scene.log.topics[TOPIC][1][0].append(VALUE, at=scene.clock.now() - timedelta(days=365))
+    assert alarmed(scene) == judged(scene) == [False, False]
+    scene.clock.advance(1)
+    assert alarmed(scene) == judged(scene) == [True, True]
+    assert "no job has planned it for 1" in scene.status().topics[1].words
+    scene.plan()
+    assert alarmed(scene) == judged(scene) == [False, False]
+
+
+def test_a_topic_that_is_gone_is_behind_at_last(scene: Scene) -> None:
+    """Both say so as long as it is in the settings; `status` says that brokers have none, and what was noted."""
+    scene.log.topics[TOPIC][1][0].append(*[VALUE] * 5)
+    scene.plan(everything=True)
+    del scene.log.topics[TOPIC]
+    scene.clock.advance(30)
+    scene.plan()
+    found = scene.status().topics[0]
+    assert found.not_asked == "brokers have no topic of this name"
+    assert (found.failures, found.planned_offsets) == (1, 5)
+    assert alarmed(scene) == judged(scene) == [False, False]
+    scene.clock.advance(scene.late_seconds + 1)
+    assert alarmed(scene) == judged(scene) == [True, True]
+
+
+def test_a_job_that_ended_leaves_topics_behind(scene: Scene) -> None:
+    """Also if nothing new is there: `status` knows that, and the alarms do not, but both must say that no job plans."""
+    scene.plan()
+    scene.clock.advance(scene.late_seconds + 1)
+    assert alarmed(scene) == judged(scene) == [True, True]
+
+
+def test_the_timestamp_of_a_producer_makes_no_topic_late(scene: Scene) -> None:
+    """A record that was not there when a job last planned came later, whatever it says."""
+    scene.plan()
+    scene.clock.advance(10)
+    for partition in (0, 1):
+        scene.log.topics[TOPIC][1][partition].append(VALUE, at=scene.clock.now() - timedelta(days=365))
+    assert scene.status().topics[0].unplanned_seconds == 10.0
+    assert alarmed(scene) == judged(scene) == [False, False]
+
+
 def test_without_topics_nothing_is_asked(scene: Scene) -> None:
     """And nothing is shown."""
     kafka = scene.settings.kafka.model_copy(update={"topics": ()})
