@@ -35,6 +35,7 @@ from compactor.settings.types import (
     OwnPlaceOrEmpty,
     PartitionBy,
     QueueUrl,
+    RecordColumns,
     Region,
     RoleArn,
     Seconds,
@@ -304,10 +305,14 @@ class Kafka(Section):
     """The Kafka clusters that input may come from."""
 
     clusters: KafkaProperties = Field(
-        default_factory=dict, description="by name, the properties of its clients; secrets as env:NAME or file:/path"
+        default_factory=dict,
+        description="by name, the properties of its clients; secrets as env:NAME, file:/path or secretsmanager:ARN",
     )
     topics: Topics = _key((), "topics that the job plans by itself, as kafka://cluster/topic")
     plan_seconds: Seconds = _key(30.0, "longest time between two plans of a topic by the job")
+    record_columns: RecordColumns = _key(
+        (), 'columns of what records have beside their values: "key", "timestamp", "headers", "offset"'
+    )
     partition_metrics: bool = _key(
         default=False, description="whether the job also emits the metrics of topics for each partition"
     )

@@ -9,6 +9,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from compactor.core import layout, partitions
 from compactor.core.kafka.ranges import CLUSTER_PATTERN, TOPIC_EXPECTED, Topic
+from compactor.core.kafka.record_columns import RecordColumn
 from compactor.core.kinesis.places import SOURCE_PATTERN
 from compactor.core.rules.sharding import EXPECTED as _SHARD_EXPECTED
 from compactor.core.rules.sharding import Shard
@@ -128,7 +129,7 @@ def _cluster_properties(properties: dict[str, str]) -> dict[str, str]:
         if key in _RUNS_CODE:
             raise ValueError(f"properties that run no code, and not {key}")
         if _SECRET.search(key) and not _REFERENCE.fullmatch(value):
-            raise ValueError(f"{key} as a reference: env:NAME or file:/path")
+            raise ValueError(f"{key} as a reference: env:NAME, file:/path or secretsmanager:ARN")
     if not properties.get("bootstrap.servers"):
         raise ValueError("bootstrap.servers among the properties; names with dots need quotes")
     return properties
@@ -184,7 +185,8 @@ def _window_or_empty(text: str) -> str:
 
 
 _CLUSTER_PROPERTY = re.compile(r"bootstrap\.servers|security\.protocol|(?:sasl|ssl|socket|reconnect|client)\.[a-z.]+")
-_REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/.+")
+_ARN = r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+"
+_REFERENCE = re.compile(rf"env:[A-Za-z_][A-Za-z0-9_]*|file:/.+|secretsmanager:{_ARN}(?:#.+)?")
 _SECRET = re.compile(r"password|secret|passphrase|key\.pem$|oauthbearer\.config$")
 _RUNS_CODE = frozenset({"sasl.kerberos.kinit.cmd", "ssl.engine.location"})
 _DAY_EXPECTED = "a calendar day as yyyy-mm-dd"
@@ -231,6 +233,12 @@ Topics = Annotated[
     Field(strict=False),
     AfterValidator(_each_once),
     Expected(f"a list of topics, each {TOPIC_EXPECTED} and named once"),
+]
+RecordColumns = Annotated[
+    tuple[RecordColumn, ...],
+    Field(strict=False),
+    AfterValidator(_no_repeats),
+    Expected("a list of `key`, `timestamp`, `headers` and `offset`, each once; or an empty one"),
 ]
 KinesisSources = Annotated[
     dict[Annotated[str, AfterValidator(_source_name)], Annotated[dict[str, str], AfterValidator(_source_keys)]],

@@ -1,6 +1,6 @@
 """Puts together what the commands of operators use: they read records, and start no job."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
@@ -18,6 +18,8 @@ from compactor.core.crash_points import (
 )
 from compactor.core.errors import ObjectNotFound, SettingsError
 from compactor.core.kafka.ports import OpenKafka
+from compactor.core.kafka.ranges import is_kafka
+from compactor.core.kafka.record_columns import KEYS, TYPES
 from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import is_s3
 from compactor.core.ports import ClaimTable
@@ -34,7 +36,7 @@ from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.sections import retry_rules
 from compactor.wiring.catalog_components import CatalogComponents
 from compactor.wiring.engine_choice import engine_of
-from compactor.wiring.settings_files.grok_reader import GrokReader, grok_reader, with_captures
+from compactor.wiring.settings_files.grok_reader import GrokReader, grok_reader, with_declared
 
 # Each command needs one of these, and a short command would wait for all of them to load.
 # ruff: noqa: PLC0415
@@ -102,11 +104,19 @@ class OperatorComponents(CatalogComponents):
         """
         declared = self._declared_columns()
         if self.grok is not None:
-            declared = with_captures(declared, self.grok, self.settings.schema.names, self.registry.latest())
+            declared = self._with_columns(declared, self.grok.types, "input.grok")
+        of_records = {KEYS[each]: TYPES[each] for each in self.settings.kafka.record_columns}
+        if of_records and any(map(is_kafka, self.settings.input.allowed_prefixes)):
+            declared = self._with_columns(declared, of_records, "kafka.record_columns")
         fields = self.settings.partition_fields
         if faults := list(partition_faults(fields, declared, has_table=self.has_table)):
             raise SettingsError(faults)
         return self._registry(declared, [field.name for field in fields])
+
+    def _with_columns(
+        self, declared: tuple[DeclaredColumn, ...], types: Mapping[str, str], setting: str
+    ) -> tuple[DeclaredColumn, ...]:
+        return with_declared(declared, types, self.settings.schema.names, self.registry.latest(), setting)
 
     def _registry(self, declared: Sequence[DeclaredColumn], reserved: Sequence[str] = ()) -> SchemaRegistry:
         schema = self.settings.schema

@@ -133,11 +133,13 @@ class ProcessKafka:
     def inspect(self, topic: Topic) -> TopicFacts | None:
         return self._asked("inspect", lambda log: log.inspect(topic))
 
-    def read(self, wanted: KafkaRange, topic_id: str) -> Generator[Sequence[Record], None, RangeEnd]:
+    def read(
+        self, wanted: KafkaRange, topic_id: str, *, with_columns: bool = False
+    ) -> Generator[Sequence[Record], None, RangeEnd]:
         records: list[Record] = []
 
         def whole(log: MemoryKafka) -> RangeEnd:
-            reading = log.read(wanted, topic_id)
+            reading = log.read(wanted, topic_id, with_columns=with_columns)
             while True:
                 try:
                     records.extend(next(reading))

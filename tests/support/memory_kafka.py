@@ -17,10 +17,14 @@ from tests.support.settings_files import write_settings
 
 @dataclass
 class MemoryPartition:
-    """One partition: its records by offset, without those of offsets that never had one a reader may see; and times."""
+    """One partition: its records by offset, without those of offsets that never had one a reader may see; and times.
+
+    What records have beside their values, key, timestamp and headers, is in `more`.
+    """
 
     records: dict[int, bytes | None] = field(default_factory=dict)
     times: dict[int, datetime] = field(default_factory=dict)
+    more: dict[int, tuple[bytes | None, int | None, tuple[tuple[str, bytes | None], ...]]] = field(default_factory=dict)
     earliest: int = 0
     end: int = 0
 
@@ -86,7 +90,9 @@ class MemoryKafka:
                 found[each] = Sample(length / (partition.end - first), partition.times.get(oldest))
         return found
 
-    def read(self, wanted: KafkaRange, topic_id: str) -> Generator[Sequence[Record], None, RangeEnd]:
+    def read(
+        self, wanted: KafkaRange, topic_id: str, *, with_columns: bool = False
+    ) -> Generator[Sequence[Record], None, RangeEnd]:
         found = self.topics.get(wanted.topic)
         if found is None or found[0] != topic_id:
             raise FileError(FileStatus.MISSING, f"the topic is not that of id {topic_id}")
@@ -94,7 +100,9 @@ class MemoryKafka:
         if wanted.first < partition.earliest:
             gone = min(partition.earliest, wanted.end) - 1
             raise FileError(FileStatus.MISSING, f"offsets {wanted.first} to {gone} were removed before they were read")
-        records = [Record(*each) for each in sorted(partition.records.items()) if wanted.first <= each[0] < wanted.end]
+        found_in = sorted(each for each in partition.records.items() if wanted.first <= each[0] < wanted.end)
+        more = partition.more if with_columns else {}
+        records = [Record(offset, value, *more.get(offset, ())) for offset, value in found_in]
         for at in range(0, len(records), self.batch):
             yield records[at : at + self.batch]
         return RangeEnd(wanted.end, partition.end)

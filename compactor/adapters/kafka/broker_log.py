@@ -9,17 +9,20 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from compactor.adapters.kafka.errors import NO_TOPIC, NotedErrors, constructed, translated
 from compactor.adapters.kafka.inspection import inspected
-from compactor.adapters.kafka.properties import admin_properties, consumer_properties
+from compactor.adapters.kafka.properties import client_properties, consumer_properties, has_changed, resolved
 from compactor.adapters.kafka.range_consumer import RangeConsumer
 from compactor.adapters.kafka.sampling import sampled
 from compactor.core.documents.records import FileStatus
-from compactor.core.errors import FileError, SettingsError, StoreUnavailable
+from compactor.core.errors import AccessError, FileError, SettingsError, StoreUnavailable
 from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample, TopicFacts
 from compactor.core.kafka.ranges import SCHEME, KafkaRange, Topic
 
 
 class BrokerLog:
     """The committed records of some clusters. Asks by one client for each cluster; each reading has its own.
+
+    Secrets may be rotated while this is there. So a client that asks is made anew once they are others, or once it has
+    failed: it would go on with those that it was made with.
 
     Args:
         clusters: The properties of each cluster.
@@ -29,7 +32,7 @@ class BrokerLog:
     def __init__(self, clusters: Mapping[str, Mapping[str, str]], *, request_seconds: float) -> None:
         self._clusters = clusters
         self._request_seconds = request_seconds
-        self._admins: dict[str, AdminClient] = {}
+        self._admins: dict[str, tuple[Mapping[str, str], AdminClient]] = {}
         self._errors: dict[str, NotedErrors] = {}
         self._lock = threading.Lock()
 
@@ -77,10 +80,13 @@ class BrokerLog:
         with translated(str(topic)):
             return sampled(properties, topic, starts)
 
-    def read(self, wanted: KafkaRange, topic_id: str) -> Generator[Sequence[Record], None, RangeEnd]:
+    def read(
+        self, wanted: KafkaRange, topic_id: str, *, with_columns: bool = False
+    ) -> Generator[Sequence[Record], None, RangeEnd]:
         """See `KafkaLog.read`. The id is compared before and after, so no record of another topic passes for one."""
         self._check_topic(wanted, topic_id)
-        with closing(RangeConsumer(wanted, self._properties(wanted.topic.cluster), self._bounds_of)) as consumer:
+        properties = self._properties(wanted.topic.cluster)
+        with closing(RangeConsumer(wanted, properties, self._bounds_of, with_columns=with_columns)) as consumer:
             end = yield from consumer.records()
         self._check_topic(wanted, topic_id)
         return end
@@ -114,22 +120,35 @@ class BrokerLog:
         try:
             with translated(where):
                 yield
-        except StoreUnavailable as exc:
-            self._admin(cluster).poll(0)  # calls back with what the connections met
-            if (refusal := noted.refusal(where, self._properties(cluster))) is not None:
+        except (StoreUnavailable, AccessError) as exc:
+            resolved, admin = self._admins.pop(cluster, (None, None))
+            if admin is not None:
+                admin.poll(0)  # calls back with what the connections met
+            refusal = noted.refusal(where, self._properties(cluster)) or exc
+            if (
+                isinstance(refusal, AccessError)
+                and resolved is not None
+                and has_changed(cluster, self._properties(cluster), resolved)
+            ):
+                raise StoreUnavailable(f"{where}: refused with a secret that was changed meanwhile") from exc
+            if refusal is not exc:
                 raise refusal from exc
-            if noted.text:
+            if noted.text and isinstance(exc, StoreUnavailable):
                 raise StoreUnavailable(f"{exc} ({noted.text})") from exc
             raise
 
     def _admin(self, cluster: str) -> AdminClient:
+        given = self._properties(cluster)
+        found = resolved(cluster, given)
         with self._lock:
-            if cluster not in self._admins:
+            made_of, admin = self._admins.get(cluster, (None, None))
+            if admin is None or made_of != found:
                 noted = self._errors.setdefault(cluster, NotedErrors())
-                properties = admin_properties(cluster, self._properties(cluster))
+                properties = client_properties(cluster, given, found)
                 with constructed(cluster):
-                    self._admins[cluster] = AdminClient({**properties, "error_cb": noted.note})
-            return self._admins[cluster]
+                    admin = AdminClient({**properties, "error_cb": noted.note})
+                self._admins[cluster] = found, admin
+            return admin
 
     def _properties(self, cluster: str) -> Mapping[str, str]:
         try:

@@ -4,7 +4,8 @@ import os
 import re
 from collections.abc import Callable, Mapping
 
-from compactor.core.errors import CompactorError, SettingsError
+from compactor.core.errors import SettingsError
+from compactor.telemetry.error_text import described
 
 MECHANISM = "AWS_MSK_IAM"
 """The `sasl.mechanism` of settings. It is the name in Java; librdkafka sends the tokens by OAUTHBEARER."""
@@ -51,12 +52,12 @@ class Tokens:
         first, self._first = self._first, None
         try:
             return first or self._token_of(self._region)
-        except CompactorError as exc:
-            raise RuntimeError(str(exc)) from exc
+        except Exception as exc:  # one of another kind ends no client either
+            raise RuntimeError(described(exc)) from exc
 
 
 def token_of_iam(region: str) -> Token:
     """Make a token by the credentials of AWS."""
-    from compactor.adapters.aws.msk_iam import token  # noqa: PLC0415 - an extra, which few clusters need
+    from compactor.adapters.aws.access.msk_iam import token  # noqa: PLC0415 - an extra, which few clusters need
 
     return token(region)

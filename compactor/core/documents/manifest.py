@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 from compactor.core.documents.formats import FORMAT_KEY
 from compactor.core.kafka.ranges import is_kafka
+from compactor.core.kafka.record_columns import RecordColumn
 from compactor.core.manifest_key import ManifestKey
 
 OUTSIDE = "outside_allowed_prefixes"
@@ -54,6 +55,7 @@ class ManifestFile(BaseModel):
         rejected_as: The reason for which these lines were rejected.
         dated_by: Which of `named_dates.RULES` gave the date of its manifest; None if its writer did.
         path_columns: Values that the folders of its path give to its rows; None if they give none.
+        record_columns: Of a range, what of its records rows have beside the values; None for nothing.
         part_of: Of a part of a range of Kafka that is redriven in parts, that range; only in the record of the redrive.
     """
 
@@ -67,6 +69,7 @@ class ManifestFile(BaseModel):
     rejected_as: str | None = None
     dated_by: str | None = None
     path_columns: dict[str, str] | None = None
+    record_columns: tuple[RecordColumn, ...] | None = None
     part_of: str | None = None
 
     @property

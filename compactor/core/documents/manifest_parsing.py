@@ -16,6 +16,7 @@ from compactor.core.inputs.dates import DEFAULT_WINDOW, DateWindow
 from compactor.core.inputs.named_dates import RULES, NamedDate, named_date
 from compactor.core.inputs.path_columns import MAX_PATH_COLUMNS, are_path_columns, path_columns
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
+from compactor.core.kafka.record_columns import RECORD_COLUMNS, are_record_columns
 
 MAX_MANIFEST_FILES = 100_000
 MAX_MANIFEST_BYTES = 64 * 1024 * 1024
@@ -193,6 +194,10 @@ def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
     of_path = entry.get("path_columns")
     if of_path is not None and not are_path_columns(of_path):
         raise _bad_file(manifest_uri, f"files[{index}].path_columns", of_path, "a few short strings by key")
+    of_records = entry.get("record_columns")
+    if of_records is not None and not are_record_columns(of_records):
+        what = f"a list of some of {', '.join(RECORD_COLUMNS)}"
+        raise _bad_file(manifest_uri, f"files[{index}].record_columns", of_records, what)
     return ManifestFile(
         uri=uri,
         size_bytes=size_bytes,
@@ -203,6 +208,7 @@ def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
         rejected_as=rejected_as if isinstance(rejected_as, str) else None,
         dated_by=dated_by if isinstance(dated_by, str) and dated_by in RULES else None,
         path_columns=of_path,
+        record_columns=None if of_records is None else tuple(of_records),
     )
 
 

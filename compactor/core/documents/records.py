@@ -14,6 +14,7 @@ from compactor.core.documents.formats import FORMAT_KEY, RELEASE_KEY, newer_form
 from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import RecordTooNew, RecordUnreadable
+from compactor.core.kafka.record_columns import RecordColumn
 from compactor.core.manifest_key import ManifestKey
 
 T = TypeVar("T")
@@ -123,6 +124,7 @@ class FileReport(Document):
             blank lines that stand for other lines of that file.
         rejected_as: The reason for which these lines were rejected before; else empty.
         path_columns: Values that the folders of its path give to its rows.
+        record_columns: Of a range, what of its records its rows have beside the values.
         erased_rejects: Lines that were rejected, and erased on request since. No other count has them.
         kafka: Of a range of a Kafka partition that was read, what is particular to it. The line n of a range is its
             offset n - 1 after the first, `size_bytes` are those of its lines, and `etag` is the id of the topic.
@@ -147,6 +149,7 @@ class FileReport(Document):
     source_uri: str = ""
     rejected_as: str = ""
     path_columns: dict[str, str] = Field(default_factory=dict)
+    record_columns: tuple[RecordColumn, ...] = ()
     erased_rejects: int = 0
     kafka: RangeReport | None = None
 

@@ -14,10 +14,16 @@ class Record(NamedTuple):
 
     Attributes:
         value: Its bytes; None for a tombstone.
+        key: Its key; None if it has none, or if nobody asked for it, as for the others.
+        timestamp_ms: When it was made by its producer or broker, in milliseconds since 1970; None if neither says.
+        headers: Names and values, in order.
     """
 
     offset: int
     value: bytes | None
+    key: bytes | None = None
+    timestamp_ms: int | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +122,12 @@ class KafkaLog(Protocol):
         A partition that gives no sample within a few seconds is left out.
         """
 
-    def read(self, wanted: KafkaRange, topic_id: str) -> Generator[Sequence[Record], None, RangeEnd]:
+    def read(
+        self, wanted: KafkaRange, topic_id: str, *, with_columns: bool = False
+    ) -> Generator[Sequence[Record], None, RangeEnd]:
         """Yield all committed records of a range in order, some at a time; return the proof that these are all.
+
+        With columns, they have their key, timestamp and headers, too.
 
         Offsets without a record are legal: markers of transactions, aborted records, what compaction removed.
 

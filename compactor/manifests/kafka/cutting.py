@@ -1,6 +1,6 @@
 """Cuts what a partition has into ranges. Decisions, no I/O."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,6 +8,7 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.inputs.named_dates import ARRIVAL
 from compactor.core.kafka.ports import Bounds, Sample
 from compactor.core.kafka.ranges import KafkaRange, Topic
+from compactor.core.kafka.record_columns import RecordColumn
 
 RANGE_BYTES = 64 * 1024 * 1024
 """About how many bytes a range has: it is read by one task, and quarantined as a whole."""
@@ -63,7 +64,16 @@ def ranges(topic: Topic, uncut: Uncut, range_bytes: float) -> Iterator[tuple[Kaf
         yield cut, int(cut.offsets * uncut.offset_bytes)
 
 
-def files(cut: Iterable[tuple[KafkaRange, int]], topic_id: str, now: datetime) -> Iterator[ManifestFile]:
+def files(
+    cut: Iterable[tuple[KafkaRange, int]], topic_id: str, now: datetime, record_columns: Sequence[RecordColumn] = ()
+) -> Iterator[ManifestFile]:
     """The ranges as manifests name them."""
     for each, size_bytes in cut:
-        yield ManifestFile(uri=str(each), size_bytes=size_bytes, etag=topic_id, event_time=now, dated_by=ARRIVAL)
+        yield ManifestFile(
+            uri=str(each),
+            size_bytes=size_bytes,
+            etag=topic_id,
+            event_time=now,
+            dated_by=ARRIVAL,
+            record_columns=tuple(record_columns) or None,
+        )

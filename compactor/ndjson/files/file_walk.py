@@ -22,6 +22,7 @@ from compactor.ndjson.files.object_reading import FILES_AHEAD, RANGE_BYTES, Open
 from compactor.ndjson.files.path_values import PathValues
 from compactor.ndjson.files.patient_reads import PatientReads
 from compactor.ndjson.files.range_reading import OpenedRange, open_range
+from compactor.ndjson.files.record_values import WithRecordValues
 from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
 from compactor.ndjson.files.scratch import Scratch
 from compactor.ndjson.kinds.formats import Formats
@@ -150,7 +151,10 @@ class FileWalk:
 
     def splitter(self, file: OpenedFile) -> Splitter:
         """What splits the decoded bytes of a file. It raises a `FileError` if the file is of another kind."""
-        return self._formats.lines if isinstance(file.opened, OpenedRange) else self._formats.splitter(file.uri)
+        if not isinstance(file.opened, OpenedRange):
+            return self._formats.splitter(file.uri)
+        values = file.opened.values
+        return self._formats.lines if values is None else WithRecordValues(self._formats.lines, values)
 
     def _permitted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
         """Yield what is read; a refused read is the trouble of its file, and of no place of the job."""
@@ -247,6 +251,7 @@ def _report(file: ManifestFile, opened: Input, codec: str, counts: LineCounts, s
         source_uri=file.source_uri or "",
         rejected_as=file.rejected_as or "",
         path_columns=file.path_columns or {},
+        record_columns=file.record_columns or (),
         kafka=opened.read,
     )
 
@@ -273,5 +278,6 @@ def _quarantined(
         source_uri=file.source_uri or "",
         rejected_as=file.rejected_as or "",
         path_columns=file.path_columns or {},
+        record_columns=file.record_columns or (),
     )
     return WalkedFile(index, report, None)

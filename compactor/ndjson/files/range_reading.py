@@ -11,6 +11,7 @@ from compactor.core.kafka.ports import KafkaLog, OpenKafka, Record
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.map_ordered import one_ahead
 from compactor.ndjson.files.object_reading import InputStore
+from compactor.ndjson.files.record_values import RecordValues
 
 _PADDING = b"\n" * 65_536
 _BOM = b"\xef\xbb\xbf"
@@ -25,6 +26,7 @@ class OpenedRange:
         etag: The id of its topic.
         first: No bytes: the codec of a range is never guessed.
         read: What is particular to it, once it has been read to its end.
+        values: What its lines get from their records beside the values; None for nothing.
         digest: None: the id of the topic and the offsets tell contents apart.
     """
 
@@ -35,6 +37,7 @@ class OpenedRange:
     wanted: KafkaRange
     kafka: OpenKafka
     read: RangeReport | None = None
+    values: RecordValues | None = None
     digest: None = None
     _begun: Generator[bytes, None, None] | None = field(default=None, init=False)
 
@@ -56,7 +59,9 @@ class OpenedRange:
 
     def _read(self) -> Generator[bytes, None, None]:
         lines = RangeLines(self.wanted)
-        end = yield from _lines(lines, self.kafka.open(), self.etag)
+        if self.values is not None:
+            self.values.begin()
+        end = yield from _lines(lines, self.kafka.open(), self.etag, self.values)
         self.size_bytes = lines.length_bytes
         self.read = end
 
@@ -87,7 +92,7 @@ class RangeLines:
         if piece := self._whole(records):
             return self._counted(piece)
         lines: list[bytes] = []
-        for offset, value in records:
+        for offset, value, *_ in records:
             if not self.next_offset <= offset < self.wanted.end:
                 raise StagingError(
                     f"{self.wanted}: got offset {offset}, expected one from {self.next_offset} below {self.wanted.end}"
@@ -109,9 +114,9 @@ class RangeLines:
         Empty for any other records.
         """
         first, end = self.next_offset, self.next_offset + len(records)
-        if end > self.wanted.end or [offset for offset, _ in records] != list(range(first, end)):
+        if end > self.wanted.end or [each[0] for each in records] != list(range(first, end)):
             return b""
-        values = [value for _, value in records if value is not None]
+        values = [each[1] for each in records if each[1] is not None]
         piece = b"\n".join([*values, b""])
         if not len(values) == len(records) == piece.count(b"\n"):
             return b""
@@ -135,8 +140,10 @@ class RangeLines:
         return piece
 
 
-def _lines(lines: RangeLines, log: KafkaLog, topic_id: str) -> Generator[bytes, None, RangeReport]:
-    reading = log.read(lines.wanted, topic_id)
+def _lines(
+    lines: RangeLines, log: KafkaLog, topic_id: str, values: RecordValues | None
+) -> Generator[bytes, None, RangeReport]:
+    reading = log.read(lines.wanted, topic_id, with_columns=values is not None)
     try:
         while True:
             try:
@@ -144,6 +151,8 @@ def _lines(lines: RangeLines, log: KafkaLog, topic_id: str) -> Generator[bytes, 
             except StopIteration as stop:
                 end = stop.value
                 break
+            if values is not None:
+                values.note(lines.wanted.first, records)
             if piece := lines.of(records):
                 yield piece
         yield from lines.rest()
@@ -163,6 +172,7 @@ def open_range(kafka: OpenKafka, file: ManifestFile) -> OpenedRange:
         first=b"",
         wanted=KafkaRange.parse(file.uri),
         kafka=kafka,
+        values=RecordValues(file.record_columns) if file.record_columns else None,
     )
 
 

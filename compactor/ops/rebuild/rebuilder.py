@@ -249,6 +249,7 @@ def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:
             source_uri=file.source_uri or None,
             rejected_as=file.rejected_as or None,
             path_columns=file.path_columns,
+            record_columns=file.record_columns or None,
         )
         for file in compacted(commit)
     )

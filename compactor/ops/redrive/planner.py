@@ -141,6 +141,7 @@ def _named(report: FileReport) -> ManifestFile:
         source_uri=report.source_uri or None,
         rejected_as=report.rejected_as or None,
         path_columns=report.path_columns or None,
+        record_columns=report.record_columns or None,
     )
 
 

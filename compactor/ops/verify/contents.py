@@ -28,7 +28,8 @@ from compactor.engines.parquet_files import ParquetFacts, open_parquet, parquet_
 from compactor.ndjson.codecs import decode
 from compactor.ndjson.files.file_walk import Input
 from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file
-from compactor.ndjson.files.range_reading import open_range
+from compactor.ndjson.files.range_reading import OpenedRange, open_range
+from compactor.ndjson.files.record_values import WithRecordValues
 from compactor.ndjson.grok.matched_lines import GrokSplitter
 from compactor.ndjson.grok.ports import DecoderOf, no_decoder
 from compactor.ndjson.inspection import inspect_lines
@@ -141,7 +142,6 @@ class DeepVerifier:
             column.key: column.column_type for column in schema.columns if column.key is not None and column.is_typed
         }
         known = frozenset(keys)
-        split, refused = self._splitting(commit, file, refused)
 
         def on_good(block: bytes) -> None:
             for line in block.split(b"\n")[:-1]:
@@ -155,7 +155,10 @@ class DeepVerifier:
                 rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
 
         try:
-            opened = self._opened(ManifestFile(uri=file.uri, etag=file.etag))
+            opened = self._opened(
+                ManifestFile(uri=file.uri, etag=file.etag, record_columns=file.record_columns or None)
+            )
+            split, refused = self._splitting(commit, file, opened, refused)
             with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(opened.pieces(self.store, pool)) as stored:
                 pieces = decode(file.codec, stored)
                 found = inspect_lines(
@@ -180,10 +183,14 @@ class DeepVerifier:
         return rows, rejects
 
     def _splitting(
-        self, commit: Commit, file: FileReport, refused: frozenset[bytes]
+        self, commit: Commit, file: FileReport, opened: Input, refused: frozenset[bytes]
     ) -> tuple[Splitter, frozenset[bytes]]:
         """What divides an input file as the job did, and its refused lines as that gives them."""
         split = recorded_splitter(file.format, self.decoder_of(commit.grok) if commit.grok else None)
+        if isinstance(opened, OpenedRange) and opened.values is not None:
+            if isinstance(split, GrokSplitter):
+                refused = split.records_of(refused)
+            return WithRecordValues(split, opened.values, refused), frozenset()
         return split, split.records_of(refused) if isinstance(split, GrokSplitter) else refused
 
     def _opened(self, named: ManifestFile) -> Input:

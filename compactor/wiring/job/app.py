@@ -121,6 +121,7 @@ class App(TableComponents):
             log=self.kafka.open(),
             allowed_prefixes=self.settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
+            record_columns=self.settings.kafka.record_columns,
         )
 
     def planning(self) -> TopicPlanning:

@@ -1,6 +1,6 @@
 """Makes what reads lines of text from the pattern in the settings."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from compactor.adapters.local.native.grok import NativeGrok, expanded
@@ -68,29 +68,30 @@ def _faults(captures: Iterable[tuple[str, str]]) -> Iterator[str]:
             yield f"input.grok: {key} is of type {kind} -> expected {', '.join(filter(None, _TYPES))}, or none"
 
 
-def with_captures(
-    declared: tuple[DeclaredColumn, ...], reader: GrokReader, names: Names, recorded: SchemaVersion
+def with_declared(
+    declared: tuple[DeclaredColumn, ...], types: Mapping[str, str], names: Names, recorded: SchemaVersion, setting: str
 ) -> tuple[DeclaredColumn, ...]:
-    """The columns of the schema file, and one for each other capture of the pattern, in its order.
+    """The columns of the schema file, and one for each other key of a setting, in its order.
 
     Args:
         declared: Those of the schema file.
-        reader: Has the captures.
+        types: The type of the column of each key; empty if the setting gives none.
         names: How columns are named.
-        recorded: Columns that there are keep their names, and their types if the pattern gives none.
+        recorded: Columns that there are keep their names, and their types if the setting gives none.
+        setting: The setting, such as `input.grok`, whose captures are keys.
 
     Raises:
-        SettingsError: The pattern gives a key another type than the schema file or the column that there is.
+        SettingsError: The setting gives a key another type than the schema file or the column that there is.
     """
     by_key = {column.key: column for column in declared}
     there: dict[str, Column] = {column.key: column for column in recorded.columns if column.key is not None}
     used = {each.name for each in declared} | {each.name for each in recorded.columns} | RESERVED_NAMES
     columns, faults = list(declared), list[str]()
-    for key, kind in reader.types.items():
+    for key, kind in types.items():
         known = by_key.get(key, there.get(key))
         if known is not None and kind not in {"", known.type}:
             where = "in schema.file" if key in by_key else f"its column {known.name} has been"
-            faults.append(f"input.grok: {key} is of type {kind} -> expected {known.type}, as {where}, or none")
+            faults.append(f"{setting}: {key} is of type {kind} -> expected {known.type}, as {where}, or none")
         elif known is None:
             name = column_name(key, used, names=names)
             used.add(name)

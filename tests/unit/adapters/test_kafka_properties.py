@@ -8,10 +8,15 @@ import pytest
 
 pytest.importorskip("confluent_kafka")
 
+from boto3.session import Session
+from moto import mock_aws
+
+from compactor.adapters.aws.access import secrets
+from compactor.adapters.kafka import properties
 from compactor.adapters.kafka.broker_log import BrokerLog
 from compactor.adapters.kafka.properties import admin_properties, consumer_properties
 from compactor.adapters.kafka.range_consumer import RangeConsumer
-from compactor.core.errors import SettingsError
+from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
 from compactor.core.kafka.ranges import KafkaRange, Topic
 
 
@@ -70,3 +75,59 @@ def test_properties_that_the_client_refuses(
     with pytest.raises(SettingsError, match=r"kafka\.clusters\.main: .* expected names, values and files") as raised:
         use(given)
     assert "s3cret" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_a_client_is_made_of_the_secrets_of_now(tmp_path: Path) -> None:
+    """One that asks lives as long as the job, while secrets are rotated."""
+    secret = tmp_path / "secret"
+    secret.write_text("first")
+    given = {"bootstrap.servers": "127.0.0.1:1", "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+    given |= {"sasl.username": "me", "sasl.password": f"file:{secret}"}
+    log = BrokerLog({"main": given}, request_seconds=0.5)
+    first = log._admin("main")
+    assert log._admin("main") is first
+    secret.write_text("second")
+    assert log._admin("main") is not first
+
+
+def test_a_client_that_failed_is_made_anew() -> None:
+    """It may have failed for a secret that is kept, or is another one under the same reference."""
+    log = BrokerLog({"main": {"bootstrap.servers": "127.0.0.1:1"}}, request_seconds=0.5)
+    first = log._admin("main")
+    with pytest.raises(StoreUnavailable):
+        log.nodes("main")
+    assert log._admin("main") is not first
+
+
+ARN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:kafka-AbCdEf"
+
+
+def test_secrets_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text, or a key of an object; kept for a while, and asked for again where that may help."""
+    monkeypatch.setattr(secrets, "_kept", {})
+    asked, texts = list[str](), iter(['{"password": "first"}', '{"password": "second"}', "plain"])
+    monkeypatch.setattr(secrets, "_asked", lambda arn, _: asked.append(arn) or next(texts))
+    given = {"sasl.password": f"secretsmanager:{ARN}#password"}
+    before = properties.resolved("main", given)
+    assert before == {"sasl.password": "first"}
+    assert properties.resolved("main", given) == before
+    assert asked == [ARN]
+    assert properties.has_changed("main", given, before)
+    assert properties.resolved("main", given) == {"sasl.password": "second"}
+    assert secrets.secret_of(ARN, is_fresh=True) == "plain"
+    with pytest.raises(SettingsError, match='no text under "password" -> expected a JSON object'):
+        properties.resolved("main", given)
+
+
+def test_a_secret_of_aws_that_cannot_be_read() -> None:
+    """The error is one of the port, and has the reference."""
+    with mock_aws(), pytest.raises(AccessError, match=ARN):
+        secrets.secret_of(ARN, is_fresh=True, session=Session("A", "B"))
+
+
+def test_a_secret_that_is_there() -> None:
+    """By its ARN, in its region."""
+    with mock_aws():
+        session = Session("A", "B")
+        made = session.client("secretsmanager", "eu-west-1").create_secret(Name="kafka", SecretString="s3cret")
+        assert secrets.secret_of(made["ARN"], session=session) == "s3cret"

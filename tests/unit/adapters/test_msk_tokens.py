@@ -10,12 +10,14 @@ pytest.importorskip("confluent_kafka")
 pytest.importorskip("aws_msk_iam_sasl_signer")
 
 from boto3.session import Session
+from botocore.credentials import Credentials
+from botocore.exceptions import ClientError, EndpointConnectionError
 
-from compactor.adapters.aws import msk_iam
+from compactor.adapters.aws.access import msk_iam
 from compactor.adapters.kafka import properties
 from compactor.adapters.kafka.msk_tokens import Tokens, region_of
 from compactor.adapters.kafka.properties import consumer_properties
-from compactor.core.errors import CredentialsMissing, SettingsError, StoreUnavailable
+from compactor.core.errors import AccessError, CredentialsMissing, CredentialsRefused, SettingsError, StoreUnavailable
 
 MSK = "b-1.main.abc.c2.kafka.eu-central-1.amazonaws.com:9098"
 
@@ -43,6 +45,32 @@ def test_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Session, "get_credentials", lambda _: None)
     with pytest.raises(CredentialsMissing):
         msk_iam.token("eu-central-1", Session())
+
+
+REFUSED = ClientError({"Error": {"Code": "AccessDenied", "Message": "not authorized"}}, "AssumeRole")
+ENDED = ClientError({"Error": {"Code": "ExpiredToken", "Message": "it is expired"}}, "AssumeRole")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (REFUSED, AccessError),
+        (ENDED, CredentialsRefused),
+        (EndpointConnectionError(endpoint_url="https://sts"), StoreUnavailable),
+    ],
+)
+@pytest.mark.parametrize("place", ["get_credentials", "get_frozen_credentials"])
+def test_errors_of_sts_are_those_of_the_port(
+    error: Exception, expected: type[Exception], place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A role is assumed when its credentials are asked for, and again when they end."""
+
+    def refused(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Session if place == "get_credentials" else Credentials, place, refused)
+    with pytest.raises(expected, match="credentials of MSK"):
+        msk_iam.token("eu-central-1", Session("A", "B"))
 
 
 @pytest.mark.parametrize(
@@ -98,4 +126,13 @@ def test_errors_of_credentials() -> None:
     tokens = Tokens("eu-central-1", once)
     assert tokens("") == ("first", 1.0)
     with pytest.raises(RuntimeError, match="no answer"):
+        tokens("")
+
+
+def test_an_unexpected_error_ends_no_client() -> None:
+    """It is one of the connection, too."""
+    answers = iter([("first", 1.0)])
+    tokens = Tokens("eu-central-1", lambda _: next(answers))
+    assert tokens("") == ("first", 1.0)
+    with pytest.raises(RuntimeError):
         tokens("")

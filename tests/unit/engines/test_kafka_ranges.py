@@ -1,11 +1,13 @@
 """Ranges of topics through the whole job, without brokers: planned, converted and verified."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from compactor.core.errors import SettingsError
 from compactor.core.kafka.ranges import Topic
 from compactor.ops.rebuild.scan import RebuildScope
 from tests.support.extras import NATIVE
@@ -57,6 +59,71 @@ def test_lost_rows_are_made_again_from_a_topic_that_has_grown(tmp_path: Path, lo
     report = app.rebuilder().rebuild(app.rebuild_scanner().scan(RebuildScope()))
     assert (len(report.rebuilt), report.refused, report.discrepancies) == (1, [], [])
     assert ids(tmp_path) == ["a", "b"]
+
+
+RECORDS = {"record_columns": ["key", "timestamp", "headers", "offset"]}
+CLUSTER = {"clusters": {"main": {"bootstrap.servers": "none:1"}}}
+
+
+def test_columns_of_what_records_have_beside_values(tmp_path: Path, log: MemoryKafka) -> None:
+    """By setting. `verify --deep` compares them, and a rebuild makes the same; rejects keep their exact bytes."""
+    [partition] = log.create(TOPIC, "one", 1)
+    partition.append(b'{"id": "a"}', b"no json", None, b'{"id": "b"}')
+    partition.more = {0: (b"k", 1_700_000_000_000, (("h", b"1"),)), 1: (b"x", 1, ()), 3: (None, None, ())}
+    app = kafka_app(tmp_path, log, kafka={**CLUSTER, **RECORDS})
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    app.threaded_job(1).run(once=True)
+    expected = [
+        {
+            "_kafka_key": "k",
+            "_kafka_timestamp": datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC),
+            "_kafka_headers": '[["h","1"]]',
+            "_kafka_offset": 0,
+            "id": "a",
+        },
+        {"_kafka_key": None, "_kafka_timestamp": None, "_kafka_headers": "[]", "_kafka_offset": 3, "id": "b"},
+    ]
+    assert rows_of(tmp_path, expected[0]) == expected
+    for _ in range(2):
+        report = app.verifier(deep=True).verify_all()
+        assert (report.discrepancies, report.rows, report.rejected_lines, report.inputs_gone) == ([], 2, 1, 0)
+        next((tmp_path / "o").rglob("*.parquet")).unlink()
+        made = app.rebuilder().rebuild(app.rebuild_scanner().scan(RebuildScope()))
+        assert (len(made.rebuilt), made.refused, made.discrepancies) == (1, [], [])
+        assert rows_of(tmp_path, expected[0]) == expected
+    partition.more[0] = (b"other", 1_700_000_000_000, ())
+    assert len(app.verifier(deep=True).verify_all().discrepancies) == 1
+
+
+def test_columns_of_records_of_text(tmp_path: Path, log: MemoryKafka) -> None:
+    """Beside the captures of a pattern."""
+    [partition] = log.create(TOPIC, "one", 1)
+    partition.append(b"GET a", b"x", None, b"GET b")
+    partition.more = {0: (b"k", None, ()), 1: (b"x", None, ()), 3: (b"l", None, ())}
+    text = {"allowed_prefixes": ["kafka://main"], "format": "grok", "grok": {"pattern": "^%{WORD:verb} %{DATA:id}$"}}
+    app = kafka_app(tmp_path, log, input=text, kafka={**CLUSTER, "record_columns": ["key"]})
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    app.threaded_job(1).run(once=True)
+    expected = [{"id": "a", "_kafka_key": "k"}, {"id": "b", "_kafka_key": "l"}]
+    assert rows_of(tmp_path, expected[0]) == expected
+    assert app.verifier(deep=True).verify_all().discrepancies == []
+
+
+def test_a_column_of_records_that_is_of_another_type(tmp_path: Path, log: MemoryKafka) -> None:
+    """It would be null in each row; the setting is refused."""
+    (tmp_path / "schema.toml").write_text('[[columns]]\nname = "_kafka_offset"\ntype = "double"\n')
+    schema = {"file": str(tmp_path / "schema.toml")}
+    app = kafka_app(tmp_path, log, kafka={**CLUSTER, **RECORDS}, schema=schema)
+    with pytest.raises(SettingsError, match=r"kafka\.record_columns: _kafka_offset is of type long -> expected double"):
+        app.threaded_job(1)
+
+
+def rows_of(root: Path, like: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of all files, with the columns of one, by id."""
+    found = [
+        row for path in (root / "o").rglob("*.parquet") for row in pq.read_table(path, columns=[*like]).to_pylist()
+    ]
+    return sorted(found, key=lambda row: row["id"])
 
 
 def test_text_of_a_topic(tmp_path: Path, log: MemoryKafka) -> None:

@@ -11,6 +11,7 @@ from compactor.settings.settings import parse_settings
 from tests.support.settings_files import folder_settings
 
 SERVERS = {"bootstrap.servers": "localhost:9092"}
+REFERENCES = "env:NAME, file:/path or secretsmanager:ARN"
 
 
 def faults(prefixes: list[str], clusters: dict[str, Any]) -> str:
@@ -28,6 +29,9 @@ def test_input_of_a_cluster() -> None:
     secured = {**SERVERS, "security.protocol": "SASL_SSL", "sasl.username": "me", "sasl.password": "env:PASSWORD"}
     assert faults(["kafka://main/orders", "/raw"], {"main": secured}) == ""
     assert faults(["kafka://main"], {"main": SERVERS, "other": SERVERS}) == ""
+    arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:AmazonMSK_compactor-AbCdEf"
+    for reference in (f"secretsmanager:{arn}", f"secretsmanager:{arn}#password", "file:/run/secrets/password"):
+        assert faults(["kafka://main"], {"main": {**secured, "sasl.password": reference}}) == ""
 
 
 @pytest.mark.parametrize(
@@ -41,9 +45,22 @@ def test_input_of_a_cluster() -> None:
         ("kafka://main/orders", {"main": "localhost:9092"}, "kafka.clusters"),
         ("kafka://main/orders", {"main": {**SERVERS, "isolation.level": "read_uncommitted"}}, "isolation.level"),
         ("kafka://main/orders", {"main": {**SERVERS, "group.id": "mine"}}, "group.id"),
-        ("kafka://main/orders", {"main": {**SERVERS, "sasl.password": "secret"}}, "env:NAME or file:/path"),
-        ("kafka://main/orders", {"main": {**SERVERS, "ssl.key.passphrase": "secret"}}, "env:NAME or file:/path"),
-        ("kafka://main/orders", {"main": {**SERVERS, "sasl.oauthbearer.config": "s=t"}}, "env:NAME or file:/path"),
+        (
+            "kafka://main/orders",
+            {"main": {**SERVERS, "sasl.password": "secret"}},
+            "env:NAME, file:/path or secretsmanager:ARN",
+        ),
+        ("kafka://main/orders", {"main": {**SERVERS, "sasl.password": "secretsmanager:kafka"}}, "secretsmanager:ARN"),
+        (
+            "kafka://main/orders",
+            {"main": {**SERVERS, "ssl.key.passphrase": "secret"}},
+            "env:NAME, file:/path or secretsmanager:ARN",
+        ),
+        (
+            "kafka://main/orders",
+            {"main": {**SERVERS, "sasl.oauthbearer.config": "s=t"}},
+            "env:NAME, file:/path or secretsmanager:ARN",
+        ),
         ("kafka://main/orders", {"main": {**SERVERS, "sasl.kerberos.kinit.cmd": "rm"}}, "run no code"),
     ],
 )

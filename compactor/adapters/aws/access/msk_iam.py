@@ -7,9 +7,8 @@ need("msk")
 from aws_msk_iam_sasl_signer import MSKAuthTokenProvider  # noqa: E402 - what it needs is checked first
 from boto3.session import Session  # noqa: E402
 from botocore.credentials import CredentialProvider, Credentials  # noqa: E402
-from botocore.exceptions import BotoCoreError  # noqa: E402
 
-from compactor.adapters.aws.errors import own_error  # noqa: E402
+from compactor.adapters.aws.errors import translated  # noqa: E402
 from compactor.core.errors import CredentialsMissing  # noqa: E402
 
 
@@ -38,13 +37,11 @@ def token(region: str, session: Session | None = None) -> tuple[str, float]:
         CredentialsMissing: There are none.
         CompactorError: They cannot be read or renewed.
     """
-    try:
+    with translated("credentials of MSK"):  # roles are assumed, and tokens of them renewed, when they are asked for
         found = (session or Session()).get_credentials()
         if found is None:
             raise CredentialsMissing("no AWS credentials: set AWS_PROFILE or run aws sso login")
         frozen = found.get_frozen_credentials()
-    except BotoCoreError as exc:
-        raise own_error("credentials of MSK", exc) from exc
-    given = Credentials(str(frozen.access_key), str(frozen.secret_key), frozen.token)
-    made, ends_at_ms = MSKAuthTokenProvider.generate_auth_token_from_credentials_provider(region, _Given(given))
+        given = Credentials(str(frozen.access_key), str(frozen.secret_key), frozen.token)
+        made, ends_at_ms = MSKAuthTokenProvider.generate_auth_token_from_credentials_provider(region, _Given(given))
     return made, ends_at_ms / 1000

@@ -1,0 +1,1 @@
+"""What lets clients of other systems in: tokens and secrets of AWS."""

@@ -1,0 +1,136 @@
+"""What records have beside their values, as fields of their lines."""
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compactor.core.kafka.ports import Record
+from compactor.core.kafka.record_columns import RECORD_COLUMNS, RecordColumn, are_record_columns
+from compactor.ndjson.files.record_values import RecordValues, WithRecordValues
+from compactor.ndjson.inspection import inspect_lines
+from compactor.ndjson.line_splitting import split_lines
+from compactor.ndjson.lines import Limits, Reject
+from compactor.schema.schema import NO_NEW_KEYS
+
+LIMITS = Limits(max_line_bytes=64, max_decompressed_bytes=1 << 20)
+
+
+def values_of(records: list[Record], columns: tuple[RecordColumn, ...] = RECORD_COLUMNS) -> RecordValues:
+    values = RecordValues(columns)
+    values.begin()
+    values.note(0, records)
+    return values
+
+
+def lines_of(records: list[Record], columns: tuple[RecordColumn, ...] = RECORD_COLUMNS) -> list[bytes]:
+    block = b"".join((each.value or b"") + b"\n" for each in records)
+    return values_of(records, columns).lines(block).split(b"\n")[:-1]
+
+
+def test_fields_come_last() -> None:
+    """A value cannot pass for what its record has, and keeps its own fields as they are written."""
+    spoof = b'{"_kafka_key": "false", "a": 1.10}'
+    [line] = lines_of([Record(0, spoof, b"true", 1_700_000_000_123, (("h", b"1"), ("h", None)))])
+    assert line.startswith(b'{"_kafka_key": "false", "a": 1.10,')
+    assert orjson.loads(line) == {
+        "_kafka_key": "true",
+        "a": 1.1,
+        "_kafka_timestamp": "2023-11-14T22:13:20.123Z",
+        "_kafka_headers": [["h", "1"], ["h", None]],
+        "_kafka_offset": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("record", "column", "expected"),
+    [
+        (Record(0, b"{}"), "key", None),
+        (Record(0, b"{}", b"\xff\x00"), "key", "base64:/wA="),
+        (Record(0, b" { } ", b"a"), "key", "a"),
+        (Record(0, b"{}", None, None), "timestamp", None),
+        (Record(0, b"{}", None, -1), "timestamp", "1969-12-31T23:59:59.999Z"),
+        (Record(0, b"{}", None, 10**18), "timestamp", "1000000000000000000"),
+        (Record(0, b"{}"), "headers", []),
+        (Record(0, b"{}", None, None, (("h", b"\xff"),)), "headers", [["h", "base64:/w=="]]),
+        (Record(0, b"{}"), "offset", 0),
+    ],
+)
+def test_values(record: Record, column: RecordColumn, expected: object) -> None:
+    """Absent is null; what no text can hold is in base 64; a time that no calendar has is its number."""
+    [line] = lines_of([record], (column,))
+    assert orjson.loads(line) == {f"_kafka_{column}": expected}
+
+
+@given(st.binary(max_size=30).filter(lambda value: b"\n" not in value), st.binary(max_size=8))
+def test_no_line_becomes_a_record(value: bytes, key: bytes) -> None:
+    """Whatever it holds: it is one with the fields if and only if it is one without them."""
+    [line] = lines_of([Record(0, value, key)])
+
+    def is_record(text: bytes) -> bool:
+        try:
+            return isinstance(orjson.loads(text), dict)
+        except orjson.JSONDecodeError:
+            return False
+
+    assert is_record(line) == is_record(value)
+
+
+def test_each_line_gets_what_its_own_record_has() -> None:
+    """Also behind tombstones, offsets without a record, lines that are too long, and in blocks of any length."""
+    records = [
+        Record(0, b'{"a": 0}', b"0"),
+        Record(1, None, b"1"),
+        Record(4, b'{"a": "' + b"x" * 200 + b'"}', b"4"),
+        Record(5, b'{"a": 5}', b"5"),
+        Record(6, b"none", b"6"),
+        Record(7, b'{"a": 7}', b"7"),
+    ]
+    by_offset = {each.offset: each.value or b"" for each in records}
+    text = b"".join(by_offset.get(offset, b"") + b"\n" for offset in range(8))
+    for block_bytes in (1, 16, 1 << 16):
+        found, rejects = list[bytes](), list[Reject]()
+        split = WithRecordValues(split_lines, values_of(records, ("key", "offset")), frozenset({b'{"a": 7}'}))
+        counts = split_lines_with(split, text, found, rejects, block_bytes)
+        assert [orjson.loads(line) for line in found] == [
+            {"a": 0, "_kafka_key": "0", "_kafka_offset": 0},
+            {"a": 5, "_kafka_key": "5", "_kafka_offset": 5},
+        ]
+        assert counts == (8, 3, 2, {"line_too_long": 1, "invalid_json": 1, "parsers_disagree": 1})
+        assert [(each.line_number, each.raw) for each in rejects if each.reason != "line_too_long"] == [
+            (7, b"none"),
+            (8, b'{"a": 7}'),
+        ]
+        for each in rejects:
+            assert text[each.byte_offset :].startswith(each.raw)
+
+
+def split_lines_with(
+    split: WithRecordValues, text: bytes, found: list[bytes], rejects: list[Reject], block_bytes: int
+) -> tuple[int, int, int, dict[str, int]]:
+    counts = inspect_lines(
+        [text],
+        LIMITS,
+        on_reject=rejects.append,
+        on_good=lambda block: found.extend(block.split(b"\n")[:-1]),
+        split=split,
+        key_limits=NO_NEW_KEYS,
+        block_bytes=block_bytes,
+    )
+    return counts.lines, counts.blank_lines, counts.records, counts.rejects
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (["key"], True),
+        (["offset", "key"], True),
+        ([], False),
+        (["key", "key"], False),
+        (["value"], False),
+        ("key", False),
+    ],
+)
+def test_columns_of_a_document(found: object, expected: bool) -> None:
+    """Each once, and only those that there are."""
+    assert are_record_columns(found) == expected
