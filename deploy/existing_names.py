@@ -20,6 +20,7 @@ NAMES = {
     "AWS::DynamoDB::Table": "TableName",
     "AWS::Events::EventBus": "Name",
     "AWS::Events::Rule": "Name",
+    "AWS::Glue::Connection": "ConnectionInput/Name",
     "AWS::Glue::Database": "DatabaseInput/Name",
     "AWS::Glue::Job": "Name",
     "AWS::Glue::Table": "TableInput/Name",
@@ -122,6 +123,9 @@ _ASK: dict[str, Callable[[Client, str], bool]] = {
     "AWS::DynamoDB::Table": lambda client, name: bool(client("dynamodb").describe_table(TableName=name)),
     "AWS::Events::EventBus": lambda client, name: bool(client("events").describe_event_bus(Name=name)),
     "AWS::Events::Rule": lambda client, name: bool(client("events").describe_rule(Name=name)),
+    "AWS::Glue::Connection": lambda client, name: bool(
+        client("glue").get_connection(Name=name, HidePassword=True)["Connection"]
+    ),
     "AWS::Glue::Database": lambda client, name: bool(client("glue").get_database(Name=name)),
     "AWS::Glue::Job": lambda client, name: bool(client("glue").get_job(JobName=name)),
     "AWS::IAM::ManagedPolicy": lambda client, arn: bool(client("iam").get_policy(PolicyArn=arn)),

@@ -1,10 +1,12 @@
 """The parameters of the stack, from the settings, the artefacts and the parameters file."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from typing import Any
 
 from compactor.core.errors import SettingsError
+from compactor.core.kafka.ranges import Topic, is_kafka
 from compactor.core.kinesis.places import SCHEME as KINESIS
 from compactor.core.kinesis.places import is_kinesis
 from compactor.core.layout import folder, is_s3
@@ -12,6 +14,7 @@ from compactor.settings.settings import Settings
 from deploy.streams import OF_ONE_STREAM, database_of
 
 _JOB_NAME = re.compile(r"[a-z0-9-]{1,40}")  # names of queues, functions and roles begin with it
+_SECRET = "secretsmanager:"  # noqa: S105 - how a reference begins
 _FEWEST_STARTS = 2  # a single start is normal
 
 
@@ -40,12 +43,15 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "InputBucketName": bucket,
         "InputPrefix": folder(key) if key else "",
         "KinesisStream": _stream(settings),
+        "KafkaTopics": _pattern(Topic.parse(each).name for each in settings.kafka.topics),
+        "KafkaSecrets": _pattern(secrets_of(settings)),
         "SchemaFile": settings.schema.file.removeprefix("s3://"),
         "DatabaseName": database_of(settings) if settings.streams else database,
         "EventsTableName": table,
         "ClaimsTableName": settings.builder.claims,
         "SlaSeconds": f"{sla_seconds:g}",
         "HalfSlaSeconds": f"{sla_seconds / 2:g}",
+        "TopicLateSeconds": f"{max(each.topic_late_seconds for each in settings.sharing or (settings,)):g}",
         "JobIsAlwaysUp": "yes" if control.mode == "always" else "no",
         "CrashLoopStarts": str(max(_FEWEST_STARTS, control.breaker_failures - 1)),
         "MaintenanceWindow": control.maintenance_window,
@@ -80,7 +86,8 @@ def _faults(settings: Settings) -> list[str]:
     paths = settings.paths
     places = {"paths.manifests": paths.manifests, "paths.output": paths.output, "paths.state": paths.state}
     named = settings.input.allowed_prefixes
-    inputs = {f"input.allowed_prefixes[{at}]": each for at, each in enumerate(named) if not is_kinesis(each)}
+    folders = [each for each in named if not is_kafka(each)]
+    inputs = {f"input.allowed_prefixes[{at}]": each for at, each in enumerate(folders) if not is_kinesis(each)}
     schema = {"schema.file": settings.schema.file} if settings.schema.file else {}
     everything = (places | inputs | schema).items()
     if local := [f'{key}: "{place}" -> expected a place on S3' for key, place in everything if not is_s3(place)]:
@@ -92,7 +99,14 @@ def _faults(settings: Settings) -> list[str]:
             "paths.output: a bucket of its own": _bucket_and_key(paths.output)[0] not in work,
             "paths: a key after each bucket": all(_bucket_and_key(place)[1] for place in places.values()),
             "input.allowed_prefixes: one place on S3": len(inputs) == 1,
-            "input.allowed_prefixes: at most one stream of Kinesis, or source": len(named) - len(inputs) <= 1,
+            "input.allowed_prefixes: at most one stream of Kinesis, or source": len(folders) - len(inputs) <= 1,
+            "kafka.clusters: secrets as secretsmanager:ARN, for Glue sets no variable and has no file of them": (
+                not any(
+                    value.startswith(("env:", "file:"))
+                    for properties in settings.kafka.clusters.values()
+                    for value in properties.values()
+                )
+            ),
             "schema.table: database.table, a table other than rejects": (
                 bool(settings.streams or settings.schema.table) and not settings.schema.table.endswith(".rejects")
             ),
@@ -125,6 +139,13 @@ def _contradictions(values: Mapping[str, str], settings: Settings) -> list[str]:
             "parameter InputKeyArn: empty with InputBucketIsNew yes, for KmsKey encrypts a bucket of the stack": (
                 not values["InputKeyArn"] or values["InputBucketIsNew"] == "no"
             ),
+            "parameters JobSubnet, JobSubnetZone, JobSecurityGroup: all of them, or none": (
+                len({bool(values[name]) for name in ("JobSubnet", "JobSubnetZone", "JobSecurityGroup")}) == 1
+            ),
+            "parameter KafkaClusterName: that of the cluster of MSK, because kafka.clusters has AWS_MSK_IAM": (
+                bool(values["KafkaClusterName"])
+                or not any("AWS_MSK_IAM" in each.values() for each in settings.kafka.clusters.values())
+            ),
             f"parameter BuilderWindowSeconds: less than builder.max_wait_seconds ({max_wait:g})": (
                 float(values["BuilderWindowSeconds"]) < max_wait
             ),
@@ -141,6 +162,21 @@ def _stream(settings: Settings) -> str:
     """The stream that input may come from, by its name in AWS: `*` for all, empty for none."""
     place = next(filter(is_kinesis, settings.input.allowed_prefixes), "")
     return place.removeprefix(KINESIS).partition("/")[2] or "*" if place else ""
+
+
+def secrets_of(settings: Settings) -> set[str]:
+    """The ARNs of the secrets that properties of clusters refer to."""
+    values = (value for properties in settings.kafka.clusters.values() for value in properties.values())
+    return {value.removeprefix(_SECRET).partition("#")[0] for value in values if value.startswith(_SECRET)}
+
+
+def _pattern(names: Iterable[str]) -> str:
+    """What matches all of some names: the only one, or what they begin with and `*`; empty for none."""
+    found = set(names)
+    if len(found) <= 1:
+        return next(iter(found), "")
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*found, strict=False))
+    return "".join(letters[0] for letters in same) + "*"
 
 
 def _bucket_and_key(place: str) -> tuple[str, str]:

@@ -16,10 +16,15 @@ _ON_AWS = ("--python-version", "3.13", "--python-platform", "x86_64-manylinux_2_
 _AS_TESTED = ("--constraint", "locks/development.txt")
 _PROJECT = "pyproject.toml"
 
+
+def _extras(*names: str) -> tuple[str, ...]:
+    return tuple(word for name in names for word in ("--extra", name))
+
+
 CONTENTS = {
     "development": (*_ANYWHERE, _PROJECT, "--all-extras", "--group", "dev"),
     "base": (*_ANYWHERE, *_AS_TESTED, _PROJECT),
-    "job": (*_ON_AWS, *_AS_TESTED, _PROJECT, "--extra", "aws", "--extra", "iceberg"),
+    "job": (*_ON_AWS, *_AS_TESTED, _PROJECT, *_extras("aws", "iceberg", "kafka", "msk")),
     "functions": (*_ON_AWS, *_AS_TESTED, "--group", "functions"),
     "release": (*_ANYWHERE, "--group", "release"),
     "readers": (*_ANYWHERE, "--group", "readers"),

@@ -78,6 +78,7 @@ RESOURCES: Mapping[str, tuple[str, ...]] = {
     "AWS::Glue::Table": _CATALOGUE,
     "AWS::IAM::Role": _ROLES,
     "AWS::IAM::ManagedPolicy": ("arn:${AWS::Partition}:iam::${AWS::AccountId}:policy/${JobName}-*",),
+    "AWS::Glue::Connection": (_HERE % "glue" + "catalog", _HERE % "glue" + "connection/${JobName}-*"),
     "AWS::SNS::Topic": _TOPICS,
     "AWS::SNS::TopicPolicy": _TOPICS,
     "AWS::SNS::Subscription": _TOPICS,
@@ -106,7 +107,7 @@ _UNUSED = re.compile(
     r"|dynamodb:\w*(Replica|Import|Kinesis|Insights|Item|Query|Scan)\w*"
     r"|lambda:\w*(CodeSigning|Capacity|Alias|LayerVersion|Recursion|Scaling|Publish)\w*"
     r"|logs:\w*(Protection|Index|Delivery|Bearer|Transformer|LogStream\w*|LogEvents|PutResource|DeleteResource)\w*"
-    r"|sns:\w*DataProtection\w*|glue:\w*(Connection|SchemaVersion)|iam:(Attach|Detach)(Group|User|Role)Policy"
+    r"|sns:\w*DataProtection\w*|glue:\w*SchemaVersion|iam:(Attach|Detach)(Group|User|Role)Policy"
     r"|iam:DeleteRolePermissionsBoundary|events:(?!\w*(Rule|Target|EventBus|[Tt]ag|Permission))\w*"
 )
 """Actions on what holds data, and on features that no resource of the template uses."""
@@ -174,7 +175,9 @@ def handler_actions(kind: str) -> frozenset[str]:
 def _is_needed(kind: str, action: str) -> bool:
     """Whether an action is one of the resource's own service, on what the template uses."""
     service = kind.split("::")[1].lower()
-    return action.startswith(f"{service}:") and action != "iam:PassRole" and not _UNUSED.fullmatch(action)
+    is_of_other = action.startswith("glue:") and action.endswith("Connection") and not kind.endswith("Connection")
+    is_own = action.startswith(f"{service}:") and action != "iam:PassRole" and not is_of_other
+    return is_own and not _UNUSED.fullmatch(action)
 
 
 def _statement(sid: str, actions: Iterable[str], resources: Iterable[str]) -> Document:

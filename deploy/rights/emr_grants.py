@@ -30,7 +30,7 @@ EMR_GRANTS: Mapping[str, tuple[Grant, ...]] = {
         # What the driver's log takes [EMR Serverless User Guide, Logging for EMR Serverless with Amazon CloudWatch].
         Grant("Log", ("logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"), ("log of the EMR job",)),
         Grant("FindLog", ("logs:DescribeLogGroups",), ("everything",)),
-        *(_without_glue(grant) for grant in GRANTS["JobRole"] if grant.sid not in _REPLACED),
+        *(_without_glue(grant) for grant in GRANTS["JobRole"] if not (grant.only_if or grant.sid in _REPLACED)),
         Grant("PutMetrics", ("cloudwatch:PutMetricData",), ("everything",), _OF_THE_NAMESPACE),
     ),
     "EmrControlPolicy": (

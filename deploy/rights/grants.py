@@ -12,6 +12,7 @@ class Grant:
     actions: tuple[str, ...]
     places: tuple[str, ...]  # names of `places.PLACES`
     condition: str = ""  # as in the template
+    only_if: str = ""  # the condition of the template on which it is there; empty for always
 
 
 _LOG = ("logs:CreateLogStream", "logs:PutLogEvents")
@@ -42,6 +43,41 @@ _READ_STREAMS = (
     ),
 )
 """What landing a Kinesis stream takes, beside the rights on manifests and state."""
+
+_READ_TOPICS = (
+    Grant("ConnectToBrokers", ("kafka-cluster:Connect",), ("brokers",), only_if="UsesMsk"),
+    Grant("ReadTopics", ("kafka-cluster:DescribeTopic", "kafka-cluster:ReadData"), ("topics",), only_if="UsesMsk"),
+    Grant("ReadSecrets", ("secretsmanager:GetSecretValue",), ("secrets",), only_if="HasKafkaSecrets"),
+    Grant("DecryptSecrets", ("kms:Decrypt",), ("key of secrets",), only_if="HasKafkaSecretsKey"),
+)
+"""What planning and reading topics takes, where AWS says who may."""
+
+_ENTER_NETWORK = (
+    Grant("ReadConnection", ("glue:GetConnection",), ("catalog", "connection"), only_if="EntersNetwork"),
+    Grant(
+        "EnterNetwork",
+        (
+            "ec2:CreateNetworkInterface",
+            "ec2:DeleteNetworkInterface",
+            "ec2:DescribeNetworkInterfaces",
+            "ec2:DescribeRouteTables",
+            "ec2:DescribeSecurityGroups",
+            "ec2:DescribeSubnets",
+            "ec2:DescribeVpcAttribute",
+            "ec2:DescribeVpcEndpoints",
+        ),
+        ("everything",),
+        only_if="EntersNetwork",
+    ),
+    Grant(
+        "TagInterfaces",
+        ("ec2:CreateTags", "ec2:DeleteTags"),
+        ("network interfaces",),
+        '{ "ForAllValues:StringEquals": { "aws:TagKeys": [aws-glue-service-resource] } }',
+        only_if="EntersNetwork",
+    ),
+)
+"""What Glue does under the role of the job to put its workers into a network [managed policy AWSGlueServiceRole]."""
 
 _READ_ONLY = (
     _READ_SETTINGS,
@@ -131,6 +167,8 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         Grant("Delete", ("s3:DeleteObject",), ("manifests", "state", "environments", "spark ui")),
         Grant("AddColumns", ("glue:GetTable", "glue:UpdateTable"), ("catalog", "database", "table")),
         Grant("PutMetrics", ("cloudwatch:PutMetricData",), ("everything",), _OF_NAMESPACE_AND_GLUE),
+        *_READ_TOPICS,
+        *_ENTER_NETWORK,
     ),
     "ReadOnlyPolicy": _READ_ONLY,
     "OperatorPolicy": (

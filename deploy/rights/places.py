@@ -1,6 +1,7 @@
 """The resources that grants name, each as an expression of the template."""
 
 _BUCKET = "!Sub arn:${AWS::Partition}:s3:::${%s}"
+_KAFKA = "!Sub arn:${AWS::Partition}:kafka:${AWS::Region}:${AWS::AccountId}:"
 _GLUE = "!Sub arn:${AWS::Partition}:glue:${AWS::Region}:${AWS::AccountId}:"
 
 PLACES = {
@@ -38,6 +39,12 @@ PLACES = {
     "rows": f"{_BUCKET % 'LakeBucketName'}/${{OutputPrefix}}/*",
     "streams": "!Sub arn:${AWS::Partition}:kinesis:*:${AWS::AccountId}:stream/${KinesisStream}",
     "consumers": "!Sub arn:${AWS::Partition}:kinesis:*:${AWS::AccountId}:stream/${KinesisStream}/consumer/*",
+    "brokers": f"{_KAFKA}cluster/${{KafkaClusterName}}/*",
+    "topics": f"{_KAFKA}topic/${{KafkaClusterName}}/*/${{KafkaTopics}}",
+    "secrets": "!Ref KafkaSecrets",
+    "key of secrets": "!Ref KafkaSecretsKeyArn",
+    "connection": f"{_GLUE}connection/${{JobName}}-brokers",
+    "network interfaces": "!Sub arn:${AWS::Partition}:ec2:${AWS::Region}:${AWS::AccountId}:network-interface/*",
     "schema file": (
         '!If [HasSchemaFile, !Sub "arn:${AWS::Partition}:s3:::${SchemaFile}", '
         '!Sub "arn:${AWS::Partition}:s3:::${ArtefactBucketName}/${Environment}/settings/*"]'

@@ -49,10 +49,14 @@ def _lines(lines: Sequence[str], table: Table) -> Iterator[str]:
 
 
 def _statements(grants: Sequence[Grant], table: Table) -> Iterator[str]:
-    for grant in grants:
+    always = [grant for grant in grants if not grant.only_if]
+    for grant in always:
         yield f"- Sid: {grant.sid}"
         yield from ("  " + line for line in _body(grant, table.places))
-    use = key_actions(action for grant in grants for action in grant.actions)
+    for grant in grants:
+        if grant.only_if:
+            yield from _conditional(grant.only_if, grant, "", always[0], table)
+    use = key_actions(action for grant in always for action in grant.actions)
     if use:
         yield from _conditional("HasKey", Grant("UseKey", use, ()), table.key, grants[0], table)
     if any(_READS_INPUT in grant.places for grant in grants):

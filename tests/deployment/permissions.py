@@ -1,6 +1,7 @@
 """The permissions that the code needs for the AWS calls it can reach, and those that the roles grant."""
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -43,6 +44,7 @@ ACTIONS = {
     "get_metric_data": ("cloudwatch:GetMetricData",),
     "put_metric_data": ("cloudwatch:PutMetricData",),
     "publish": ("sns:Publish",),
+    "get_secret_value": ("secretsmanager:GetSecretValue",),
 }
 """The actions that each client call needs. Add new calls here, and allow them in the roles that make them."""
 
@@ -78,7 +80,36 @@ BEYOND_CALLS: Mapping[str, Mapping[str, str]] = {
 }
 """Actions that AWS or Spark need under a role, each with the reason."""
 
+OF_TOPICS = {
+    **dict.fromkeys(
+        ("kafka-cluster:Connect", "kafka-cluster:DescribeTopic", "kafka-cluster:ReadData"), "of librdkafka"
+    ),
+    "secretsmanager:GetSecretValue": "of clients of brokers",
+    "kms:Decrypt": "Secrets Manager decrypts with the rights of the caller",
+    "glue:GetConnection": "Glue reads where the job runs",
+    **dict.fromkeys(
+        (
+            "ec2:CreateNetworkInterface",
+            "ec2:DeleteNetworkInterface",
+            "ec2:DescribeNetworkInterfaces",
+            "ec2:DescribeRouteTables",
+            "ec2:DescribeSecurityGroups",
+            "ec2:DescribeSubnets",
+            "ec2:DescribeVpcAttribute",
+            "ec2:DescribeVpcEndpoints",
+            "ec2:CreateTags",
+            "ec2:DeleteTags",
+        ),
+        "Glue puts workers into the network",
+    ),
+}
+"""Actions that the job needs in a stack for topics only, each with the reason."""
+
+CALLS_OF_TOPICS = {"get_secret_value"}
+"""Calls that are only made in such a stack."""
+
 ANYWHERE = {
+    **{action: "has no resources, or none is there yet" for action in OF_TOPICS if action.startswith("ec2:")},
     "cloudwatch:PutMetricData": "has no resources; the namespace is the limit",
     "cloudwatch:GetMetricData": "has no resources and no namespaces",
 }
@@ -128,7 +159,7 @@ def allows(role: Document, action: str, arn: str) -> bool:
 
 
 def _matches(pattern: str, arn: str) -> bool:
-    return arn.startswith(pattern[:-1]) if pattern.endswith("*") else arn == pattern
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), arn) is not None
 
 
 def _listed(value: Any) -> list[str]:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,6 +14,9 @@ from compactor.core.errors import SettingsError
 from compactor.settings.writing.toml import toml_of
 from compactor.wiring.settings_files.job_arguments import job_arguments, overriding
 from tests.faults.conftest import wait_until
+from tests.support.extras import KAFKA
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.settings_files import write_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 BY_GLUE = (
@@ -79,24 +83,62 @@ def test_the_script_runs_the_job_on_glue(tmp_path: Path) -> None:
             }
         )
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     overridden = ["--COMPACTOR_METRICS__SINK", "none", "--COMPACTOR_SPARK__MASTER", "local[2]"]
-    arguments = ["--JOB_NAME", "nightly", *BY_GLUE, "--CONFIG", str(config), *overridden]
-    job = subprocess.Popen(
-        [sys.executable, str(ROOT / "glue_entry.py"), *arguments],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        wait_until(lambda: list((places["state"] / "ledger").rglob("m1/done.json")), job)
-        stop = [sys.executable, "-m", "compactor", "--config", str(config), "stop", "--wait", "120"]
-        subprocess.run(stop, env=environment, check=True, timeout=150, capture_output=True)
-        output, _ = job.communicate(timeout=120)
-    finally:
-        job.kill()
-    assert job.returncode == 0, output
+    output = run_until(lambda: list((places["state"] / "ledger").rglob("m1/done.json")), config, overridden)
     [path] = places["output"].rglob("*.parquet")
     assert pq.read_table(path).to_pylist() == [{"id": "1", "price": "1.10"}]
     assert "metrics.emitted" not in output
+
+
+@pytest.mark.timeout(240)
+def test_the_job_on_spark_plans_topics(tmp_path: Path, broker: KafkaBroker) -> None:
+    """By itself, while it runs; rows have what records have beside their values, and their ranges are verified."""
+    KAFKA.need()
+    from tests.support.kafka_topics import TopicFeed, kafka_settings  # noqa: PLC0415 - the client may not be there
+
+    feed = TopicFeed(broker.servers, "on-spark")
+    feed.create(2)
+    feed.send(0, b'{"id": "a"}', None, key=b"k")
+    given = kafka_settings(broker.servers, feed.name)
+    given["kafka"] |= {"topics": [str(feed.topic)], "plan_seconds": 0.5, "record_columns": ["key", "offset"]}
+    given["builder"] = {"max_wait_seconds": 0.5}
+    given["stream"] = {"trigger_interval_seconds": 0.5}
+    config = write_settings(tmp_path, **given, metrics={"sink": "none"}, convert={"engine": "spark"})
+    state, later = tmp_path / "s", list[bool]()
+
+    def are_done(manifests: int) -> bool:
+        return len(list((state / "ledger").rglob("done.json"))) >= manifests
+
+    def both_done() -> bool:
+        if not later and are_done(1):
+            later.append(True)
+            feed.send(1, b'{"id": "b"}', key=b"l")
+        return bool(later) and are_done(2)
+
+    output = run_until(both_done, config, ["--COMPACTOR_SPARK__MASTER", "local[2]"])
+    rows = [row for path in (tmp_path / "o").rglob("*.parquet") for row in pq.read_table(path).to_pylist()]
+    found = sorted((row["id"], row["_kafka_key"], row["_kafka_offset"]) for row in rows)
+    assert found == [("a", "k", 0), ("b", "l", 0)], output
+    verify = [sys.executable, "-m", "compactor", "--config", str(config), "verify", "--deep", "--json"]
+    verified = json.loads(subprocess.run(verify, check=True, timeout=150, capture_output=True).stdout)
+    assert (verified["rows"], verified["inputs_gone"], verified["discrepancies"]) == (2, 0, [])
+
+
+def run_until(is_done: Callable[[], object], config: Path, overridden: list[str]) -> str:
+    """Run the script until something is done, then stop it; returns what it printed."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    arguments = ["--JOB_NAME", "nightly", *BY_GLUE, "--CONFIG", str(config), *overridden]
+    log = config.with_suffix(".log")  # a pipe that nobody reads holds up who writes
+    with log.open("wb") as written:
+        command = [sys.executable, str(ROOT / "glue_entry.py"), *arguments]
+        job = subprocess.Popen(command, env=environment, stdout=written, stderr=subprocess.STDOUT, text=True)
+    try:
+        wait_until(is_done, job)
+        stop = [sys.executable, "-m", "compactor", "--config", str(config), "stop", "--wait", "120"]
+        subprocess.run(stop, env=environment, check=True, timeout=150, capture_output=True)
+        job.wait(120)
+    finally:
+        job.kill()
+    output = log.read_text()
+    assert job.returncode == 0, output
+    return output

@@ -106,7 +106,11 @@ def _lines(found: Trace) -> str:
     counts = found.counts
     if counts is None:
         return ""
-    sums = fates(counts.rows, counts.rejected_lines, counts.blank_lines, counts.erased_rejects)
+    sums = fates(
+        *(counts.rows, counts.rejected_lines, counts.blank_lines, counts.erased_rejects),
+        tombstones=counts.tombstones,
+        absent=counts.absent_offsets,
+    )
     return f"{counts.lines:,} = {sums}"
 
 

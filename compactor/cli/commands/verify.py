@@ -107,7 +107,11 @@ def _document(report: VerifyReport, *, deep: bool) -> dict[str, Any]:
 
 def _show(report: VerifyReport, *, deep: bool) -> None:
     sign = "=" if report.adds_up else "is not"
-    sums = fates(report.rows, report.rejected_lines, report.blank_lines, report.erased_lines)
+    sums = fates(
+        *(report.rows, report.rejected_lines, report.blank_lines, report.erased_lines),
+        tombstones=report.tombstones,
+        absent=report.absent_offsets,
+    )
     statuses = by_name(report.files_by_status)
     unkept = f"; {report.unkept_rejects:,} only counted, too many to keep" if report.unkept_rejects else ""
     fields: list[Field] = [

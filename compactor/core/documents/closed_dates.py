@@ -20,7 +20,7 @@ COMMIT_MARK = b"{}"
 
 _COUNTS = (
     *("manifests", "dead_letters", "files", "lines", "rows", "rejected_lines", "unkept_rejects", "blank_lines"),
-    *("erased_lines", "rescued_values", "output_files", "output_bytes"),
+    *("tombstones", "absent_offsets", "erased_lines", "rescued_values", "output_files", "output_bytes"),
 )
 _BY_NAME = ("files_by_status", "rejects_by_reason", "misfits")
 
@@ -34,6 +34,8 @@ class ManifestSums(Document):
         files: Input files of the committed manifests.
         files_by_status: The same by the result for each.
         unkept_rejects: Rejected lines that are only counted.
+        tombstones: Blank lines that stand for records of topics without a value.
+        absent_offsets: Blank lines that stand for offsets of topics without a committed record.
         erased_lines: Lines whose row or reject was erased on request. No other count of lines has them.
         misfits: Values that do not fit the type of their column, by the name of the column.
     """
@@ -47,6 +49,8 @@ class ManifestSums(Document):
     rejected_lines: int = 0
     unkept_rejects: int = 0
     blank_lines: int = 0
+    tombstones: int = 0
+    absent_offsets: int = 0
     erased_lines: int = 0
     rejects_by_reason: dict[str, int] = Field(default_factory=dict)
     rescued_values: int = 0

@@ -71,6 +71,7 @@ class FileStatus(StrEnum):
     TOO_MANY_REJECTS = "too_many_rejects"
     TOO_MUCH_SCRATCH = "too_much_scratch"
     NOT_NDJSON = "not_ndjson"
+    TOO_COSTLY = "too_costly"
 
 
 NEEDS_OPERATOR = frozenset(set(FileStatus) - {FileStatus.COMPACTED, FileStatus.CHANGED})

@@ -14,6 +14,8 @@ class Totals:
     Attributes:
         files_by_status: Files by the result for each; not those of redriven lines, whose files are counted already.
         input_bytes: Stored bytes of the compacted ones of these.
+        tombstones: Blank lines that stand for records of topics without a value.
+        absent_offsets: Blank lines that stand for offsets of topics without a committed record.
         unkept_rejects: Rejected lines that are only counted; their bytes are in the input file alone.
         erased_rejects: Lines that were rejected, and erased on request since.
         rejects_by_reason: Rejected lines by reason.
@@ -27,6 +29,8 @@ class Totals:
     rejected_lines: int = 0
     unkept_rejects: int = 0
     blank_lines: int = 0
+    tombstones: int = 0
+    absent_offsets: int = 0
     erased_rejects: int = 0
     rejects_by_reason: Counter[str] = field(default_factory=Counter)
     redriven_by_reason: Counter[str] = field(default_factory=Counter)
@@ -50,6 +54,9 @@ def totals_of(files: Iterable[FileReport], *, with_source: bool) -> Totals:
         found.rows += file.records
         found.rejected_lines += file.rejected_lines
         found.blank_lines += file.blank_lines
+        if file.kafka is not None:
+            found.tombstones += file.kafka.tombstones
+            found.absent_offsets += file.kafka.absent
         found.erased_rejects += file.erased_rejects
         found.unkept_rejects += sum(file.unkept_rejects.values())
         found.rejects_by_reason.update(file.rejects)

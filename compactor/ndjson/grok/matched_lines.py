@@ -1,5 +1,6 @@
 """Passes lines of text to a judge as lines of JSON, and what it says of them back as if they were the text."""
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -12,12 +13,25 @@ from compactor.ndjson.lines import Judge, Judged, Limits, LineCounts, Refused, R
 MAX_COSTLY_LINES = 1_000
 """The most lines of a file that may take too many steps. Each costs as much time as thousands of others."""
 
+FREE_SECONDS = 10.0
+SECONDS_PER_MB = 1.0
+"""What matching the lines of a file may cost in CPU time, beside and for each 10^6 bytes: some 40 times as much as
+patterns of common logs take. Time ends a file and no line, so that a line has the same outcome on every machine."""
+
 
 @dataclass(frozen=True, slots=True)
 class GrokSplitter:
-    """A `compactor.ndjson.lines.Splitter` whose judge gets the records of lines instead of the lines."""
+    """A `compactor.ndjson.lines.Splitter` whose judge gets the records of lines instead of the lines.
+
+    Attributes:
+        decoder: How to decode lines.
+        is_bounded: Whether a file may cost only so much time. What was read once within it is read again without.
+        seconds: The CPU seconds of this thread.
+    """
 
     decoder: OpenDecoder
+    is_bounded: bool = False
+    seconds: Callable[[], float] = time.thread_time
 
     def __call__(
         self,
@@ -31,9 +45,9 @@ class GrokSplitter:
         """As `compactor.ndjson.line_splitting.split_lines`.
 
         Raises:
-            FileError: `too_many_rejects`, too, if too many lines take too many steps.
+            FileError: `too_many_rejects`, too, if too many lines take too many steps; `too_costly`.
         """
-        judging = _Judging(self.decoder.open(), judge)
+        judging = _Judging(self.decoder.open(), judge, self.seconds if self.is_bounded else None)
         return split_lines(pieces, limits, judging.judge, on_reject=on_reject, block_bytes=block_bytes)
 
     def records_of(self, lines: Iterable[bytes]) -> frozenset[bytes]:
@@ -45,17 +59,20 @@ class GrokSplitter:
 class _Judging:
     """The lines of one file."""
 
-    def __init__(self, decoder: LineDecoder, judge: Judge) -> None:
+    def __init__(self, decoder: LineDecoder, judge: Judge, seconds: Callable[[], float] | None) -> None:
         self._decoder = decoder
         self._judge = judge
         self._costly_lines = 0
+        self._seconds = seconds
+        self._spent_seconds = 0.0
+        self._matched_bytes = 0
 
     def judge(self, block: bytes) -> Judged:
         """Classify whole lines of text."""
         lines, blank_lines, end = 0, 0, 0
         refused: list[Refused] = []
         while end < len(block):
-            decoded = self._decoder.decode(block, end)
+            decoded = self._decoded(block, end)
             self._check_costs(decoded)
             judged = self._judge(decoded.json)
             blank_lines += judged.blank_lines - len(decoded.refused)
@@ -63,6 +80,19 @@ class _Judging:
             lines += decoded.lines
             end = decoded.end
         return Judged(lines, blank_lines, refused)
+
+    def _decoded(self, block: bytes, start: int) -> Decoded:
+        if self._seconds is None:
+            return self._decoder.decode(block, start)
+        began = self._seconds()
+        found = self._decoder.decode(block, start)
+        self._spent_seconds += self._seconds() - began
+        self._matched_bytes += found.end - start
+        if self._spent_seconds > FREE_SECONDS + SECONDS_PER_MB * self._matched_bytes / 1e6:
+            spent = f"{self._spent_seconds:,.0f} CPU seconds for {self._matched_bytes:,} bytes"
+            expected = f"{FREE_SECONDS:g}, and {SECONDS_PER_MB:g} for each MB"
+            raise FileError(FileStatus.TOO_COSTLY, f"matching its lines took {spent}; expected at most {expected}")
+        return found
 
     def _check_costs(self, decoded: Decoded) -> None:
         self._costly_lines += sum(reason == "match_too_costly" for *_, reason in decoded.refused)

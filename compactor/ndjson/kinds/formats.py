@@ -60,7 +60,7 @@ class Formats:
     @property
     def lines(self) -> Splitter:
         """What splits a file that is known to hold lines."""
-        return recorded_splitter("ndjson", self.grok)
+        return split_lines if self.grok is None else GrokSplitter(self.grok, is_bounded=self.accepted != "recorded")
 
     def splitter(self, uri: str) -> Splitter:
         """What splits a file. It raises a `FileError` if the file is of a kind that is not accepted."""

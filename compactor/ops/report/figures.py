@@ -85,6 +85,7 @@ class Totals(Work):
     redrives: int  # the number of redrives
     lines: int  # lines of all files that were read: `rows + rejected_lines + blank_lines`
     blank_lines: int
+    tombstones: int  # blank lines that stand for records of topics without a value
     at_work_seconds: float  # time during which at least one of these manifests was being processed
     late_files: int  # files that took longer than the SLA; 0 without one
     late_redriven_files: int  # those of them that were redriven

@@ -67,6 +67,8 @@ class VerifyReport:
     rejected_lines: int = 0
     unkept_rejects: int = 0  # rejected lines that are only counted; their bytes are in the input file alone
     blank_lines: int = 0
+    tombstones: int = 0  # blank lines that stand for records of topics without a value
+    absent_offsets: int = 0  # blank lines that stand for offsets of topics without a committed record
     erased_lines: int = 0  # lines whose row or reject was erased on request: no other count has them
     rejects_by_reason: Counter[str] = field(default_factory=Counter)
     rescued_values: int = 0  # values in _rescued_data because they do not fit the type of their column
@@ -129,6 +131,8 @@ class VerifyReport:
         self.rejected_lines += found.rejected_lines
         self.unkept_rejects += found.unkept_rejects
         self.blank_lines += found.blank_lines
+        self.tombstones += found.tombstones
+        self.absent_offsets += found.absent_offsets
         self.rejects_by_reason.update(found.rejects_by_reason)
         self.rejects_by_reason = without_zeros(self.rejects_by_reason)
         self.quarantined_files += quarantined_files(commit)

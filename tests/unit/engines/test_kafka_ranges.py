@@ -40,6 +40,7 @@ def test_rows_of_a_topic(tmp_path: Path, log: MemoryKafka) -> None:
     assert ids(tmp_path) == ["a", "b"]
     report = app.verifier(deep=True).verify_all()
     assert (report.discrepancies, report.rows, report.rejected_lines, report.blank_lines) == ([], 2, 1, 3)
+    assert (report.tombstones, report.absent_offsets) == (1, 2)
     files = app.tracer.trace_manifest(planned.manifest_id).files
     counts = {file.uri: file.kafka for file in files}
     found = counts[f"{TOPIC}/0?from=0&to=5"]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.documents.grok_rules import GrokRules
+from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError, StagingError
 from compactor.ndjson.grok.matched_lines import MAX_COSTLY_LINES, GrokSplitter
 from compactor.ndjson.inspection import Inspected, inspect_lines
@@ -85,6 +86,38 @@ def test_rejects_are_the_lines_themselves() -> None:
         assert data[each.byte_offset : each.byte_offset + len(each.raw)] == each.raw
     assert [each.raw for each in rejects if each.reason != "line_too_long"] == [lines[2], lines[4], lines[6]]
     assert found.has_bom
+
+
+class Clock:
+    """CPU seconds: so many more at each look."""
+
+    def __init__(self, step: float) -> None:
+        self.now, self.step = 0.0, step
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def test_a_file_may_cost_so_much_time() -> None:
+    """More for a longer one. One that costs more is quarantined as a whole: each of its lines may be within its own."""
+    lines = [b"1\n" * 50_000] * 40
+
+    def inspected(seconds: float) -> Inspected:
+        split = GrokSplitter(grok("^%{INT:n}$"), is_bounded=True, seconds=Clock(seconds))
+        return inspect_lines(lines, Limits(10, 1 << 30), on_reject=lambda _: None, split=split)
+
+    assert inspected(0.15).records == 2_000_000
+    with pytest.raises(FileError, match=r"took 1. CPU seconds for .* expected at most 10, and 1 for each MB") as raised:
+        inspected(2.0)
+    assert raised.value.status is FileStatus.TOO_COSTLY
+
+
+def test_only_what_is_new_is_bounded_in_time() -> None:
+    """What was read within the bound once is read again on any machine."""
+    decoder = grok("^%{INT:n}$")
+    assert Formats("grok", grok=decoder).lines == GrokSplitter(decoder, is_bounded=True)
+    assert Formats("recorded", grok=decoder).lines == GrokSplitter(decoder, is_bounded=False)
 
 
 def test_what_the_judge_refuses_is_the_line_itself() -> None:

@@ -14,14 +14,20 @@ from compactor.ops.verify.report import VerifyReport
 def show_verifications(found: Mapping[str, VerifyReport]) -> None:
     """Print the figures of each stream and of all, and where to find what does not add up."""
     total = VerifyReport()
-    figures = ("manifests", "files", "lines", "rows", "rejected_lines", "blank_lines", "erased_lines", "dead_letters")
+    figures = (
+        *("manifests", "files", "lines", "rows", "rejected_lines", "blank_lines", "tombstones", "erased_lines"),
+        "dead_letters",
+    )
     for each in found.values():
         for figure in figures:
             setattr(total, figure, getattr(total, figure) + getattr(each, figure))
         total.discrepancies += each.discrepancies
+    of_blank: dict[str, Callable[[tuple[str, VerifyReport]], str]] = {}
     erased: dict[str, Callable[[tuple[str, VerifyReport]], str]] = {}
     if total.erased_lines:
         erased["erased"] = lambda each: f"{each[1].erased_lines:,}"
+    if total.tombstones:
+        of_blank["tombstones"] = lambda each: f"{each[1].tombstones:,}"
     print_table(
         {
             "stream": lambda each: each[0],
@@ -31,6 +37,7 @@ def show_verifications(found: Mapping[str, VerifyReport]) -> None:
             "rows": lambda each: f"{each[1].rows:,}",
             "rejects": lambda each: f"{each[1].rejected_lines:,}",
             "blank": lambda each: f"{each[1].blank_lines:,}",
+            **of_blank,
             **erased,
             "dead letters": lambda each: f"{each[1].dead_letters:,}",
             "discrepancies": lambda each: f"{len(each[1].discrepancies):,}",

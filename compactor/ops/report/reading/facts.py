@@ -14,7 +14,7 @@ from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, qua
 from compactor.ops.report.figures import DeadLetterLine
 from compactor.ops.report.reading.quarantined import SHOWN_FILES
 
-_SUMMED = ("input_bytes", "lines", "rows", "rejected_lines", "blank_lines")
+_SUMMED = ("input_bytes", "lines", "rows", "rejected_lines", "blank_lines", "tombstones")
 
 CLOCK_TOLERANCE_SECONDS = 300.0
 """How far the clock of a driver may differ from that of the store before the store is believed instead."""
