@@ -40,7 +40,8 @@ def parameters_of(environment: str) -> dict[str, str]:
     given: dict[str, str] = json.loads((ROOT / "deploy" / "parameters" / f"{environment}.json").read_text())
     settings = load_settings(ROOT / "config" / f"{environment}.toml", {})
     keys = {name: artefact_key(environment, name, name * 4, "x") for name in ARTEFACTS}
-    return {**settings_parameters(settings), **keys, "JobModules": job_modules(), **given}
+    defaults = {name: each["Default"] for name, each in _template()["Parameters"].items() if "Default" in each}
+    return {**defaults, **settings_parameters(settings), **keys, "JobModules": job_modules(), **given}
 
 
 def resources(document: Document, parameters: Mapping[str, str]) -> dict[str, Document]:

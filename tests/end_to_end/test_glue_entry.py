@@ -90,7 +90,7 @@ def test_the_script_runs_the_job_on_glue(tmp_path: Path) -> None:
     assert "metrics.emitted" not in output
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_the_job_on_spark_plans_topics(tmp_path: Path, broker: KafkaBroker) -> None:
     """By itself, while it runs; rows have what records have beside their values, and their ranges are verified."""
     KAFKA.need()
@@ -103,7 +103,7 @@ def test_the_job_on_spark_plans_topics(tmp_path: Path, broker: KafkaBroker) -> N
     given["kafka"] |= {"topics": [str(feed.topic)], "plan_seconds": 0.5, "record_columns": ["key", "offset"]}
     given["builder"] = {"max_wait_seconds": 0.5}
     given["stream"] = {"trigger_interval_seconds": 0.5}
-    config = write_settings(tmp_path, **given, metrics={"sink": "none"}, convert={"engine": "spark"})
+    config = write_settings(tmp_path, **given, metrics={"sink": "none"})
     state, later = tmp_path / "s", list[bool]()
 
     def are_done(manifests: int) -> bool:

@@ -119,6 +119,22 @@ def test_secrets_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
         properties.resolved("main", given)
 
 
+def test_a_secret_that_was_known_outlives_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of Secrets Manager, not of a person who asks whether it is another one by now."""
+
+    def away(_arn: str, _session: object) -> str:
+        raise StoreUnavailable("no answer")
+
+    monkeypatch.setattr(secrets, "_kept", {ARN: (0.0, "known")})
+    monkeypatch.setattr(secrets, "_asked", away)
+    assert secrets.secret_of(ARN) == "known"
+    with pytest.raises(StoreUnavailable):
+        secrets.secret_of(ARN, is_fresh=True)
+    monkeypatch.setattr(secrets, "_kept", {})
+    with pytest.raises(StoreUnavailable):
+        secrets.secret_of(ARN)
+
+
 def test_a_secret_of_aws_that_cannot_be_read() -> None:
     """The error is one of the port, and has the reference."""
     with mock_aws(), pytest.raises(AccessError, match=ARN):

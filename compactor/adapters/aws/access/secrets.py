@@ -8,13 +8,14 @@ from boto3.session import Session
 
 from compactor.adapters.aws.clients import aws_client
 from compactor.adapters.aws.errors import translated
-from compactor.core.errors import SettingsError
+from compactor.core.errors import SettingsError, StoreUnavailable
 
 KEPT_SECONDS = 60.0
 """How long a secret is kept in memory: each range that is read has a client with secrets of its own."""
 
 _REGION = 3  # the part of an ARN
-_kept: dict[str, tuple[float, str]] = {}
+_ATTEMPTS, _TIMEOUT_SECONDS = 3, 10.0  # whoever needs a secret waits
+_kept: dict[str, tuple[float, str | None]] = {}
 _lock = Lock()
 
 
@@ -32,16 +33,29 @@ def secret_of(reference: str, *, is_fresh: bool = False, session: Session | None
     """
     arn, _, key = reference.partition("#")
     with _lock:
-        until, text = _kept.get(arn, (0.0, ""))
-        if is_fresh or time.monotonic() >= until:
-            text = _asked(arn, session)
+        until, text = _kept.get(arn, (0.0, None))
+        if is_fresh or text is None or time.monotonic() >= until:
+            text = _asked_again(arn, session, None if is_fresh else text)
             _kept[arn] = (time.monotonic() + KEPT_SECONDS, text)
     return _value(text, arn, key) if key else text
 
 
+def _asked_again(arn: str, session: Session | None, known: str | None) -> str:
+    """The text of a secret. If AWS does not answer, the one that is known is more likely right than none."""
+    try:
+        return _asked(arn, session)
+    except StoreUnavailable:
+        if known is None:
+            raise
+        return known
+
+
 def _asked(arn: str, session: Session | None) -> str:
     with translated(arn):
-        client = aws_client("secretsmanager", arn.split(":")[_REGION], session=session)
+        region = arn.split(":")[_REGION]
+        client = aws_client(
+            "secretsmanager", region, attempts=_ATTEMPTS, timeout_seconds=_TIMEOUT_SECONDS, session=session
+        )
         found = client.get_secret_value(SecretId=arn)
     if "SecretString" not in found:
         raise SettingsError([f"{arn}: a binary secret -> expected a text"])
