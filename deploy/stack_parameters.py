@@ -140,10 +140,10 @@ def _contradictions(values: Mapping[str, str], settings: Settings) -> list[str]:
                 not values["InputKeyArn"] or values["InputBucketIsNew"] == "no"
             ),
             "parameters JobSubnet, JobSubnetZone, JobSecurityGroup: all of them, or none": (
-                len({bool(values[name]) for name in ("JobSubnet", "JobSubnetZone", "JobSecurityGroup")}) == 1
+                len({bool(values.get(name)) for name in ("JobSubnet", "JobSubnetZone", "JobSecurityGroup")}) == 1
             ),
             "parameter KafkaClusterName: that of the cluster of MSK, because kafka.clusters has AWS_MSK_IAM": (
-                bool(values["KafkaClusterName"])
+                bool(values.get("KafkaClusterName"))
                 or not any("AWS_MSK_IAM" in each.values() for each in settings.kafka.clusters.values())
             ),
             f"parameter BuilderWindowSeconds: less than builder.max_wait_seconds ({max_wait:g})": (
