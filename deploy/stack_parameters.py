@@ -1,7 +1,7 @@
 """The parameters of the stack, from the settings, the artefacts and the parameters file."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from compactor.core.errors import SettingsError
@@ -12,6 +12,7 @@ from compactor.settings.settings import Settings
 from deploy.streams import OF_ONE_STREAM, database_of
 
 _JOB_NAME = re.compile(r"[a-z0-9-]{1,40}")  # names of queues, functions and roles begin with it
+_TABLE_BUCKET = re.compile(r"arn:[\w-]+:s3tables:[\w-]+:\d{12}:bucket/([a-z0-9-]{3,63})")
 _FEWEST_STARTS = 2  # a single start is normal
 
 
@@ -43,6 +44,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "SchemaFile": settings.schema.file.removeprefix("s3://"),
         "DatabaseName": database_of(settings) if settings.streams else database,
         "EventsTableName": table,
+        **_iceberg(settings),
         "ClaimsTableName": settings.builder.claims,
         "SlaSeconds": f"{sla_seconds:g}",
         "HalfSlaSeconds": f"{sla_seconds / 2:g}",
@@ -96,6 +98,13 @@ def _faults(settings: Settings) -> list[str]:
             "schema.table: database.table, a table other than rejects": (
                 bool(settings.streams or settings.schema.table) and not settings.schema.table.endswith(".rejects")
             ),
+            "table.name: another table than schema.table and rejects, which are not of Iceberg": all(
+                each.table.name not in {each.schema.table, f"{each.schema.table.partition('.')[0]}.rejects"}
+                for each in _in_iceberg(settings, "glue")
+            ),
+            "table.warehouse: the ARN of a table bucket of this account": all(
+                _TABLE_BUCKET.fullmatch(each.table.warehouse) for each in _in_iceberg(settings, "s3tables")
+            ),
             "builder.claims: a table": bool(settings.builder.claims),
             "control.job_name: 1 to 40 lower-case letters, digits or -": bool(
                 _JOB_NAME.fullmatch(settings.control.job_name)
@@ -141,6 +150,29 @@ def _stream(settings: Settings) -> str:
     """The stream that input may come from, by its name in AWS: `*` for all, empty for none."""
     place = next(filter(is_kinesis, settings.input.allowed_prefixes), "")
     return place.removeprefix(KINESIS).partition("/")[2] or "*" if place else ""
+
+
+def _iceberg(settings: Settings) -> dict[str, str]:
+    """What the tables of Iceberg are called where roles have rights on them; empty for other catalogs."""
+    names = [each.table.name.rpartition(".") for each in _in_iceberg(settings, "glue")]
+    buckets = (each.table.warehouse.rpartition("/")[2] for each in _in_iceberg(settings, "s3tables"))
+    return {
+        "IcebergDatabase": _common(database for database, _, _ in names),
+        "IcebergTable": _common(table for _, _, table in names),
+        "TableBucketName": _common(buckets),
+    }
+
+
+def _in_iceberg(settings: Settings, catalog: str) -> list[Settings]:
+    """The settings of each stream with a table in a kind of catalog."""
+    each_stream = settings.streams or (settings,)
+    return [each for each in each_stream if each.output.table == "iceberg" and each.table.catalog == catalog]
+
+
+def _common(names: Iterable[str]) -> str:
+    """The one name that all have, or `*`; empty without any."""
+    found = {*names}
+    return found.pop() if len(found) == 1 else "*" if found else ""
 
 
 def _bucket_and_key(place: str) -> tuple[str, str]:
