@@ -96,6 +96,7 @@ def changes(lake: Lake, nursery: Nursery) -> int:
     return many
 
 
+@pytest.mark.full
 def test_killed_in_the_middle(nursery: Nursery, forgetful: Lake) -> None:
     """At two changes, one of them of the table."""
     many = changes(forgetful, nursery)
