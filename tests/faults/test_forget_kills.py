@@ -105,7 +105,7 @@ def test_killed_in_the_middle(nursery: Nursery, forgetful: Lake) -> None:
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_killed_at_every_change(nursery: Nursery, forgetful: Lake) -> None:
     """Each of them, from the record that an erasure began to the record that it ended."""
     for die_at in range(1, changes(forgetful, nursery) + 1):

@@ -78,7 +78,7 @@ def read_progress(state: State, shard: int) -> TableProgress | None:
 
 
 def note_working(state: State) -> None:
-    """Note for all jobs that commits work, by whoever has just made one: a job that ended on a failure says so no more.
+    """Note for all jobs that commits work, after one of an operator: a job that ended on a failure says so no more.
 
     A job that writes its record at the same moment wins or loses; its next commit says how it is.
     """
