@@ -536,6 +536,11 @@ class Layout:
         """Up to which batch every manifest is done."""
         return f"{self.table_folder}finished.json"
 
+    @property
+    def doomed_metadata(self) -> str:
+        """Which files of the table's metadata an erasure removes as soon as no snapshot needs them."""
+        return f"{self.table_folder}doomed.json"
+
     def table_progress(self, shard: int) -> str:
         """How far the job of a shard is with the table, by the number of the shard from 1. Not part of the ledger."""
         return f"{self.table_progress_folder}{shard}.json"

@@ -20,10 +20,13 @@ class Changes:
 
     Attributes:
         schema_of: A version of the registry by its number.
+        is_retired: Whether the rows of a generation of a manifest are gone under a rule: a table that is made again
+            does without them.
     """
 
     state: State
     schema_of: Callable[[int], SchemaVersion]
+    is_retired: Callable[[ManifestKey, int], bool] = lambda _key, _generation: False
 
     def of(self, batch: TableBatch, schema_version: int) -> TableChange:
         """The change of one batch.
@@ -62,6 +65,8 @@ class Changes:
         is_superseded = bool(commit.outputs) and store.stat(later) is not None
         if is_superseded and not self.state.ledger.is_done(commit.key, commit.generation):
             return  # the later generation has its rows, perhaps because the catalog refuses these files
+        if commit.outputs and self.is_retired(commit.key, commit.generation):
+            return
         columns = self._columns(commit)
         for file in commit.outputs:
             # Once the batch of a rebuild has taken effect, the files that it replaces are deleted. A table that is made

@@ -53,6 +53,24 @@ CLIENTS = {"client", "_client", "sqs", "cloudwatch"}
 
 LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
+GLUE_ICEBERG = {f"glue:{each}" for each in ("GetCatalog", "GetDatabase", "GetTable", "CreateTable", "UpdateTable")}
+"""What Glue's REST endpoint of Iceberg asks for: config, namespace, table, create, commit."""
+
+S3_TABLES = {
+    f"s3tables:{each}"
+    for each in (
+        "GetTableBucket",
+        "GetNamespace",
+        "CreateNamespace",
+        "CreateTable",
+        "GetTableMetadataLocation",
+        "UpdateTableMetadataLocation",
+        "GetTableData",
+        "PutTableData",
+    )
+}
+"""What that of S3 Tables asks for, in the same order, and for the files of metadata."""
+
 BEYOND_CALLS: Mapping[str, Mapping[str, str]] = {
     "BuilderRole": {
         **dict.fromkeys(LOGS, "Lambda writes the log"),
@@ -76,6 +94,8 @@ BEYOND_CALLS: Mapping[str, Mapping[str, str]] = {
         "s3:PutObject": "S3A writes staging and checkpoints; Glue writes the logs of the Spark UI and the environment",
         "s3:DeleteObject": "S3A renames by copying and deleting",
         "s3:AbortMultipartUpload": "S3A aborts the uploads of failed tasks",
+        **dict.fromkeys(GLUE_ICEBERG, "pyiceberg commits to the table by Glue's REST endpoint"),
+        **dict.fromkeys(S3_TABLES, "pyiceberg commits to the table by the REST endpoint of S3 Tables"),
     },
 }
 """Actions that AWS or Spark need under a role, each with the reason."""

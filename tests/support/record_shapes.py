@@ -30,6 +30,7 @@ from compactor.core.documents.records import (
     RunHeartbeat,
 )
 from compactor.core.documents.table_records import (
+    DoomedMetadata,
     FinishedBatches,
     HeldManifest,
     RefusedBatch,
@@ -57,6 +58,7 @@ MODELS: Mapping[str, Any] = {
             Erasure,
             ErasureDone,
             Expired,
+            DoomedMetadata,
             FinishedBatches,
             HeldManifest,
             KafkaLink,

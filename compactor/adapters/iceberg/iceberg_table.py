@@ -9,6 +9,7 @@ from pyiceberg.catalog import Catalog, MetastoreCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import SUPPORTED_TABLE_FORMAT_VERSION
 
 from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.data_files import data_files, live_data_files, table_file
@@ -153,10 +154,16 @@ class IcebergTable:
 
         Raises:
             TableConflict: It is no longer so.
+            OperatorError: Another program has raised its format to one that pyiceberg only reads.
         """
         table = self._load()
         if table is None or self._head_of(table) != head:
             raise TableConflict(f"{self._where}: the table is no longer as it was read")
+        if (found := table.metadata.format_version) > SUPPORTED_TABLE_FORMAT_VERSION:
+            raise OperatorError(
+                f"{self._where}: has format version {found} -> expected at most {SUPPORTED_TABLE_FORMAT_VERSION}, to "
+                "which it cannot return: drop it in its catalog, without its files, then `compactor table rebuild`"
+            )
         return table
 
     def _sent(self, table: Table, change: Change, snapshot_id: int | None = None) -> int:

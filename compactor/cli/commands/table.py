@@ -57,7 +57,8 @@ def table(
 
     `rebuild` makes the table if there is none, applies all batches on record that it lacks, in their order, and adds
     manifests that are done and in no batch, such as those from before output.table was set. What is held back is tried
-    once more. It changes no file, and it may be repeated. To make a damaged table again, drop it in its catalog first.
+    once more. It changes no file, and it may be repeated. To make a damaged table again, stop the jobs, and drop it in
+    its catalog first.
 
     `maintain` expires snapshots, merges manifests, and removes files of metadata that nothing needs. Run it once a day.
     It removes no file with rows, and is safe beside jobs.

@@ -50,6 +50,7 @@ FORMATS: Mapping[str, Format] = {
     "ClosedTotals": Format(),
     "ClosingBegun": Format(),
     "Done": Format(),
+    "DoomedMetadata": Format(),
     "Erasure": Format(),
     "ErasureDone": Format(),
     "Expired": Format(),

@@ -95,3 +95,15 @@ class HeldManifest(BatchedManifest):
     reason: str
     run_id: str
     created_at: datetime
+
+
+class DoomedMetadata(Document):
+    """Files of the table's metadata that may have lowest and highest values of erased rows.
+
+    Written before their snapshots expire, and deleted once they are removed, so that an erasure that died is finished.
+
+    Attributes:
+        names: In the folder of the metadata. Those that the table still needs are not removed.
+    """
+
+    names: list[str]

@@ -5,7 +5,7 @@ input goes last: until then, a call that is repeated finds everything again.
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from compactor.core.documents.erasures import ErasedManifest, Erasure, ErasureDone, Inputs
@@ -31,7 +31,7 @@ class Forgetter:
         rebuilder_for: Makes what makes manifests again without the values, given the id of the erasure.
         key: The key, as it was asked for.
         by: Who asks.
-        after: Called when the manifests are done, for what else has old copies of their rows.
+        after: Called when the manifests are done, for what else has old copies of their rows; returns what is left.
     """
 
     state: State
@@ -40,7 +40,7 @@ class Forgetter:
     rebuilder_for: Callable[[str], Rebuilder]
     key: str
     by: str
-    after: Callable[[], None] = lambda: None
+    after: Callable[[], Iterable[str]] = tuple
 
     def forget(self, scan: ForgetScan, *, dry_run: bool = False) -> ForgetReport:
         """Erase; or, in a dry run, only tell what would be erased.
@@ -63,7 +63,7 @@ class Forgetter:
             self._erase(scan.held[start : start + _AT_ONCE], rebuilder, report)
         self._unstage(rebuilder)
         try:
-            self.after()
+            report.refused += [NotForgotten("", why) for why in self.after()]
         except TryAgainError as exc:
             report.failed.append(NotForgotten("", str(exc)))
         # Only their input can make the rows of these again.

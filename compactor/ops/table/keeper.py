@@ -1,16 +1,17 @@
 """Compares the table of the output with the ledger, and makes a lost table again from the ledger alone."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
 from compactor.core.documents.records import Commit
-from compactor.core.errors import StuckError
+from compactor.core.errors import OperatorError, StuckError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.ledger import LedgerState
 from compactor.ledger.state import State
+from compactor.ledger.table.progress import note_working
 from compactor.ops.table.table_report import HeldBack, TableReport
 from compactor.table.committer import Committer
 from compactor.table.named import Placed, needs_table
@@ -18,18 +19,20 @@ from compactor.table.named import Placed, needs_table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableKeeper:
-    """Looks after the table. Safe beside jobs.
+    """Looks after the table. Safe beside jobs, but for making a lost table again.
 
     Attributes:
         committer: Commits batches, also those that were applied to a table that was lost.
         name: The name of the table.
         on_batch: Called with the number of each batch that was applied.
+        living: Returns the ids of the runs that are alive.
     """
 
     state: State
     committer: Committer
     name: str
     on_batch: Callable[[int], None] = lambda _: None
+    living: Callable[[], Collection[str]] = tuple
 
     def compare(self) -> TableReport:
         """Compare the live files with those of all manifests that are done. Holds the name of each file in memory."""
@@ -38,7 +41,7 @@ class TableKeeper:
         expected, open_files = dict[str, tuple[int, int]](), set[str]()
         for found in self._states():
             commit = found.outcome
-            for file in commit.outputs if isinstance(commit, Commit) else ():
+            for file in commit.outputs if isinstance(commit, Commit) and not self._is_retired(commit) else ():
                 expected[file.final] = (file.rows, file.size_bytes)
                 if not found.is_done:
                     open_files.add(file.final)
@@ -72,6 +75,7 @@ class TableKeeper:
             TryAgainError: The catalog or the store does not answer now; another call goes on.
             OperatorError: A person must act.
         """
+        self._check_alone()
         applied = adopted = 0
         released = self._released()
         while (taken := (progress := self.committer.commit(())).applied or progress.refused) is not None:
@@ -90,7 +94,19 @@ class TableKeeper:
                 left = [each for each in left if each not in gone]
         report = self.compare()
         report.applied, report.adopted = applied, adopted
+        if applied or adopted:
+            note_working(self.state)
         return report
+
+    def _check_alone(self) -> None:
+        """Refuse to make a lost table again beside a job, which knows of batches what the lost table did with them."""
+        batches, head = self.committer.batches, self.committer.catalog.head()
+        fence, taken = (0, batches.recorded()) if head is None else (head.fence, batches.finished())
+        if taken > fence and (alive := sorted(self.living())):
+            raise OperatorError(
+                f"table {self.name}: it was dropped or restored, and {', '.join(alive)} may still commit to it -> "
+                "expected no job while the table is made again: `compactor stop`, then start the job again afterwards"
+            )
 
     def _released(self) -> list[Placed]:
         """Release what is held back; return those that are not done, which a job would commit only later."""
@@ -101,6 +117,9 @@ class TableKeeper:
                 self.committer.batches.refused.release(held)
                 released += [] if is_done else [Placed(held.key, held.generation)]
         return released
+
+    def _is_retired(self, commit: Commit) -> bool:
+        return self.committer.changes.is_retired(commit.key, commit.generation)
 
     def _surplus(self, uris: set[str]) -> Iterator[str]:
         """Those of these files that no manifest has that was decided since the ledger was read."""
@@ -114,7 +133,7 @@ class TableKeeper:
     def _done(self) -> Iterator[Placed]:
         for found in self._states():
             commit = found.outcome
-            if isinstance(commit, Commit) and found.is_done and needs_table(commit):
+            if isinstance(commit, Commit) and found.is_done and needs_table(commit) and not self._is_retired(commit):
                 yield Placed(commit.key, commit.generation)
 
     def _states(self) -> Iterator[LedgerState]:

@@ -8,6 +8,7 @@ from typing import Literal
 from compactor.core.documents.records import Commit
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.text.formatting import shown_seconds
+from compactor.ledger.history.retired_rows import RetiredRows
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
 from compactor.ledger.table.refused_batches import refused_batches
@@ -24,7 +25,8 @@ class TracedTable:
 
     name: str  # name of the table, as namespace.table
     state: TableState  # listed in the table, waiting for it, held back from it, or in no batch
-    batch: int | None = None  # the batch on record that has it, or that was refused with it alone; null without one
+    # The batch on record that has it, or that was refused with it alone; null if it is in none, or in one much later
+    batch: int | None = None
     snapshot_id: int | None = None  # the snapshot that took the batch; null if it expired, or is not known
     waiting_seconds: float | None = None  # for how long it has waited for the table; null if it does not
     error: str = ""  # why the snapshot is not known; empty if the catalog was read
@@ -33,8 +35,12 @@ class TracedTable:
     @property
     def meaning(self) -> str:
         """All of it in words."""
+        if self.state == "unlisted" and self.error:
+            return f"{self.name}: in no batch of its time; whether the table has its files is not known: {self.error}"
         if self.state == "unlisted":
             return f"{self.name}: in no batch that was found, as if done before the table was set"
+        if self.state == "listed" and self.batch is None:
+            return f"{self.name}: the table has its files, by a batch long after it was decided"
         if self.state == "held_back":
             return f"{self.name}: {held_words(self.reason)}"
         if self.state == "waiting":
@@ -62,11 +68,28 @@ class TableTracer:
             seconds = max((now - commit.decided_at).total_seconds(), 0.0)
             return TracedTable(self.table.name, "waiting", batch, waiting_seconds=seconds)
         if batch is None:  # a table that was made again may refuse what the one before took
-            return self._held(commit) or TracedTable(self.table.name, "unlisted")
+            return self._held(commit) or self._by_files(commit)
         try:
             return TracedTable(self.table.name, "listed", batch, self.table.catalog().snapshot_of(batch))
         except CompactorError as exc:
             return TracedTable(self.table.name, "listed", batch, error=described(exc))
+
+    def _by_files(self, commit: Commit) -> TracedTable | None:
+        """Where a commit is that is in none of the batches of its time: the table itself has to tell.
+
+        A rebuild of the table adds what was done before the table was set, at any time later.
+        """
+        if RetiredRows(self.state).has(commit.key, commit.generation):
+            return None
+        left = {file.final for file in commit.outputs}
+        try:
+            for live in self.table.catalog().live_files():
+                left.discard(live.uri)
+                if not left:
+                    return TracedTable(self.table.name, "listed")
+        except CompactorError as exc:
+            return TracedTable(self.table.name, "unlisted", error=described(exc))
+        return TracedTable(self.table.name, "unlisted")
 
     def _held(self, commit: Commit) -> TracedTable | None:
         """Why a commit that is not done is held back; None if it is not."""

@@ -1,6 +1,7 @@
 """Puts the table sink together."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from compactor.core.errors import SettingsError
 from compactor.core.rules.sharding import shard_number
 from compactor.job.steps.publication import Publisher
 from compactor.job.table_commits import TableCommits
+from compactor.ledger.history.retired_rows import RetiredRows
 from compactor.ledger.table.batches import TableBatches
 from compactor.ledger.table.progress import ProgressNotes
 from compactor.table.changes import Changes
@@ -32,12 +34,14 @@ class TableComponents(EngineComponents):
         Args:
             replays: Whether the table may lack batches that were applied, and manifests that are done.
         """
-        batches = self._batches
+        batches, changes = self._batches, Changes(self.state, self.registry.version)
+        if replays:
+            changes = replace(changes, is_retired=RetiredRows(self.state).has)
         return Committer(
             state=self.state,
             batches=batches,
             catalog=self.table_catalog,
-            changes=Changes(self.state, self.registry.version),
+            changes=changes,
             named=NamedManifests(batches, self.ledger, replays),
             latest=self.registry.latest,
             max_manifests=self.settings.table.max_manifests_per_commit,
@@ -54,7 +58,13 @@ class TableComponents(EngineComponents):
 
         self._check_table()
         name = self.settings.table.name
-        return TableKeeper(state=self.state, committer=self.committer(replays=True), name=name, on_batch=on_batch)
+        return TableKeeper(
+            state=self.state,
+            committer=self.committer(replays=True),
+            name=name,
+            on_batch=on_batch,
+            living=lambda: [each.run_id for each in self.runs.living()],
+        )
 
     def maintainer(self, keep_days: int | None = None, keep_snapshots: int | None = None) -> "Maintainer":
         """Make what does the upkeep of the table.
