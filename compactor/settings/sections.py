@@ -157,6 +157,10 @@ class Output(Section):
         1000, "most partitions of a manifest; rows of further ones are in the one without values", ge=1, le=10_000
     )
     table: Literal["none", "iceberg"] = _key("none", '"iceberg" also lists the files in the table of [table]')
+    publish: Literal["auto", "copy", "in_place"] = _key(
+        "auto",
+        '"copy": from staging; "in_place": a table lists them where they were written; "auto": so on S3',
+    )
 
 
 class Table(Section):

@@ -310,6 +310,7 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     if not is_common:  # else each stream has a schema file of its own, or none, and so with its table
         _check_declared(source)
         _check_table(source)
+        _check_publish(source)
         check_table_partitions(source)
     return None if source.faults else Settings(**valid)
 
@@ -413,6 +414,19 @@ def _check_declared(source: Source) -> None:
     file = source.values.get("schema", {}).get("file", "")
     if discovery == "declared" and file == "":
         source.fault("schema.file", file, 'a schema file, because input.discovery is "declared"')
+
+
+def _check_publish(source: Source) -> None:
+    """Record why files of rows cannot be written in place: readers of folders would see what is not decided."""
+    output = source.values.get("output", {})
+    if output.get("publish") != "in_place":
+        return
+    if output.get("table", "none") == "none":
+        because = 'because output.table is "none": readers of the folders would see files before they are decided'
+        source.fault("output.publish", "in_place", f'"copy" or "auto", {because}')
+    if source.values.get("convert", {}).get("engine") == "spark":
+        because = 'because convert.engine is "spark", which writes through the committers of S3A'
+        source.fault("output.publish", "in_place", f'"copy" or "auto", {because}')
 
 
 def _check_table(source: Source) -> None:

@@ -94,6 +94,11 @@ class StoreWithHalves(RoutedStore):
         with super().writer(uri) as writer:
             yield _HalvingWriter(writer, self._on_half)
 
+    @contextmanager
+    def new_writer(self, uri: str) -> Iterator[ObjectWriter]:
+        with super().new_writer(uri) as writer:
+            yield _HalvingWriter(writer, self._on_half)
+
 
 class RecordedStore(StoreWithHalves):
     """Writes down what manifests went through, after each change.
@@ -125,6 +130,13 @@ class RecordedStore(StoreWithHalves):
     @contextmanager
     def writer(self, uri: str) -> Iterator[ObjectWriter]:
         with super().writer(uri) as writer:
+            yield writer
+        with self._change():
+            pass
+
+    @contextmanager
+    def new_writer(self, uri: str) -> Iterator[ObjectWriter]:
+        with super().new_writer(uri) as writer:
             yield writer
         with self._change():
             pass

@@ -8,7 +8,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,11 +104,23 @@ class LocalStore:
             mode = self._mode(_path(uri))
             durable.place(_path(uri), lambda temporary: _write_file(temporary, str(path), mode))
 
+    def writer(self, uri: str) -> AbstractContextManager["LocalWriter"]:
+        return self._writer(uri, os.replace)
+
     @contextmanager
-    def writer(self, uri: str) -> Iterator["LocalWriter"]:
+    def new_writer(self, uri: str) -> Iterator["LocalWriter"]:
+        try:
+            with self._writer(uri, _link_new) as writer:
+                yield writer
+        except _Taken:
+            raise ObjectChanged(f"{uri}: another file is there; expected none") from None
+
+    @contextmanager
+    def _writer(self, uri: str, move: Callable[[str, str], None]) -> Iterator["LocalWriter"]:
         with suppress(_Aborted), ExitStack() as placing:
             with durable.translated(uri, writing=True):
-                writer = LocalWriter(uri, placing.enter_context(durable.placed(_path(uri), self._mode(_path(uri)))))
+                placed = durable.placed(_path(uri), self._mode(_path(uri)), move)
+                writer = LocalWriter(uri, placing.enter_context(placed))
             yield writer  # the error of the block is not about this file, so it is not translated
             if writer.is_aborted:
                 raise _Aborted
@@ -227,6 +239,17 @@ class LocalWriter:
 
 class _Aborted(Exception):
     """Ends a writer's block without a file."""
+
+
+class _Taken(Exception):
+    """A new file has the name of another one."""
+
+
+def _link_new(temporary: str, target: str) -> None:
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise _Taken from None
 
 
 def _path(uri: str) -> str:

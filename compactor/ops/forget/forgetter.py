@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 from compactor.core.documents.erasures import ErasedManifest, Erasure, ErasureDone, Inputs
 from compactor.core.errors import StuckError, TryAgainError
+from compactor.core.layout import folder
+from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
+from compactor.ledger.table.orphans import Fate, InPlaceFiles
 from compactor.ops.forget.candidates import NEEDED, Candidate
 from compactor.ops.forget.forget_report import ForgetReport, Forgotten, NotForgotten
 from compactor.ops.forget.inputs import InputEraser
@@ -134,6 +137,15 @@ class Forgetter:
                 continue  # the scan has named it
             if found is not None and found.outcome is not None and found.is_done:
                 rebuilder.publisher.delete_staging(name, upto=found.outcome.generation)
+        if rebuilder.publisher.table is not None:
+            self._delete_orphans()
+
+    def _delete_orphans(self) -> None:
+        """Delete files that attempts wrote in place, and that no commit names."""
+        store, layout, in_place = self.state.store, self.state.layout, InPlaceFiles(self.state)
+        listed = (info.uri for info in store.list(folder(layout.output)) if layout.in_place_attempt(info.uri))
+        fates = map_ordered(lambda uri: (uri, in_place.fate(uri)), listed)
+        store.delete(uri for uri, fate in fates if fate is Fate.ORPHANED)
 
     def _end(self, report: ForgetReport) -> None:
         record = ErasureDone(

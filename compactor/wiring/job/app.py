@@ -405,6 +405,7 @@ class App(TableComponents):
             manifests_in_flight=settings.stream.manifests_in_flight,
             limits=self.limits,
             grok=self.grok.rules if self.grok else None,
+            in_place=self.is_in_place,
         )
 
     def _stager(self, engine: Engine, rules: CompactionRules, history: SizingHistory) -> Stager:

@@ -40,6 +40,7 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
                 commit=commit,
                 erasure=erasure,
                 compression=app.layout.compression,
+                in_place=app.is_in_place,
                 on_crash_point=app.on_crash_point,
             )
 
