@@ -34,6 +34,7 @@ from compactor.core.documents.table_records import (
     HeldManifest,
     RefusedBatch,
     TableBatch,
+    TableMerge,
     TableProgress,
 )
 from compactor.schema.schema import SchemaVersion
@@ -75,6 +76,7 @@ MODELS: Mapping[str, Any] = {
             SchemaVersion,
             StartsRefused,
             TableBatch,
+            TableMerge,
             TableProgress,
             TopicProgress,
             Told,

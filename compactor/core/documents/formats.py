@@ -72,6 +72,7 @@ FORMATS: Mapping[str, Format] = {
     "SchemaVersion": Format(),
     "StartsRefused": Format(),
     "TableBatch": Format(),
+    "TableMerge": Format(),
     "TableProgress": Format(),
     "TopicProgress": Format(),
     "Told": Format(),

@@ -48,6 +48,7 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
         """Have the table forget all that names what was replaced, but for files that upkeep removes a day later."""
         if app.has_table:
             replace(app.maintainer(keep_days=0, keep_snapshots=1), always_merges=True).maintain()
+            app.merger().leftovers.remove()
 
     return Forgetter(
         state=app.state,
