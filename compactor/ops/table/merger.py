@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from compactor.core.documents.table_records import MergedFile, TableMerge
 from compactor.core.errors import ObjectNotFound, OperatorError, StagingError, TableConflict
+from compactor.engines.parquet_files import parquet_facts
 from compactor.ledger.state import State
 from compactor.ops.table.merge_report import MergeReport, NotMerged
 from compactor.ops.table.mergeable import Chooser, Mergeable, sizes_of
@@ -159,12 +160,20 @@ class Merger:
             rows, size_bytes = self.files.write(uri, parts, [each.uri for each in group])
         except (StagingError, ObjectNotFound) as error:
             self.state.store.delete([uri])
-            run.leave_out(group, described(error))
+            damaged = [each for each in group if not self._is_whole(each)]
+            run.leave_out(damaged or group, described(error))
             return None
         first = group[0]
         return MergedFile(
             uri=uri, rows=rows, size_bytes=size_bytes, date=first.date, partition=first.values, parts=parts
         )
+
+    def _is_whole(self, file: Mergeable) -> bool:
+        """Whether the footer of a file has the rows that are on record. Then it is not to blame for what failed."""
+        try:
+            return parquet_facts(self.state.store, file.uri).rows == sum(part.rows for part in file.parts)
+        except (StagingError, ObjectNotFound):
+            return False
 
 
 @dataclass(slots=True)
