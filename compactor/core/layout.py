@@ -521,6 +521,25 @@ class Layout:
         """The record that the table has passed over a batch."""
         return f"{self.table_folder}refused/{number:08d}.json"
 
+    def table_merge(self, merge_id: str) -> str:
+        """The record of a merge of files of the table."""
+        return f"{self.table_folder}merges/{merge_id}.json"
+
+    @property
+    def merged_folder(self) -> str:
+        """The folder of merged files: below the output, for readers of the table, and hidden from those of folders."""
+        return f"{folder(self.output)}_table/merged/"
+
+    def merged_file(self, merge_id: str, part: int) -> str:
+        """The name of one file of a merge; no other merge has it."""
+        return f"{self.merged_folder}{merge_id}-{part:05d}.{self.compression}.parquet"
+
+    def merge_of(self, uri: str) -> str:
+        """The id of the merge that a file is of, by its name; empty if it is no merged file."""
+        place, base = canonical(uri), canonical(self.merged_folder)
+        named = _PARQUET_NAME.fullmatch(place.removeprefix(base)) if place.startswith(base) else None
+        return named["manifest_id"] if named else ""
+
     @property
     def held_folder(self) -> str:
         """The folder of manifests that the table's catalogue refuses."""

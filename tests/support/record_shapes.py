@@ -35,6 +35,7 @@ from compactor.core.documents.table_records import (
     HeldManifest,
     RefusedBatch,
     TableBatch,
+    TableMerge,
     TableProgress,
 )
 from compactor.schema.schema import SchemaVersion
@@ -77,6 +78,7 @@ MODELS: Mapping[str, Any] = {
             SchemaVersion,
             StartsRefused,
             TableBatch,
+            TableMerge,
             TableProgress,
             TopicProgress,
             Told,

@@ -23,7 +23,7 @@ from compactor.adapters.iceberg.schemas import (
     first_schema,
     new_metadata_columns,
 )
-from compactor.adapters.iceberg.upkeep import folder_of, history_of, listed, removed
+from compactor.adapters.iceberg.upkeep import files_of_all_snapshots, folder_of, history_of, listed, removed
 from compactor.core.errors import OperatorError, SettingsError, StoreUnavailable, TableCommitUnknown, TableConflict
 from compactor.core.text.safe_text import visible
 from compactor.schema.schema import FILE_DATE, SchemaVersion
@@ -115,6 +115,13 @@ class IcebergTable:
             for entry in live_data_files(table.io, snapshot) if snapshot else ():
                 yield table_file(entry, specs)
 
+    def files_below(self, folder: str) -> frozenset[str]:
+        table = self._load()
+        if table is None:
+            return frozenset()
+        with reading(self._where):
+            return frozenset(uri for uri in files_of_all_snapshots(table) if uri.startswith(folder))
+
     def history(self) -> tuple[TableHead, TableHistory] | None:
         table = self._load()
         if table is None or not self._is_complete(table):
@@ -201,7 +208,7 @@ class IcebergTable:
             properties[SPEC] = str(default)
         made.set_properties(properties)
         removed = self._removed(table, change.removed)
-        return made, made.use_files(added, removed, notes)
+        return made, made.use_files(added, removed, notes, keeps_rows=change.keeps_rows)
 
     def _columns(self, schema: SchemaVersion) -> tuple[TableColumn, ...]:
         if found := list(faults(schema, self.metadata_columns, [FILE_DATE])):

@@ -73,6 +73,7 @@ FORMATS: Mapping[str, Format] = {
     "SchemaVersion": Format(),
     "StartsRefused": Format(),
     "TableBatch": Format(),
+    "TableMerge": Format(),
     "TableProgress": Format(),
     "TopicProgress": Format(),
     "Told": Format(),

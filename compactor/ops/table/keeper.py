@@ -15,6 +15,7 @@ from compactor.ledger.table.progress import note_working
 from compactor.ops.table.table_report import HeldBack, TableReport
 from compactor.table.committer import Committer
 from compactor.table.named import Placed, needs_table
+from compactor.table.unmerged import looked_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +59,18 @@ class TableKeeper:
             return report
         report.exists, report.snapshot_id = True, head.snapshot_id
         report.last_batch, report.schema_version = head.fence, head.schema_version
-        live = list(self.committer.catalog.live_files(head.snapshot_id)) if head.snapshot_id is not None else []
-        report.files, report.rows = len(live), sum(file.records for file in live)
+        listed = self.committer.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
+        found_files = list(looked_up(self.committer.changes.merges, listed))
+        live = [file for each in found_files for file in each.committed]
+        report.files, report.rows = len(found_files), sum(each.file.records for each in found_files)
+        report.merged = sum(each.merged is not None for each in found_files)
         times = Counter(file.uri for file in live)
         report.doubled = sorted(uri for uri, many in times.items() if many > 1)
         report.missing = sorted(expected.keys() - open_files - times.keys())
         report.surplus = sorted(self._surplus(times.keys() - expected.keys() - open_files))
         figures = ((file.uri, (file.records, file.size_bytes)) for file in live)
-        report.differing = sorted({uri for uri, found in figures if expected.get(uri, found) != found})
+        differing = {uri for uri, found in figures if expected.get(uri, found) != found}
+        report.differing = sorted(differing | {each.file.uri for each in found_files if each.differs})
         return report
 
     def rebuild(self) -> TableReport:

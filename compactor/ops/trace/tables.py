@@ -1,5 +1,6 @@
 """Finds what carried a manifest to the table of the output: a batch on record, and the snapshot that took it."""
 
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,13 +8,16 @@ from typing import Literal
 
 from compactor.core.documents.records import Commit
 from compactor.core.errors import CompactorError, RecordUnreadable
-from compactor.core.text.formatting import shown_seconds
+from compactor.core.text.formatting import count, shown_seconds
 from compactor.ledger.history.retired_rows import RetiredRows
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
+from compactor.ledger.table.merges import Merges
 from compactor.ledger.table.refused_batches import refused_batches
+from compactor.table.catalog import TableCatalog
 from compactor.table.listed import ListedTable, held_words
 from compactor.table.named import needs_table
+from compactor.table.unmerged import looked_up
 from compactor.telemetry.error_text import described
 
 TableState = Literal["listed", "waiting", "held_back", "unlisted"]
@@ -31,6 +35,7 @@ class TracedTable:
     waiting_seconds: float | None = None  # for how long it has waited for the table; null if it does not
     error: str = ""  # why the snapshot is not known; empty if the catalog was read
     reason: str = ""  # why the catalog refuses the manifest; empty if it is not held back
+    merged_files: tuple[str, ...] = ()  # merged files that have its rows in place of its own files
 
     @property
     def meaning(self) -> str:
@@ -47,7 +52,8 @@ class TracedTable:
             batch = f"; it is in batch {self.batch:,}" if self.batch else ""
             return f"{self.name}: waits for the table, for {shown_seconds(self.waiting_seconds or 0.0)}{batch}"
         unknown = f"not known: {self.error}" if self.error else "expired"
-        return f"{self.name}: in batch {self.batch:,}, snapshot {self.snapshot_id or unknown}"
+        merged = f"; its rows are in {count(len(self.merged_files), 'merged file')}" if self.merged_files else ""
+        return f"{self.name}: in batch {self.batch:,}, snapshot {self.snapshot_id or unknown}{merged}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,9 @@ class TableTracer:
         if batch is None:  # a table that was made again may refuse what the one before took
             return self._held(commit) or self._by_files(commit)
         try:
-            return TracedTable(self.table.name, "listed", batch, self.table.catalog().snapshot_of(batch))
+            catalog = self.table.catalog()
+            merged = tuple(self._merged(catalog, {file.final for file in commit.outputs}))
+            return TracedTable(self.table.name, "listed", batch, catalog.snapshot_of(batch), merged_files=merged)
         except CompactorError as exc:
             return TracedTable(self.table.name, "listed", batch, error=described(exc))
 
@@ -83,13 +91,21 @@ class TableTracer:
             return None
         left = {file.final for file in commit.outputs}
         try:
-            for live in self.table.catalog().live_files():
-                left.discard(live.uri)
+            for live in looked_up(Merges(self.state.store, self.state.layout), self.table.catalog().live_files()):
+                left.difference_update(live.uris)
                 if not left:
                     return TracedTable(self.table.name, "listed")
         except CompactorError as exc:
             return TracedTable(self.table.name, "unlisted", error=described(exc))
         return TracedTable(self.table.name, "unlisted")
+
+    def _merged(self, catalog: TableCatalog, finals: Collection[str]) -> Iterator[str]:
+        """The merged files of the table that have rows of these files."""
+        if next(self.state.store.list(self.state.layout.merged_folder), None) is None:
+            return  # nor does the table need to be listed
+        for each in looked_up(Merges(self.state.store, self.state.layout), catalog.live_files()):
+            if each.merged is not None and not set(each.uris).isdisjoint(finals):
+                yield each.file.uri
 
     def _held(self, commit: Commit) -> TracedTable | None:
         """Why a commit that is not done is held back; None if it is not."""

@@ -117,7 +117,9 @@ class Verifier:
 
     def _listed(self, scope: TableScope) -> TableFiles | None:
         """The files of the table, read now; None without a table."""
-        return None if self.table is None else TableFiles(state=self.state, table=self.table, scope=scope)
+        return (
+            None if self.table is None else TableFiles(state=self.state, table=self.table, scope=scope, deep=self.deep)
+        )
 
     def _add_listed_of(self, report: VerifyReport, dates: Collection[str]) -> None:
         """Compare the table with the records of closed dates, whose sums differ, to find the files or that none is."""

@@ -51,7 +51,9 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
         if not app.has_table:
             return []
         maintainer = replace(app.maintainer(keep_days=0, keep_snapshots=1), always_merges=True)
-        return MetadataEraser(maintainer=maintainer).erase()
+        kept = MetadataEraser(maintainer=maintainer).erase()
+        app.merger().leftovers.remove()
+        return kept
 
     return Forgetter(
         state=app.state,

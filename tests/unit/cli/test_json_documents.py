@@ -64,6 +64,7 @@ from compactor.ops.forget.erasing_stager import ErasingStager
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
+from compactor.ops.table.merge_report import MergeReport, NotMerged
 from compactor.ops.trace.tables import TracedTable
 from compactor.ops.trace.trace import Trace
 from compactor.ops.verify.report import ExpiredFiles, VerifyReport
@@ -241,7 +242,7 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     unread = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None, WHOLE_DAY.since)
     with_columns = Trace(report.uri, report=report, files=[report], quarantined=[unread])
     waiting = TracedTable("lake.events", "waiting", waiting_seconds=1.5)
-    listed = TracedTable("lake.events", "listed", 3, 4, error="no answer")
+    listed = TracedTable("lake.events", "listed", 3, 4, error="no answer", merged_files=("/merged.parquet",))
     held = TracedTable("lake.events", "held_back", 5, reason="no such file")
     made = [with_columns, *(replace(with_columns, table=each) for each in (waiting, listed, held))]
     documents = [json.loads(_printed(shallow(each, "meaning", "needs_operator"))) for each in made]
@@ -409,7 +410,13 @@ def tables(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     memory.drop()
     without = workspace.json("table", "maintain")[0]
     assert (without["exists"], without["dry_run"]) == (False, False)
-    return [gone, made, twice, other, held, without]
+    memory.exists = lambda _: True
+    workspace.json("table", "rebuild")
+    merged = workspace.json("table", "merge", "--dry-run")[0]
+    assert (merged["exists"], merged["merged_files"], merged["before"]["hit_rate"]) == (True, 0, 1.0)
+    left = MergeReport("lake.events", not_merged=[NotMerged("/o/a.parquet", "expected a whole Parquet file")])
+    refused = json.loads(_printed({**shallow(left), "dry_run": False}))
+    return [gone, made, twice, other, held, without, merged, refused]
 
 
 def costs(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:

@@ -42,7 +42,7 @@ def test_every_kind_of_record_is_in_the_table() -> None:
             found |= {node.name for node in classes if "Document" in {ast.unparse(base) for base in node.bases}}
     parts = {"FileReport", "RangeReport", "StagedFile", "Rebuild", "RedrivenInput", "Commit", "DeadLetter"}
     parts |= {"ManifestSums", "OpenLetter", "OpenFile", "SettledFile", "DoubledVersion", "DateSpan", "BatchedManifest"}
-    parts |= {"Erased", "ErasedManifest", "PartitionProgress", "ShardLink"}
+    parts |= {"Erased", "ErasedManifest", "PartitionProgress", "ShardLink", "MergedFile"}
     assert found - parts <= FORMATS.keys()
 
 
