@@ -1,4 +1,4 @@
-"""Files of rows that are written in place for a table: nothing is copied, lost or doubled, and only orphans are deleted."""
+"""Rows that are written in place for a table: nothing is copied, lost or doubled, and only orphans are deleted."""
 
 from collections.abc import Callable
 from contextlib import suppress
