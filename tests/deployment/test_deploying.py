@@ -329,7 +329,9 @@ def test_every_name_of_the_template_is_checked() -> None:
         "KmsKey": "new",
         "InputBucketIsNew": "no",
         "InputAccount": "210987654321",
-        **{"JobSubnet": "subnet-0a1b2c3d", "JobSubnetZone": "eu-central-1a", "JobSecurityGroup": "sg-0a1b2c3d"},
+        "JobSubnet": "subnet-0a1b2c3d",
+        "JobSubnetZone": "eu-central-1a",
+        "JobSecurityGroup": "sg-0a1b2c3d",
     }
     planned = list(planned_names(template(), known))
     assert len(set(planned)) == len(planned)
