@@ -9,7 +9,10 @@ from deploy.stack import Deployed
 from deploy.stack_parameters import settings_parameters
 from deploy.streams import logical_id
 
-LATER = ("SlaSeconds", "HalfSlaSeconds", "JobIsAlwaysUp", "CrashLoopStarts", "MaintenanceWindow", "OutputFolder")
+LATER = (
+    *("SlaSeconds", "HalfSlaSeconds", "TopicLateSeconds", "JobIsAlwaysUp", "CrashLoopStarts", "MaintenanceWindow"),
+    "OutputFolder",
+)
 """Parameters of the settings by which no job finds a place. The canary's job may differ in them from the stack."""
 
 _BUCKET = "ArtefactBucketName"  # where the stack's other jobs have their artefacts, and the template goes

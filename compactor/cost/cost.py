@@ -29,7 +29,7 @@ NOT_COUNTED = "state and logs kept, requests of producers and readers, failed at
 # Assumed, not measured. The sealer and the control plane run every minute; the builder runs once per batch of events.
 # Glue's own metrics are off, and cost nothing.
 FUNCTION_GB = 1.0  # of the largest function
-ALARMS = 16
+ALARMS = 17
 ALARMS_OF_A_SHARD = 4
 _BUILD_SECONDS, _SEAL_SECONDS, _CONTROL_SECONDS = 1.0, 2.0, 2.0
 _EVENT_SECONDS = 0.004  # of a build for each event

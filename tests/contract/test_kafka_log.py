@@ -79,15 +79,15 @@ def case(request: pytest.FixtureRequest) -> Case:
     return broker_case(request.getfixturevalue("broker").servers, name)
 
 
-def read(case: Case, first: int, end: int, topic_id: str = "") -> tuple[list[Record], Any]:
-    """All records of a range of partition 0, and the proof."""
+def read(case: Case, first: int, end: int, topic_id: str = "") -> tuple[list[tuple[int, bytes | None]], Any]:
+    """Offsets and values of all records of a range of partition 0, and the proof."""
     reading = case.log.read(KafkaRange(case.topic, 0, first, end), topic_id or id_of(case))
     found: list[Record] = []
     while True:
         try:
             found += next(reading)
         except StopIteration as stop:
-            return found, stop.value
+            return [(each.offset, each.value) for each in found], stop.value
 
 
 def id_of(case: Case) -> str:
@@ -200,3 +200,32 @@ def test_brokers_that_are_down(broker: KafkaBroker, monkeypatch: pytest.MonkeyPa
         finally:
             broker.start()
     assert len(read(case, 0, 400, topic_id)[0]) == 400
+
+
+@pytest.mark.full
+def test_a_broker_gives_what_records_have_beside_their_values(broker: KafkaBroker) -> None:
+    """If it is asked for: keys, times, and headers, of which a name may come twice and a value may be missing."""
+    from confluent_kafka import Producer  # noqa: PLC0415 - the client may not be there
+
+    from compactor.adapters.kafka_clusters import KafkaClusters  # noqa: PLC0415
+    from tests.support.kafka_topics import TopicFeed  # noqa: PLC0415
+
+    feed = TopicFeed(broker.servers, "beside-values")
+    feed.create(1)
+    producer = Producer({"bootstrap.servers": broker.servers})
+    headers = [("h", b"\xff"), ("h", None), ("other", b"")]
+    producer.produce(feed.name, b"{}", b"key", 0, timestamp=1_700_000_000_123, headers=headers)
+    producer.produce(feed.name, b"{}", None, 0, timestamp=5)
+    producer.flush()
+    log = KafkaClusters.of({"main": {"bootstrap.servers": broker.servers}}).open()
+    wanted, topic = KafkaRange(feed.topic, 0, 0, 2), log.topic(feed.topic)
+    assert topic is not None
+    found = [each for batch in log.read(wanted, topic.topic_id, with_columns=True) for each in batch]
+    assert found == [
+        Record(0, b"{}", b"key", 1_700_000_000_123, tuple(headers)),
+        Record(1, b"{}", None, 5),
+    ]
+    assert [each for batch in log.read(wanted, topic.topic_id) for each in batch] == [
+        Record(0, b"{}"),
+        Record(1, b"{}"),
+    ]

@@ -63,6 +63,7 @@ CALLS: dict[str, tuple[str, Arn]] = {
     "iam.GetRole": ("iam:GetRole", _named(f"arn:aws:iam::{ACCOUNT}:role/", "RoleName")),
     "iam.GetPolicy": ("iam:GetPolicy", _named("", "PolicyArn")),
     "glue.GetJob": ("glue:GetJob", _named(f"arn:aws:glue:{_HERE}job/", "JobName")),
+    "glue.GetConnection": ("glue:GetConnection", _named(f"arn:aws:glue:{_HERE}connection/", "Name")),
     "glue.GetDatabase": ("glue:GetDatabase", _named(f"arn:aws:glue:{_HERE}database/", "Name")),
     "glue.GetTable": (
         "glue:GetTable",

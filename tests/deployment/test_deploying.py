@@ -188,8 +188,8 @@ def test_checks_before_a_new_stack(root: Path, capsys: pytest.CaptureFixture[str
     """All that is planned is checked, and what could not be asked is a warning, never a reason to stop."""
     shown = checked(root, capsys)
     for words in (
-        "names            44 of 44 new names are free",
-        "34 wheels for the Python and the glibc of Glue",
+        "names            45 of 45 new names are free",
+        "36 wheels for the Python and the glibc of Glue",
         f"{BUCKET} is in this account and region",
         "3 x G.1X, Glue 6.0: up to $0.92 an hour",
         "at the prices of eu-central-1 of",
@@ -330,6 +330,9 @@ def test_every_name_of_the_template_is_checked() -> None:
         "KmsKey": "new",
         "InputBucketIsNew": "no",
         "InputAccount": "210987654321",
+        "JobSubnet": "subnet-0a1b2c3d",
+        "JobSubnetZone": "eu-central-1a",
+        "JobSecurityGroup": "sg-0a1b2c3d",
     }
     planned = list(planned_names(template(), known))
     assert len(set(planned)) == len(planned)

@@ -30,8 +30,8 @@ ONE_PASS = (
     Guard(
         "redriven lines are told by the file that holds them, not by the one that they are from",
         "ndjson/files/file_walk.py",
-        "else self._formats.splitter(file.uri)",
-        "else self._formats.splitter(file.source_uri)",
+        "return self._formats.splitter(file.uri)",
+        "return self._formats.splitter(file.source_uri)",
         ("tests/unit/engines/test_formats.py::test_redriven_lines_are_lines",),
     ),
     Guard(

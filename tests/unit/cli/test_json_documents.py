@@ -237,7 +237,11 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     counts = {**compacted["counts"], "redriven_by_reason": {"line_too_long": 1}}
     read = RangeReport(tombstones=1, absent=2, position=9, high_watermark=12)
     report = FileReport(
-        uri="/raw/country=DE/x", status=FileStatus.COMPACTED, path_columns={"country": "DE"}, kafka=read
+        uri="/raw/country=DE/x",
+        status=FileStatus.COMPACTED,
+        path_columns={"country": "DE"},
+        record_columns=("key",),
+        kafka=read,
     )
     unread = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None, WHOLE_DAY.since)
     with_columns = Trace(report.uri, report=report, files=[report], quarantined=[unread])
