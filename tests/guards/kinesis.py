@@ -33,7 +33,7 @@ KINESIS = (
     Guard(
         "near the retention the last record has to be there when the next ones are read",
         "manifests/kinesis/shard_reading.py",
-        "                    if fresh and self.now() - fresh[-1].arrived_at > KEPT:\n",
+        "                    if fresh and self.now() - fresh[-1].arrived_at > self.kept:\n",
         "                    if fresh and self.now() is None:\n",
         (_PLANNING,),
     ),
@@ -61,15 +61,15 @@ KINESIS = (
     Guard(
         "an object that may still get a link stays",
         "manifests/kinesis/landing.py",
-        "        return link is not None and link.uri != uri\n",
-        "        return link is None or link.uri != uri\n",
+        "            return last is not None and last.closes\n",
+        "            return last is not None\n",
         (_PLANNING,),
     ),
     Guard(
         "drafts that planners left are settled",
         "manifests/kinesis/planner.py",
-        "                for settled in left.settle_all():\n",
-        "                for settled in ():\n",
+        "            for settled in left.settle_all():\n",
+        "            for settled in ():\n",
         (_PLANNING,),
     ),
     Guard(

@@ -49,8 +49,13 @@ class KinesisStream:
             raise ValueError(STREAM_EXPECTED)
         return cls(found["source"], found["stream"])
 
-    def __str__(self) -> str:
+    @property
+    def uri(self) -> str:
+        """Its name with that of the source."""
         return f"{SCHEME}{self.source}/{self.name}"
+
+    def __str__(self) -> str:
+        return self.uri
 
 
 @dataclass(frozen=True, slots=True)

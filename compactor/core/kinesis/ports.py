@@ -30,7 +30,7 @@ class LiveStream:
 
     Attributes:
         stream_id: Differs from that of any other stream, also of one that had the same name before.
-        retention: No record is removed that is younger, as long as nobody lowers it.
+        retention: No record is removed that is younger, unless it is lowered.
     """
 
     stream_id: str

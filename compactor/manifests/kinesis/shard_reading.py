@@ -48,7 +48,7 @@ class ShardReader:
     Attributes:
         head: Where the chain of the shard ends.
         until: Records that arrived later may wait for the next plan.
-        kept: No record is removed that is younger, as long as nobody lowers the retention.
+        kept: No record is removed that is younger, unless the retention is lowered.
         stray_rule: See `ShardLines`.
         now: Tells the time.
         is_done: Whether there is no more to read now.

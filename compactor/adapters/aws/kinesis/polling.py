@@ -45,7 +45,7 @@ class Pace:
             self.sleep(pause)
 
     def took(self, place: str, length_bytes: int) -> None:
-        """Note an answer of a shard, which holds up the next call, whoever makes it."""
+        """Note an answer of a shard, which holds up the next call of any reading."""
         self._free_at[place] = self.now() + max(self.call_seconds, length_bytes / _SHARD_BYTES_PER_SECOND)
 
 
