@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from compactor.core.documents.chains.kinesis_records import KinesisProgress
 from compactor.core.documents.records import read_record
@@ -47,6 +48,14 @@ class StreamNotes:
         with suppress(CompactorError):
             known = read_stream_progress(self.state, stream) or KinesisProgress(run_id=self.run_id)
             self._write(stream, self._failed(stream, known, error))
+
+    def landed_to(self, stream: KinesisStream) -> datetime | None:
+        """No record waits that came before this time, as far as was noted; None if nothing was, or cannot be read."""
+        with suppress(CompactorError):
+            known = read_stream_progress(self.state, stream)
+            if known is not None and known.seen_at is not None:
+                return known.seen_at - timedelta(seconds=known.behind_seconds)
+        return None
 
     def _failed(self, stream: KinesisStream, progress: KinesisProgress, error: str) -> KinesisProgress:
         known = read_stream_progress(self.state, stream)

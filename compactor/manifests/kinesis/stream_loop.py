@@ -46,9 +46,7 @@ class StreamLoop:
     leads: Callable[[], bool] = lambda: True
     _planner: KinesisPlanner | None = field(default=None, init=False)
     _next_at: datetime | None = field(default=None, init=False)
-    _landed_to: datetime | None = field(
-        default=None, init=False
-    )  # all records up to then are landed, or were never seen
+    _landed_to: datetime | None = field(default=None, init=False)  # no earlier record waits, as far as is known
     _failures: int = field(default=0, init=False)
     _error: Exception | None = field(default=None, init=False)
     _gaps: int = field(default=0, init=False)
@@ -74,7 +72,7 @@ class StreamLoop:
 
     def _take(self) -> float:
         """Plan the stream; returns the pause until the next plan, which is 0 if more waits to be landed."""
-        self._landed_to = self._landed_to or self.clock.now()
+        self._landed_to = self._landed_to or self.notes.landed_to(self.stream) or self.clock.now()
         try:
             if self._planner is None:
                 self._planner = self.new_planner()

@@ -566,7 +566,8 @@ def test_trouble_with_one_shard() -> None:
                     raise StoreUnavailable("it is throttled")
 
     made.object_bytes = 1000
-    plan = replace(kinesis, log=Troubled(), object_bytes=1000).plan(STREAM, max_manifests=100)
+    troubled: Any = Troubled()
+    plan = replace(kinesis, log=troubled, object_bytes=1000).plan(STREAM, max_manifests=100)
     assert [str(each) for each in plan.troubles] == ["it is throttled"]
     assert Counter(made.lines()) == Counter(made.written[:10] + made.written[10:12] + made.written[15:])
     assert made.plan().gaps == []
