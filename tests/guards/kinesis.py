@@ -62,7 +62,7 @@ KINESIS = (
         "an object that may still get a link stays",
         "manifests/kinesis/landing.py",
         "            return last is not None and last.closes\n",
-        "            return last is not None\n",
+        "            return True\n",
         (_PLANNING,),
     ),
     Guard(

@@ -421,7 +421,7 @@ def test_a_planner_that_is_held_up_for_days(step: int) -> None:
         if next(steps, None) is None and not has_met:
             has_met.append(1)
             made.clock.advance(DAY + 1)
-            made.plan(max_manifests=step % 3)
+            made.plan(max_manifests=(step + 1) % 3)
             made.put(3)
             made.kinesis.split(shard)
             made.put(3)
