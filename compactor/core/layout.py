@@ -376,12 +376,16 @@ class Layout:
 
     @property
     def topics_folder(self) -> str:
-        """The folder of how far jobs are with planning topics."""
+        """The folder of how far jobs are with planning topics and streams."""
         return f"{folder(self.state)}topics/"
 
     def topic_progress(self, cluster: str, topic: str) -> str:
         """How far jobs are with planning a topic."""
         return f"{self.topics_folder}{cluster}/{topic}.json"
+
+    def stream_progress(self, source: str, stream: str) -> str:
+        """How far jobs are with planning a stream of Kinesis. No cluster has a name with @."""
+        return f"{self.topics_folder}@kinesis/{source}/{stream}.json"
 
     @property
     def kinesis_folder(self) -> str:

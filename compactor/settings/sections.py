@@ -28,6 +28,7 @@ from compactor.settings.types import (
     InputPlaces,
     KafkaProperties,
     KinesisSources,
+    KinesisStreams,
     LogGroup,
     MetadataColumns,
     Namespace,
@@ -328,3 +329,4 @@ class Kinesis(Section):
     sources: KinesisSources = Field(
         default_factory=dict, description="by name, where streams are: region, consumer, strays, endpoint_url"
     )
+    streams: KinesisStreams = _key((), "streams that the job plans by itself, as kinesis://source/stream")

@@ -369,4 +369,5 @@ class OperatorComponents(CatalogComponents):
             topics=self.topic_watch(
                 kafka=self.hurried_kafka, work=PlannedWork(self.state, self.settings.input.allowed_prefixes)
             ),
+            kinesis=self.stream_watch(),
         )

@@ -185,6 +185,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
     ),
     "JobRole": (
         Grant("Log", _LOG, ("output of the job", "errors of the job")),
+        *_READ_STREAMS,
         Grant("ReadArtefacts", ("s3:GetObject",), ("settings", "job artefacts")),
         Grant("List", ("s3:ListBucket",), ("work bucket", "lake bucket", "input bucket")),
         Grant(

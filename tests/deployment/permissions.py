@@ -45,6 +45,12 @@ ACTIONS = {
     "put_metric_data": ("cloudwatch:PutMetricData",),
     "publish": ("sns:Publish",),
     "get_secret_value": ("secretsmanager:GetSecretValue",),
+    "describe_stream_summary": ("kinesis:DescribeStreamSummary",),
+    "describe_stream_consumer": ("kinesis:DescribeStreamConsumer",),
+    "list_shards": ("kinesis:ListShards",),
+    "get_shard_iterator": ("kinesis:GetShardIterator",),
+    "get_records": ("kinesis:GetRecords",),
+    "subscribe_to_shard": ("kinesis:SubscribeToShard",),
 }
 """The actions that each client call needs. Add new calls here, and allow them in the roles that make them."""
 

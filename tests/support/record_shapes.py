@@ -9,7 +9,15 @@ from compactor.control.gathering import BreakerClosed, StartsRefused
 from compactor.control.notices import Told
 from compactor.core.documents.accepted_losses import AcceptedLoss
 from compactor.core.documents.chains.kafka_records import KafkaLink, KafkaOrigin, TopicProgress
-from compactor.core.documents.chains.kinesis_records import KinesisDraft, KinesisLink, KinesisOrigin, KinesisSeen
+from compactor.core.documents.chains.kinesis_records import (
+    KinesisDraft,
+    KinesisFirstPlan,
+    KinesisLink,
+    KinesisLoss,
+    KinesisOrigin,
+    KinesisProgress,
+    KinesisSeen,
+)
 from compactor.core.documents.closed_dates import ClosedDate, ClosedTotals, ClosingBegun
 from compactor.core.documents.erasures import Erasure, ErasureDone
 from compactor.core.documents.expired import Expired
@@ -65,8 +73,11 @@ MODELS: Mapping[str, Any] = {
             KafkaLink,
             KafkaOrigin,
             KinesisDraft,
+            KinesisFirstPlan,
             KinesisLink,
+            KinesisLoss,
             KinesisOrigin,
+            KinesisProgress,
             KinesisSeen,
             LastCleaning,
             Manifest,

@@ -97,11 +97,14 @@ def uses_s3(settings: Settings) -> bool:
 
 
 def _place_checks(env: Environment, settings: Settings, only: Sequence[str] = ()) -> Iterator[Check]:
+    for stream in () if only else settings.kinesis_streams:
+        yield Check("input", partial(_stream, env, settings, str(stream)))
     for prefix in () if only else settings.input.allowed_prefixes:
         if is_kafka(prefix):
             continue
         if is_kinesis(prefix):
-            yield Check("input", partial(_stream, env, settings, prefix))
+            if prefix not in map(str, settings.kinesis_streams):
+                yield Check("input", partial(_stream, env, settings, prefix))
             continue
         yield Check("input", partial(try_input, env.store, prefix, "input.allowed_prefixes"), _needs(prefix))
     for name, place, key, rights in (
@@ -116,10 +119,12 @@ def _place_checks(env: Environment, settings: Settings, only: Sequence[str] = ()
         yield Check("schema file", partial(_schema_file, env.store, settings), _needs(settings.schema.file))
 
 
-def _stream(env: Environment, settings: Settings, prefix: str) -> Finding:
-    if is_kinesis(prefix) and prefix.count("/") == STREAM_EXPECTED.count("/"):
-        return try_stream(env.kinesis(settings), KinesisStream.parse(prefix))
-    return skipped(f"{prefix}: `compactor plan --dry-run` tells what it has")
+def _stream(env: Environment, settings: Settings, prefix: str) -> list[Finding]:
+    if prefix.count("/") < STREAM_EXPECTED.count("/"):
+        return [skipped(f"{prefix}: `compactor plan --dry-run` tells what it has")]
+    stream, wait_seconds = KinesisStream.parse(prefix), settings.kinesis_late_seconds
+    is_planned = stream in settings.kinesis_streams
+    return try_stream(env.kinesis(settings), stream, wait_seconds=wait_seconds, is_planned=is_planned)
 
 
 def _schema_file(store: ObjectStore, settings: Settings) -> Finding:

@@ -39,6 +39,7 @@ from compactor.control.snapshot import Refusals, Snapshot
 from compactor.core.documents.expired import Expiry
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus, RangeReport
+from compactor.core.errors import StoreUnavailable
 from compactor.core.exit_codes import ExitCode
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.manifest_key import ManifestKey
@@ -54,6 +55,7 @@ from compactor.manifests.inventory.document import Inventory
 from compactor.manifests.kafka.planner import TopicPlan
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
+from compactor.manifests.kinesis.streams_seen import StreamSeen
 from compactor.manifests.planning import LeftOut, Plan
 from compactor.manifests.spilled.totals import PlanTotals
 from compactor.ndjson.diagnosis import Fault
@@ -120,6 +122,12 @@ TOPICS_SEEN = (
 )
 """A topic before and after the first plan."""
 
+STREAMS_SEEN = (
+    StreamSeen(name="kinesis://main/events"),
+    StreamSeen(name="kinesis://main/others", seen_at=COMMITS[0].decided_at, gaps=1, error="no answer"),
+)
+"""A stream of Kinesis before and after the first plan."""
+
 NEW_TABLE = VerifyReport(table=VerifiedTable("lake.events"))
 """What is verified beside a table without a batch."""
 
@@ -149,7 +157,8 @@ def plans(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     topic = Topic("main", "events")
     made = TopicPlan(removed=[KafkaRange(topic, 0, 3, 9)], cut_off={1: (4, 7)}, former_ids=["one"])
     of_topic = plan._document(PlanTotals(), None, made, dry_run=False)
-    landed = StreamPlan(gaps=[Gap("shardId-000000000000", "7", "21")], former_ids=["one"])
+    gaps, troubles = [Gap("shardId-000000000000", "7", "21")], [StoreUnavailable("it is throttled")]
+    landed = StreamPlan(gaps=gaps, former_ids=["one"], troubles=troubles)
     of_streams = [
         plan._document(PlanTotals(), None, each, dry_run=False) for each in (landed, StreamPlan(behind_seconds=1.5))
     ]
@@ -169,7 +178,7 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     older = COMMITS[0].model_copy(update={**OLDER, "redriven": {"line_too_long": 1}})
     old = replace(STATUSES["idle"], recent=(older, FULL), backlog=unread)
     old = replace(old, misfits=misfits(old.recent))
-    listed = [replace(old, table=each, topics=TOPICS_SEEN) for each in TABLES_SEEN]
+    listed = [replace(old, table=each, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN) for each in TABLES_SEEN]
     found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old, *listed)]
     found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
     return found
@@ -481,9 +490,10 @@ def looks(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     found += [workspace.json("control")[0], workspace.json("control", "--dry-run")[0]]
     size = JobSize("G.2X", 10, "6.0")
     run = JobRun("jr", JobState.RUNNING, clock.now(), clock.now(), size=size)
-    unknown = Snapshot(runs=None, heartbeats=None, backlog=None, recent=None, topics=None)
+    unknown = Snapshot(runs=None, heartbeats=None, backlog=None, recent=None, topics=None, kinesis=None)
     seen = Snapshot(
         topics=TOPICS_SEEN,
+        kinesis=STREAMS_SEEN,
         runs=(run,),
         recent=(COMMITS[0], COMMITS[1].model_copy(update=OLDER), FULL),
         queue_oldest_seconds=12.5,
@@ -603,7 +613,8 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         make_report(each.app(), WHOLE_DAY, TEN_WORKERS, is_job_named=True, with_samples=False)
         for each in (harness, Harness())
     ]
-    listed = [replace(day, figures=replace(figures, table=each, topics=TOPICS_SEEN)) for each in TABLES_SEEN]
+    followed = replace(figures, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN)
+    listed = [replace(day, figures=replace(followed, table=each)) for each in TABLES_SEEN]
     changed = [replace(day, figures=unknown), replace(day, sla_seconds=None), *listed]
     made = [each.document() for each in (day, *changed, *priced)]
     return [nothing, real, later, *(json.loads(_printed(each)) for each in made)]
