@@ -92,6 +92,17 @@ class ProxiedTable:
             with suppress(CommitFailedException):
                 found.maintenance.expire_snapshots().by_ids(old).commit()
 
+    def compact(self) -> None:
+        """Put the same files into fewer manifests, as a stranger."""
+        if self.client.head() is None:
+            return
+        found = self._stranger.load_table(self.name)
+        if found.current_snapshot() is not None:
+            change = Change(found)
+            change.merge_manifests()
+            with suppress(CommitFailedException):
+                change.send(self._stranger)
+
     def restart(self) -> None:
         """Kill the catalog, and start it again."""
         self.server.kill()
@@ -181,7 +192,7 @@ def play(
     proxy.refuses = lambda body: refuses and bool(world.unfit & set(_files(body)))
     shared = [a, b] if chance.random() < 0.5 else [b]
     other = world.process(shared, name="second")
-    interruptions = [other.tried, _die, table.append, table.expire, table.land]
+    interruptions = [other.tried, _die, table.append, table.expire, table.compact, table.land]
     moments = {chance.randint(1, _MOST_STEPS): chance.choice(interruptions) for _ in range(2)}
     if restarts:
         moments[chance.randint(1, _MOST_STEPS // 2)] = table.restart

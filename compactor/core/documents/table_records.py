@@ -138,12 +138,14 @@ class RefusedBatch(Document):
 
     Attributes:
         reason: Why the catalogue refused it, in its words.
+        held_by: The run that holds its manifest back, if it had one; empty if it had more, or if that is not known.
     """
 
     number: int
     reason: str
     run_id: str
     created_at: datetime
+    held_by: str = ""
 
 
 class HeldManifest(BatchedManifest):

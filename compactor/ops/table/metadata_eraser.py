@@ -34,7 +34,7 @@ class MetadataEraser:
             TryAgainError: As `Maintainer.maintain`; another call goes on.
             OperatorError: A person must act.
         """
-        state, catalog = self.maintainer.state, self.maintainer.catalog
+        state, catalog, names = self.maintainer.state, self.maintainer.catalog, list[str]()
         if (before := catalog.folder()) is not None:
             names = sorted({*self._doomed(state), *before.named})
             state.store.put(state.layout.doomed_metadata, DoomedMetadata(names=names).model_dump_json().encode())
@@ -45,11 +45,11 @@ class MetadataEraser:
         if after is None:
             where = "the files of the table's metadata cannot be listed: its catalog has to remove earlier ones itself"
             return [where] if report.exists else []
-        doomed = self._doomed(state)
-        unneeded = (each.name for each in after.files if each.name in doomed and each.name not in after.named)
+        going = {*names} - after.named
+        unneeded = (each.name for each in after.files if each.name in going)
         catalog.remove(name for name in unneeded if name.endswith(_BY_COMMITS))
         kept = self._kept(catalog)
-        if not kept:
+        if not kept and self._doomed(state) <= {*names}:  # another erasure may have added some
             state.store.delete([state.layout.doomed_metadata])
         return kept
 

@@ -41,6 +41,7 @@ def test_the_streams_of_settings_are_tried(tmp_path: Path) -> None:
         account=lambda: pytest.fail("nothing else is on AWS"),
         store=MemoryStore(),
         clock=ManualClock(),
+        listed=lambda _: None,
         trial_id="1",
         columns=lambda _: {},
         kinesis=lambda _: log.log(),

@@ -67,6 +67,9 @@ def test_a_tag(harness: Harness) -> None:
     table.tags.add(head.snapshot_id)
     [left] = forget(harness).refused
     assert "1 branch, tag or property of the table may keep earlier snapshots" in left.why
+    kept = table.folder()
+    assert kept is not None
+    assert kept.named <= {each.name for each in kept.files}
     table.tags.clear()
     assert forget(harness).left == 0
     assert unneeded(table) == set()
