@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import islice
@@ -62,7 +62,7 @@ class Home:
         """Write the settings."""
         schema = "".join(f'[[columns]]\nname = "{name}"\ntype = "{kind}"\n' for name, kind in _COLUMNS.items())
         (self.folder / "schema.toml").write_text(schema)
-        settings = {
+        settings: dict[str, Mapping[str, Any]] = {
             "paths": {place: str(self.folder / place) for place in ("manifests", "output", "state")},
             "input": {"allowed_prefixes": [str(self.folder / "raw")]},
             "schema": {"file": str(self.folder / "schema.toml")},

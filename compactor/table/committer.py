@@ -212,7 +212,8 @@ class Committer:
 
     def _live(self, head: TableHead) -> list[LiveFile]:
         files = self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
-        return list(looked_up(self.changes.merges, files))
+        # A damaged record is no reason for all to wait: only manifests whose rows may be in that file do.
+        return list(looked_up(self.changes.merges, files, skips_damaged=True))
 
     def _replaced(self, placed: Sequence[Placed]) -> set[str]:
         rebuilt = (each for each in placed if each.generation > 1)

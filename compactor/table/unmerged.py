@@ -45,15 +45,21 @@ class LiveFile:
         return merged is not None and (merged.rows, merged.size_bytes) != (self.file.records, self.file.size_bytes)
 
 
-def looked_up(merges: Merges, files: Iterable[TableFile]) -> Iterator[LiveFile]:
-    """The files of a table, each with its merge; merged files come last, and only these are held in memory."""
+def looked_up(merges: Merges, files: Iterable[TableFile], *, skips_damaged: bool = False) -> Iterator[LiveFile]:
+    """The files of a table, each with its merge; merged files come last, and only these are held in memory.
+
+    Args:
+        merges: The merges on record.
+        files: The files.
+        skips_damaged: Whether a merged file whose record cannot be read counts as one of another program.
+    """
     named = list[TableFile]()
     for file in files:
         if merges.layout.merge_of(file.uri):
             named.append(file)
         else:
             yield LiveFile(file, None)
-    merged = merges.files(file.uri for file in named)
+    merged = merges.files((file.uri for file in named), skips_damaged=skips_damaged)
     yield from (LiveFile(file, merged.get(file.uri)) for file in named)
 
 

@@ -13,8 +13,52 @@ _STATUS = "tests/unit/ops/status/test_table_seen.py"
 
 _UPKEEP = "tests/unit/table/test_upkeep.py"
 _MAINTAINER = "tests/unit/ops/table/test_maintainer.py"
+_MERGES = "tests/unit/table/test_merges.py"
+_MERGER = "tests/unit/ops/table/test_merger.py"
 
 TABLE = (
+    Guard(
+        "a merge is never taken once other files were replaced",
+        "table/committer.py",
+        "if any(self._replaces_files(number) for number in range(merge.base + 1, head.fence + 1)):",
+        "if False:",
+        (_MERGES + "::test_what_was_begun_before_a_rebuild",),
+    ),
+    Guard(
+        "a merged file takes the place of whole files of the table",
+        "table/changes.py",
+        "if found is not None and {uri for each in inputs.values() for uri in each} == uris:",
+        "if found is not None:",
+        (_MERGES + "::test_a_merge",),
+    ),
+    Guard(
+        "a rebuild takes merged files apart",
+        "table/changes.py",
+        "        if removed:\n            back, apart",
+        "        if False:\n            back, apart",
+        (_MERGES + "::test_a_rebuild_takes_merged_files_apart",),
+    ),
+    Guard(
+        "a merged file is not taken apart while a part of it is gone",
+        "table/committer.py",
+        "if (uri := next((uri for uri in replaced.merged_with(own) if store.stat(uri) is None), None)) is not None:",
+        "if False:",
+        (_MERGES + "::test_a_part_that_is_gone",),
+    ),
+    Guard(
+        "merged files stay as long as the table may get them",
+        "ops/table/merged_leftovers.py",
+        "may_go = [info for info in found if ended.has(self.state.layout.merge_of(info.uri))]",
+        "may_go = found",
+        (_MERGER + "::test_files_of_another_merger",),
+    ),
+    Guard(
+        "merged files stay as long as a snapshot has them",
+        "ops/table/merged_leftovers.py",
+        "gone = [info for info in may_go if info.uri not in named]",
+        "gone = may_go",
+        (_MERGER + "::test_late_files_are_merged_again",),
+    ),
     Guard(
         "a snapshot is as old as the one that took its place",
         "table/upkeep.py",

@@ -27,6 +27,7 @@ SAFETY: dict[str, tuple[str, ...]] = {
         "TypesHold", "AnEffectOnce", "FenceCounts", "RefusedStaysOut", "DoneIsVisible", "VisibleIsRecorded",
         "OneBatchEach", "NoGaps", "HeldIsBad", "NothingForgotten",
     ),
+    "Merging": ("TypesHold", "AnEffectOnce", "EachIsThere", "NothingIsLost"),
     "Topics": ("TypesHold", "AnEffectOnce", "NoGaps", "NothingForgotten", "NamedExactly", "RemovedAlone"),
 }  # fmt: skip
 STAYS = {
@@ -37,6 +38,7 @@ STAYS = {
     "Shards": ("OutcomesStay",),
     "Expiring": ("RecordsStay",),
     "Table": ("RecordsStay",),
+    "Merging": ("RecordsStay",),
     "Topics": ("LinksStay",),
 }
 LIVENESS = {
@@ -49,6 +51,7 @@ LIVENESS = {
     "Shards": "EachIsDone",
     "Expiring": "EachEnds",
     "Table": "EachIsVisible",
+    "Merging": "EachTakesEffect",
     "Topics": "EachOffsetArrives",
 }
 
@@ -211,6 +214,15 @@ def _table(
     return Configuration(module="Table", name=name, values=values, alike=alike, **how)
 
 
+def _merging(name: str, mergers: str, merges: int, batches: int, stops: int, **how: bool) -> Configuration:
+    values = {
+        "Manifests": "{m1, m2}", "Mergers": mergers, "MaxMerges": str(merges), "MaxBatches": str(batches),
+        "MaxStops": str(stops),
+    }  # fmt: skip
+    alike = () if how.get("is_live") else ("Manifests", *(("Mergers",) if "," in mergers else ()))
+    return Configuration(module="Merging", name=name, values=values, alike=alike, **how)
+
+
 def _topics(
     name: str,
     planners: str,
@@ -243,6 +255,7 @@ SMALL = (
     _shards("one goes"),
     _expiring("a date, beside a rebuild and a reader", "retired"),
     _table("two drivers", "{m1}", "{d1, d2}", 1),
+    _merging("two mergers", "{p1, p2}", 2, 3, 1),
     _topics("two planners", "{c1, c2}", 1, 2, 1),
 )
 """Part of `make test`, so they have to be cheap: starting Java is most of it."""
@@ -275,6 +288,8 @@ MEDIUM = (
     _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
     _table("a manifest that the catalog refuses", "{m1}", "{d1, d2}", 1, bad="{m1}", batches=2),
     _table("a refused manifest beside another", "{m1, m2}", "{d1}", 0, bad="{m1}", batches=3, is_live=True),
+    _merging("what is on record takes effect", "{p1}", 2, 3, 1, is_live=True),
+    _merging("one merger, and a table that is lost", "{p1}", 2, 4, 1),
     _topics("two planners of two offsets", "{c1, c2}", 2, 2, 0),
     _topics("retention", "{c1}", 2, 2, 0, reads="TRUE"),
     _topics("a topic made again, and the end of each offset", "{c1}", 1, 2, 1, topics=2, reads="TRUE", is_live=True),
@@ -306,6 +321,7 @@ LARGE = (
     _table(
         "two drivers, a refused manifest and another", "{m1, m2}", "{d1, d2}", 0, bad="{m1}", batches=3, is_short=False
     ),
+    _merging("two mergers and four batches", "{p1, p2}", 2, 4, 1, is_short=False),
     _topics("two planners, three manifests", "{c1, c2}", 2, 3, 1, is_short=False),
     _topics("three planners", "{c1, c2, c3}", 1, 2, 1, is_short=False),
     _topics("two planners of two partitions", "{c1, c2}", 1, 2, 1, partitions="{k1, k2}", is_short=False),
@@ -348,6 +364,10 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
         _table("a refused manifest", "{m1}", "{d1, d2}", 1, bad="{m1}", batches=2),
         _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
         _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, 3),
+    ),
+    "Merging": (
+        _merging("two mergers", "{p1, p2}", 2, 3, 1),
+        _merging("one merger, and a table that is lost", "{p1}", 2, 4, 1),
     ),
     "Topics": (
         _topics("a copied manifest", "{c1}", 1, 2, 0, forged="TRUE"),

@@ -9,7 +9,7 @@ from typing import Any
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.adapters.memory.table import Answer, MemoryTable
 from compactor.core.documents.records import Commit, Rebuild, StagedFile
-from compactor.core.documents.table_records import MergedFile, MergedPart, TableMerge
+from compactor.core.documents.table_records import MergedFile, MergedPart, TableBatch, TableMerge
 from compactor.core.errors import CompactorError
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
@@ -219,12 +219,16 @@ class TableWorld:
         self.broken += [f"{each} is in {count} batches" for each, count in named.items() if count > 1]
         assert self.broken == []
 
-    def recorded(self) -> Iterator[list[Any]]:
-        """The manifests of each batch on record."""
+    def all_batches(self) -> Iterator[TableBatch]:
+        """The batches on record."""
         number = 1
         while (batch := self.batches().batch(number)) is not None:
-            yield batch.manifests
+            yield batch
             number += 1
+
+    def recorded(self) -> Iterator[list[Any]]:
+        """The manifests of each batch on record."""
+        return (batch.manifests for batch in self.all_batches())
 
     def batches(self) -> TableBatches:
         return TableBatches(self.store, self.layout, ManualClock(), "")

@@ -36,8 +36,10 @@ class MergedLeftovers:
             return 0, 0  # one that is made again may get them
         ended = _Ended(self.batches, head.fence)
         may_go = [info for info in found if ended.has(self.state.layout.merge_of(info.uri))]
-        if not may_go:
-            return 0, 0
+        current = self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
+        live = {file.uri for file in current} if may_go else set()
+        if all(info.uri in live for info in may_go):
+            return 0, 0  # nor do earlier snapshots need to be read
         # After the head: what it does not have by now, it never gets.
         named = self.catalog.files_below(self.state.layout.merged_folder)
         gone = [info for info in may_go if info.uri not in named]

@@ -104,6 +104,27 @@ def test_a_part_that_is_gone() -> None:
     world.check()
 
 
+def test_a_damaged_record() -> None:
+    """Holds up a manifest that was rebuilt, and no other one: nothing is doubled, and the rest goes on."""
+    world, (a, b) = committed("a", "b")
+    merge = world.written_merge(a, b)
+    world.process().committer.merge(merge)
+    uri = world.layout.table_merge(merge.id)
+    whole = world.store.read(uri)
+    world.store.put(uri, b"{}")
+    rebuilt = world.place("b", 2)
+    world.table.on_change = lambda _: None  # it reads the record, too
+    c = world.place("c")
+    progress = world.process([rebuilt, c]).committer.commit([rebuilt, c])
+    assert "is not in the table" in str(progress.stuck[rebuilt])
+    assert [each.key.id for each in progress.visible] == ["c"]
+    assert listed(world) == ["00000001-x-00001", "c-00001", "c-00002"]
+    world.store.put(uri, whole)
+    world.process([rebuilt, c]).step()
+    world.process([rebuilt]).step()
+    world.check()
+
+
 def test_a_merged_file_that_is_gone() -> None:
     """Before the table has it, its batch changes nothing; afterwards, its parts can come back."""
     world, (a, b) = committed("a", "b")

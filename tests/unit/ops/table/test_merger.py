@@ -89,6 +89,17 @@ def test_late_files_are_merged_again(harness: Harness) -> None:
     check(harness, before)
 
 
+def test_files_of_another_merger(harness: Harness) -> None:
+    """Stay as long as the table may get them: until a batch behind their base has replaced files."""
+    uri = harness.layout.merged_file(f"{1:08d}-other", 1)
+    harness.store.put(uri, b"")
+    leftovers = harness.app().merger().leftovers
+    assert leftovers.remove() == (0, 0)
+    assert harness.store.stat(uri) is not None
+    assert merged(harness).removed_files == 1
+    assert harness.store.stat(uri) is None
+
+
 def test_no_table() -> None:
     """Plain files are not merged, with the reason; nor is there anything to do before the first batch."""
     with pytest.raises(SettingsError, match="only a table replaces them in one step"):
