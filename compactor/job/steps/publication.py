@@ -125,7 +125,9 @@ class Publisher:
         """
         # Staging is only removed after done: another driver was faster, and there is nothing left to publish. A rebuild
         # removes the files of the commit that it takes the place of.
-        if self.state.ledger.is_done(commit.key, commit.generation) or self._superseding(commit) is not None:
+        if self.state.ledger.is_done(commit.key, commit.generation):
+            return False
+        if self._superseding(commit) is not None:
             return False
         published = self.state.store.stat(file.final)
         # A file of an earlier generation may have the same name and length.
