@@ -119,9 +119,7 @@ def _sealing(name: str, parts: str, ids: int, stops: int, **how: bool) -> Config
     )
 
 
-def _commit(
-    name: str, drivers: str, attempts: int, stops: int, *, in_place: str = "{}", **how: bool
-) -> Configuration:
+def _commit(name: str, drivers: str, attempts: int, stops: int, *, in_place: str = "{}", **how: bool) -> Configuration:
     values = {"Drivers": drivers, "MaxAttempts": str(attempts), "MaxStops": str(stops), "InPlace": in_place}
     alike = () if how.get("is_live") or "," not in drivers else ("Drivers",)
     return Configuration(module="Commit", name=name, values=values, alike=alike, **how)
