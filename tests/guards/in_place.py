@@ -1,4 +1,4 @@
-"""Files in place are seen by nobody before a commit names them, and only orphans are deleted."""
+"""No reader sees a file in place before a commit names it, and only orphans are deleted."""
 
 from tests.guards.guard import Guard
 

@@ -11,7 +11,6 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import CompactorError, StagingLost
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import parquet_facts
 from compactor.job.retention.cleaner import CleaningReport, Kind
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
@@ -33,9 +32,8 @@ def outputs(harness: Harness) -> list[str]:
     return [info.uri for info in harness.store.list(harness.layout.output + "/")]
 
 
-def clean(harness: Harness, store: ObjectStore | None = None, **how: bool) -> CleaningReport:
-    how = {"all_orphans": True, **how}
-    return harness.app(store=store).cleaner.clean(archive_days=30, **how)
+def clean(harness: Harness, *, all_orphans: bool = True, dry_run: bool = False) -> CleaningReport:
+    return harness.app().cleaner.clean(archive_days=30, all_orphans=all_orphans, dry_run=dry_run)
 
 
 def orphan(harness: Harness, key: ManifestKey = M1, attempt: int = 9, generation: int = 1) -> str:
