@@ -63,6 +63,20 @@ IN_PLACE = (
         (_JOB + "::test_a_rebuild_writes_in_place_again",),
     ),
     Guard(
+        "a sample is no file of the output",
+        "engines/native/engine.py",
+        "if request.place and not folder else None",
+        "if request.place else None",
+        (_JOB + "::test_the_native_engine_samples_in_staging",),
+    ),
+    Guard(
+        "cleaning goes on where orphans may not be deleted",
+        "job/retention/cleaner.py",
+        "                if expiry.may_be_denied:\n",
+        "                if False:\n",
+        (_JOB + "::test_what_the_job_may_not_delete_holds_up_nothing",),
+    ),
+    Guard(
         "forgetting deletes orphans",
         "ops/forget/forgetter.py",
         "if rebuilder.publisher.table is not None:",
