@@ -122,8 +122,8 @@ def _sealing(name: str, parts: str, ids: int, stops: int, **how: bool) -> Config
     )
 
 
-def _commit(name: str, drivers: str, attempts: int, stops: int, **how: bool) -> Configuration:
-    values = {"Drivers": drivers, "MaxAttempts": str(attempts), "MaxStops": str(stops)}
+def _commit(name: str, drivers: str, attempts: int, stops: int, *, in_place: str = "{}", **how: bool) -> Configuration:
+    values = {"Drivers": drivers, "MaxAttempts": str(attempts), "MaxStops": str(stops), "InPlace": in_place}
     alike = () if how.get("is_live") or "," not in drivers else ("Drivers",)
     return Configuration(module="Commit", name=name, values=values, alike=alike, **how)
 
@@ -264,6 +264,8 @@ MEDIUM = (
     _claims("the end of each file", "{f1}", "{b1, b2}", "{}", 3, 1, is_live=True),
     _sealing("the end of each part", "{1}", 3, 1, is_live=True),
     _commit("two drivers", "{d1, d2}", 2, 0),
+    _commit("one driver in place, and its end", "{d1}", 2, 1, in_place="{2}", is_live=True),
+    _commit("two drivers in place", "{d1, d2}", 2, 0, in_place="{2}"),
     _rebuild("the end of a rebuild", "{r1}", 2, 0, is_live=True),
     _redrive("the end of each file", "files", "{t1}", 2, 1, is_live=True),
     _redrive("of lines", "lines", "{t1}", 2, 1),
@@ -302,6 +304,7 @@ LARGE = (
     _claims("two files", "{f1, f2}", "{b1, b2}", "{}", 3, 1, is_short=False),
     _sealing("two parts", "{1, 2}", 3, 1, is_short=False),
     _commit("two drivers, three attempts", "{d1, d2}", 3, 1, is_short=False),
+    _commit("two drivers in place, and their ends", "{d1, d2}", 2, 1, in_place="{2}", is_short=False),
     _rebuild("two rebuilds beside a late driver", "{r1, r2}", 3, 0, tidying="FALSE", is_short=False),
     _rebuild("a rebuild, and one that clears up", "{r1, r2}", 2, 0, is_short=False),
     _redrive("of two files", "files", "{t1, t2}", 3, 2, is_short=False),
@@ -336,7 +339,11 @@ ASSUMED = _rebuild("with copies that outlive their drivers", "{r1}", 2, 1, late_
 _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
     "Claims": (SMALL[0], _claims("two files", "{f1, f2}", "{b1, b2}", "{}", 3, 1)),
     "Sealing": (SMALL[1], _sealing("two parts", "{1, 2}", 3, 1)),
-    "Commit": (_commit("one driver", "{d1}", 2, 1), _commit("two drivers", "{d1, d2}", 2, 1)),
+    "Commit": (
+        _commit("one driver", "{d1}", 2, 1),
+        _commit("one driver in place", "{d1}", 2, 1, in_place="{2}"),
+        _commit("two drivers", "{d1, d2}", 2, 1),
+    ),
     "Rebuild": (_rebuild("beside a late driver", "{r1}", 2, 1), _rebuild("two rebuilds", "{r1, r2}", 3, 0)),
     "Redrive": (_redrive("of files", "files", "{t1}", 2, 1), _redrive("of lines", "lines", "{t1}", 2, 1)),
     "Closing": (

@@ -14,6 +14,8 @@ from compactor.engines.partitioned.splitting import Splitter
 from compactor.engines.rows_place import RowsPlace
 from compactor.ndjson.files.scratch import scratch_errors
 
+_AT_ONCE = 2  # files that are sent once more, of each of which memory holds some parts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionedEngine:
@@ -74,7 +76,7 @@ class PartitionedEngine:
         mixed = [output for output in outputs if output.uri not in uris]
         splitter = Splitter(self.store, self.rules, tuple(division.kept), place)
         if place.in_place:
-            whole = list(map_ordered(partial(self._taken, place), enumerate(whole)))
+            whole = list(map_ordered(partial(self._taken, place), enumerate(whole), threads=_AT_ONCE))
         return (*whole, *(splitter.split(mixed) if mixed else ()))
 
     def _taken(self, place: RowsPlace, numbered: tuple[int, StagedOutput]) -> StagedOutput:

@@ -113,6 +113,7 @@ class _Expiry:
     rule: str = ""
     owner_of: Callable[[str], str] | None = None  # of an object by its URI; without it, the first folder is the owner
     newest_seconds: float = math.inf  # older objects are passed over
+    may_be_denied: bool = False  # if the store refuses, a person with more rights does it, and nothing waits for it
 
     def owner(self, info: ObjectInfo) -> str:
         """Return the owner by which `Retention` judges an object."""
@@ -258,6 +259,7 @@ class Cleaner:
                 InPlaceOrphans(self.state).why_keep,
                 owner_of=lambda uri: uri if self.state.layout.in_place_attempt(uri) else "",
                 newest_seconds=newest_seconds,
+                may_be_denied=newest_seconds < math.inf,
             )
 
     def _orphans(self, checkpoint_age_seconds: float) -> list[_Expiry]:
@@ -280,7 +282,11 @@ class Cleaner:
                     self.expirer.finish([expiry.expiry])
                 report.position = self._clean_kind(expiry, after, deadline, report, dry_run=dry_run)
             except AccessError as exc:  # nothing else of this kind expires before this can be deleted
-                report.denied = report.denied or exc
+                if expiry.may_be_denied:
+                    del report.removed[expiry.kind]
+                    report.keep(expiry.folder, "the store does not let the job delete orphans there")
+                else:
+                    report.denied = report.denied or exc
             if report.position is not None:
                 break
         return report

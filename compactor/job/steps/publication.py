@@ -10,7 +10,6 @@ from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_p
 from compactor.core.documents.records import Accepted, Commit, DeadLetter, Rebuild, StagedFile
 from compactor.core.errors import AccessError, ObjectNotFound, StagingLost, StuckError
 from compactor.core.layout import digest
-from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import quoted
 from compactor.ledger.state import State
@@ -125,7 +124,9 @@ class Publisher:
         """
         # Staging is only removed after done: another driver was faster, and there is nothing left to publish. A rebuild
         # removes the files of the commit that it takes the place of.
-        if self.state.ledger.is_done(commit.key, commit.generation) or self._superseding(commit) is not None:
+        if self.state.ledger.is_done(commit.key, commit.generation):
+            return False
+        if self._superseding(commit) is not None:
             return False
         published = self.state.store.stat(file.final)
         # A file of an earlier generation may have the same name and length.
@@ -184,7 +185,7 @@ class Publisher:
         self.state.ledger.mark_unsummarised(outcome)
         self.delete_staging(manifest_id, upto=outcome.generation)
         if self.table is not None and all(file.is_in_place for file in _rows(outcome)):
-            self.delete_orphans(outcome.key)
+            self.delete_orphans(outcome)
         self.on_crash_point(CrashPoint.UNSTAGED, manifest_id)
         if isinstance(outcome, Commit):
             target = self.state.layout.archived_manifest(outcome.key)
@@ -200,10 +201,10 @@ class Publisher:
         staged = (info.uri for info in self.state.store.list(layout.staging_of(manifest_id)))
         self.state.store.delete([uri for uri in staged if layout.staged_generation(uri) <= upto])
 
-    def delete_orphans(self, key: ManifestKey) -> None:
+    def delete_orphans(self, outcome: Commit | DeadLetter) -> None:
         """Delete what other attempts wrote in place, as far as the store lets it: the cleaner finds the rest."""
         with suppress(AccessError, ObjectNotFound):
-            self.state.store.delete([info.uri for info in InPlaceFiles(self.state).orphans_of(key)])
+            self.state.store.delete([info.uri for info in InPlaceFiles(self.state).orphans_of(outcome)])
 
     def remove_delivery(self, uri: str, fingerprint: str) -> None:
         """Delete one delivered object from the watched prefix, unless its content has changed."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
 
-from compactor.core.documents.records import Commit
+from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import canonical
 from compactor.core.manifest_key import ManifestKey
@@ -53,15 +53,15 @@ class InPlaceFiles:
             return Fate.UNREADABLE
         return Fate.NAMED if canonical(uri) in named else Fate.ORPHANED
 
-    def orphans_of(self, key: ManifestKey) -> Iterator[ObjectInfo]:
-        """The orphans that attempts at one manifest left."""
-        listed = self._state.store.list(self._state.layout.in_place_of(key))
-        return (info for info in listed if self.fate(info.uri) is Fate.ORPHANED)
+    def orphans_of(self, outcome: Commit | DeadLetter) -> Iterator[ObjectInfo]:
+        """The orphans that attempts at a manifest left, given one of its outcomes."""
+        named = _named_by(outcome)
+        listed = self._state.store.list(self._state.layout.in_place_of(outcome.key))
+        others = (info for info in listed if canonical(info.uri) not in named)
+        return (info for info in others if self.fate(info.uri) is Fate.ORPHANED)
 
     def _read(self, key: ManifestKey, generation: int) -> frozenset[str]:
-        outcome = self._state.ledger.outcome_of(key, generation)
-        files = outcome.outputs if isinstance(outcome, Commit) else ()
-        return frozenset(canonical(file.final) for file in files)
+        return _named_by(self._state.ledger.outcome_of(key, generation))
 
     def _without_outcome(self, key: ManifestKey) -> Fate:
         try:
@@ -69,3 +69,8 @@ class InPlaceFiles:
         except RecordUnreadable:
             return Fate.UNREADABLE
         return Fate.UNKNOWN if accepted is None or accepted.key != key else Fate.UNDECIDED
+
+
+def _named_by(outcome: Commit | DeadLetter) -> frozenset[str]:
+    files = outcome.outputs if isinstance(outcome, Commit) else ()
+    return frozenset(canonical(file.final) for file in files)

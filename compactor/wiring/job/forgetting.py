@@ -40,7 +40,7 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
                 commit=commit,
                 erasure=erasure,
                 compression=app.layout.compression,
-                in_place=app.is_in_place,
+                in_place=app.settings.output.publish == "in_place" or app.is_in_place,  # no engine does it
                 on_crash_point=app.on_crash_point,
             )
 

@@ -1,6 +1,6 @@
-"""Rows that are written in place for a table: nothing is copied, lost or doubled, and only orphans are deleted."""
+"""Files of rows that are written in place for a table: none is copied, lost or doubled, and only orphans go."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -8,13 +8,14 @@ from datetime import timedelta
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
 from compactor.core.crash_points import CrashPoint
-from compactor.core.errors import CompactorError, StagingLost
+from compactor.core.errors import AccessError, CompactorError, StagingLost
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import parquet_facts
 from compactor.job.retention.cleaner import CleaningReport, Kind
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
+from tests.support import extras
 from tests.support.fakes import FaultyStore
 from tests.support.forgetting import check_tidy, deliver, forget, holding
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
@@ -33,9 +34,8 @@ def outputs(harness: Harness) -> list[str]:
     return [info.uri for info in harness.store.list(harness.layout.output + "/")]
 
 
-def clean(harness: Harness, store: ObjectStore | None = None, **how: bool) -> CleaningReport:
-    how = {"all_orphans": True, **how}
-    return harness.app(store=store).cleaner.clean(archive_days=30, **how)
+def clean(harness: Harness, *, all_orphans: bool = True, dry_run: bool = False) -> CleaningReport:
+    return harness.app().cleaner.clean(archive_days=30, all_orphans=all_orphans, dry_run=dry_run)
 
 
 def orphan(harness: Harness, key: ManifestKey = M1, attempt: int = 9, generation: int = 1) -> str:
@@ -71,6 +71,31 @@ def test_nothing_is_copied() -> None:
     assert [file.final for file in commit.outputs] == outputs(harness)
     assert all(uri.startswith(harness.layout.in_place(M1, commit.attempt)) for uri in outputs(harness))
     assert store.calls["copy"] == 2 + 2, "the rejects of each, and each manifest for the archive"
+    check_table(harness, "m1")
+    harness.check_exact()
+
+
+def test_the_native_engine_samples_in_staging(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it only measures is no file of the output; what it writes again for new keys is an orphan, and goes."""
+    pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
+    monkeypatch.setattr("compactor.engines.native.engine.SAMPLE_BYTES", 100)
+    harness = in_place()
+    harness.deliver("m1", GOOD * 50, GOOD * 50)
+    written = list[set[str]]()
+
+    def on_crash_point(step: CrashPoint, _manifest_id: str) -> None:
+        if step is CrashPoint.VERIFIED:
+            written.append({uri.partition("/1/")[2] for uri in outputs(harness)})
+            sampled = [info.uri for info in harness.store.list(harness.layout.staging_of("m1")) if "sample" in info.uri]
+            assert sampled
+
+    app = harness.app(on_crash_point=on_crash_point)
+    app.service_on(
+        app.native_engine(ThreadBinWorkers(harness.store)),
+        ListedManifests(harness.store, harness.layout.manifests_folder),
+    ).run(once=True)
+    assert written == [{file.final.partition("/1/")[2] for file in harness.commit("m1").outputs}]
+    assert all(name.endswith(".snappy.parquet") for name in written[0])
     check_table(harness, "m1")
     harness.check_exact()
 
@@ -310,17 +335,15 @@ def test_a_job_that_may_not_delete_output_goes_on() -> None:
     harness.deliver("m1", GOOD)
     run_to(harness, dying_at(CrashPoint.CONVERTED))
     [written] = outputs(harness)
-    store = FaultyStore(harness.store)
-    store.deny(written)
-    deleted = store.delete
 
-    def delete(uris: object) -> None:
-        found = list(uris)  # type: ignore[call-overload]
-        if written in found:
-            store.stat(written)
-        deleted(found)
+    class Refusing(FaultyStore):
+        def delete(self, uris: Iterable[str]) -> None:
+            found = list(uris)
+            if written in found:
+                raise AccessError(f"{written}: access denied")
+            super().delete(found)
 
-    store.delete = delete  # type: ignore[method-assign]
+    store = Refusing(harness.store)
     harness.clock.advance(3600)
     assert harness.run_once(store=store, engine=harness.engine(store)).committed == 1
     check_table(harness, "m1")
@@ -329,6 +352,29 @@ def test_a_job_that_may_not_delete_output_goes_on() -> None:
     harness.clock.advance(LATER)
     assert clean(harness).removed[Kind.ORPHANED] == 1
     harness.check_exact()
+
+
+def test_what_the_job_may_not_delete_holds_up_nothing() -> None:
+    """Its daily cleaning ends all the same, and says so; a person who cleans is told of the refusal."""
+    harness = in_place()
+    harness.deliver("m1", GOOD)
+    harness.run_once()
+    orphan(harness)
+    harness.clock.advance(LATER)
+
+    class Refusing(FaultyStore):
+        def delete(self, uris: Iterable[str]) -> None:
+            found = list(uris)
+            if any("/output/" in uri for uri in found):
+                raise AccessError("access denied")
+            super().delete(found)
+
+    cleaner = harness.app(store=Refusing(harness.store)).cleaner
+    report = cleaner.clean(archive_days=0)
+    assert (report.removed[Kind.ORPHANED], report.removed[Kind.ARCHIVED]) == (0, 1)
+    assert report.kept["the store does not let the job delete orphans there"] == 1
+    with pytest.raises(AccessError):
+        cleaner.clean(archive_days=0, all_orphans=True)
 
 
 def test_verify_tells_orphans_from_rows_too_many() -> None:
