@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -163,10 +164,9 @@ class LocalStore:
     def _read(self, uri: str, start: int, length: int, etag: str | None) -> bytes:
         with durable.translated(uri):
             handle, status = self._open(_path(uri))
-            with os.fdopen(handle, "rb") as file:
+            with os.fdopen(handle, "rb", 0) as file:
                 _check(uri, status, etag)
-                file.seek(start)
-                data = file.read(length)
+                data = _bytes_from(file, start, length, status.st_size)
                 _check(uri, os.fstat(handle), etag)
                 return data
 
@@ -273,6 +273,18 @@ def _info(uri: str, status: os.stat_result) -> ObjectInfo:
 def _check(uri: str, status: os.stat_result, etag: str | None) -> None:
     if etag is not None and not is_same_version(_etag(status), etag):
         raise ObjectChanged(f"{uri}: expected version {etag}, found {_etag(status)}")
+
+
+def _bytes_from(file: FileIO, start: int, length: int, size: int) -> bytes:
+    """Bytes of a file; all from `start` on if `length` is negative. Takes no more memory than the file is long now."""
+    file.seek(start)
+    if length < 0:
+        return file.readall()
+    left = min(length, max(size - start, 0))
+    data = file.read(left) or b""
+    while len(data) < left and (more := file.read(left - len(data))):  # a signal, or another kind of disk
+        data += more
+    return data
 
 
 def _write(path: str, data: bytes, mode: int) -> None:

@@ -50,7 +50,8 @@ class BinOutputs:
         Args:
             done: The share of the input that has been read, from 0 to 1.
         """
-        self._write(self._kernel.take())
+        while data := self._kernel.take():
+            self._write(data)
         length = self._kernel.output_bytes
         if length == self._length:
             return  # rows are held back: only when they are written do both lengths tell of the same rows

@@ -244,7 +244,8 @@ class _Pass:
 
     def _flush(self) -> None:
         if self._needs_rescan:
-            self._kernel.take()
+            while self._kernel.take():
+                pass
         else:
             self._outputs.flush(min(1.0, self._walk.stored_bytes_read / max(self._task.stored_bytes, 1)))
 
