@@ -41,7 +41,7 @@ HOUSE := tests/unit/house
 RELEASE_STEPS := lint checkov test-full test-faults-s3 test-faults-kills test-large test-hostile-native test-hostile-spark test-guards spec-full simulate soak bench-guard
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full simulate simulate-guards browser soak fuzz lint format bench bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full simulate simulate-guards browser soak fuzz lint format bench bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -144,6 +144,9 @@ scoreboard: $(READY) ## Time every contender on every set, and account for every
 
 bench-guard: $(READY) ## Fail if this tree takes over 5 % more CPU time than the release before (GUARD_ARGS="--size 1gb")
 	@$(BIN)/python -m bench.guard $(GUARD_ARGS)
+
+bench-table: $(READY) ## Merge the small files of a table with late events, and ask ten queries before and after (LATE_ARGS="--days 30")
+	@nice $(BIN)/python -m bench.late $(LATE_ARGS)
 
 bench-kafka: $(READY) $(KAFKA) ## Turn a topic into Parquet, beside Spark's Kafka source (KAFKA_ARGS="--size 1gb")
 	@$(BIN)/python -m compactor.ops.doctor.java

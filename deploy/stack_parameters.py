@@ -15,6 +15,7 @@ from deploy.streams import OF_ONE_STREAM, database_of
 
 _JOB_NAME = re.compile(r"[a-z0-9-]{1,40}")  # names of queues, functions and roles begin with it
 _SECRET = "secretsmanager:"  # noqa: S105 - how a reference begins
+_TABLE_BUCKET = re.compile(r"arn:[\w-]+:s3tables:[\w-]+:\d{12}:bucket/([a-z0-9-]{3,63})")
 _FEWEST_STARTS = 2  # a single start is normal
 
 
@@ -48,6 +49,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "SchemaFile": settings.schema.file.removeprefix("s3://"),
         "DatabaseName": database_of(settings) if settings.streams else database,
         "EventsTableName": table,
+        **_iceberg(settings),
         "ClaimsTableName": settings.builder.claims,
         "SlaSeconds": f"{sla_seconds:g}",
         "HalfSlaSeconds": f"{sla_seconds / 2:g}",
@@ -109,6 +111,13 @@ def _faults(settings: Settings) -> list[str]:
             ),
             "schema.table: database.table, a table other than rejects": (
                 bool(settings.streams or settings.schema.table) and not settings.schema.table.endswith(".rejects")
+            ),
+            "table.name: another table than schema.table and rejects, which are not of Iceberg": all(
+                each.table.name not in {each.schema.table, f"{each.schema.table.partition('.')[0]}.rejects"}
+                for each in _in_iceberg(settings, "glue")
+            ),
+            "table.warehouse: the ARN of a table bucket of this account": all(
+                _TABLE_BUCKET.fullmatch(each.table.warehouse) for each in _in_iceberg(settings, "s3tables")
             ),
             "builder.claims: a table": bool(settings.builder.claims),
             "control.job_name: 1 to 40 lower-case letters, digits or -": bool(
@@ -177,6 +186,23 @@ def _pattern(names: Iterable[str]) -> str:
         return next(iter(found), "")
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(*found, strict=False))
     return "".join(letters[0] for letters in same) + "*"
+
+
+def _iceberg(settings: Settings) -> dict[str, str]:
+    """What the tables of Iceberg are called where roles have rights on them; empty for other catalogs."""
+    names = [each.table.name.rpartition(".") for each in _in_iceberg(settings, "glue")]
+    buckets = (each.table.warehouse.rpartition("/")[2] for each in _in_iceberg(settings, "s3tables"))
+    return {
+        "IcebergDatabase": _pattern(database for database, _, _ in names),
+        "IcebergTable": _pattern(table for _, _, table in names),
+        "TableBucketName": _pattern(buckets),
+    }
+
+
+def _in_iceberg(settings: Settings, catalog: str) -> list[Settings]:
+    """The settings of each stream with a table in a kind of catalog."""
+    each_stream = settings.streams or (settings,)
+    return [each for each in each_stream if each.output.table == "iceberg" and each.table.catalog == catalog]
 
 
 def _bucket_and_key(place: str) -> tuple[str, str]:

@@ -2,9 +2,11 @@
 (* How one manifest becomes rows: intake, attempts, the commit, publication, clean-up, and the cleaner beside them.    *)
 (* Drivers work at the same time. Each may be held up at any step for as long as it takes, or stop there: it dies, or  *)
 (* a call that took effect is reported as failed. A delete may take effect long after its driver is gone.              *)
+(* Files in place are written under their final names, which no other attempt has, and a table lists them there: what  *)
+(* is visible is what it lists. All others are staged, and copied to names that all attempts have in common.           *)
 EXTENDS Integers, FiniteSets
 
-CONSTANTS Drivers, MaxAttempts, MaxStops, Guards
+CONSTANTS Drivers, MaxAttempts, MaxStops, InPlace, Guards
 
 Attempts == 1..MaxAttempts
 Nothing == 0
@@ -17,13 +19,13 @@ VARIABLES
     accepted,  \* whether its id is bound
     open,      \* whether it is in the index of open manifests
     number,    \* how many attempts are on record
-    staged,    \* the files in the staging of each attempt
+    staged,    \* the files that each attempt has in its staging, or in place
     kept,      \* the attempts whose verified commit is kept
     outcome,
-    visible,   \* the final names: whose file is there
+    visible,   \* the final names, or the files in the table: whose file is there
     done,
     original,  \* the manifest in `archive/` or `failed/`: "none", "kept" or "expired"
-    sent,      \* deletes of staging that may still take effect
+    sent,      \* deletes that may still take effect: of which attempt, and whether of files in place
     cleaner,   \* the cleaner: its step, and the staging that it listed
     stops,
     proc       \* each driver: its step, the attempt that it works on, the attempts and the outcome that it knows
@@ -56,6 +58,13 @@ GoTo(d, step) == Set(d, [proc[d] EXCEPT !.at = step])
 Folder(a) == IF Has("each attempt has its own staging") THEN a ELSE 1
 Staged(a) == staged[Folder(a)]
 Empty(folders) == [a \in Attempts |-> IF a \in folders THEN {} ELSE staged[a]]
+Unstaged(folders) == [a \in Attempts |-> IF a \in folders THEN staged[a] \cap InPlace ELSE staged[a]]
+
+\* Once an outcome is on record, the files in place of all other attempts are orphans.
+IsOrphaned(a) ==
+    /\ staged[a] \cap InPlace # {}
+    /\ outcome # Nothing \/ ~Has("files in place of what is not decided stay")
+    /\ outcome <= 0 \/ a # Folder(outcome) \/ ~Has("files in place that a commit names stay")
 
 -----------------------------------------------------------------------------
 Receive(d) ==
@@ -187,12 +196,18 @@ Finish(d) ==
 \* What is staged is deleted one after the other.
 Unstage(d) ==
     /\ At(d, "unstage")
-    /\ \E a \in Attempts : staged[a] # {} /\ staged' = Empty({a})
+    /\ \E a \in Attempts : staged[a] \ InPlace # {} /\ staged' = Unstaged({a})
     /\ UNCHANGED <<delivered, accepted, open, number, kept, outcome, visible, done, original, sent, cleaner, stops, proc>>
 
-Unstaged(d) ==
+\* What other attempts wrote in place goes after it. A driver that may not delete it leaves it to the sweep.
+DeleteOrphans(d) ==
     /\ At(d, "unstage")
-    /\ \A a \in Attempts : staged[a] = {}
+    /\ \E a \in Attempts : IsOrphaned(a) /\ staged' = [staged EXCEPT ![a] = @ \ InPlace]
+    /\ UNCHANGED <<delivered, accepted, open, number, kept, outcome, visible, done, original, sent, cleaner, stops, proc>>
+
+EndUnstaging(d) ==
+    /\ At(d, "unstage")
+    /\ \A a \in Attempts : staged[a] \ InPlace = {}
     /\ GoTo(d, "archive")
     /\ UNCHANGED <<staged, delivered, accepted, open, number, kept, outcome, visible, done, original, sent, cleaner, stops>>
 
@@ -201,14 +216,15 @@ UnstageLate(d) ==
     /\ At(d, "unstage")
     /\ stops < MaxStops
     /\ stops' = stops + 1
-    /\ sent' = sent \union {a \in Attempts : staged[a] # {}}
+    /\ sent' = sent \union {<<a, FALSE>> : a \in {b \in Attempts : staged[b] \ InPlace # {}}}
+                   \union {<<a, TRUE>> : a \in {b \in Attempts : IsOrphaned(b)}}
     /\ Set(d, Idle)
     /\ UNCHANGED <<delivered, accepted, open, number, staged, kept, outcome, visible, done, original, cleaner>>
 
-Land(a) ==
-    /\ a \in sent
-    /\ sent' = sent \ {a}
-    /\ staged' = Empty({a})
+Land(a, isInPlace) ==
+    /\ <<a, isInPlace>> \in sent
+    /\ sent' = sent \ {<<a, isInPlace>>}
+    /\ staged' = IF isInPlace THEN [staged EXCEPT ![a] = @ \ InPlace] ELSE Unstaged({a})
     /\ UNCHANGED <<delivered, accepted, open, number, kept, outcome, visible, done, original, cleaner, stops, proc>>
 
 \* What goes to `archive/` is copied first. It is not copied again if it is there or if the original is gone.
@@ -236,7 +252,7 @@ Stop(d) ==
     /\ stops < MaxStops
     /\ stops' = stops + 1
     /\ sent' = IF At(d, "decide") /\ proc[d].work > 0 /\ ~Has("what was kept stays staged")
-               THEN sent \union {Folder(proc[d].work)} ELSE sent
+               THEN sent \union {<<Folder(proc[d].work), FALSE>>} ELSE sent
     /\ Set(d, Idle)
     /\ UNCHANGED <<delivered, accepted, open, number, staged, kept, outcome, visible, done, original, cleaner>>
 
@@ -244,8 +260,8 @@ Stop(d) ==
 \* The cleaner lists staging that is old. Any staging may have become old: pauses last as long as it takes.
 CleanerLists ==
     /\ cleaner.at = "idle"
-    /\ \E a \in Attempts : staged[a] # {}
-    /\ cleaner' = [at |-> "judge", listed |-> {a \in Attempts : staged[a] # {}}]
+    /\ \E a \in Attempts : staged[a] \ InPlace # {}
+    /\ cleaner' = [at |-> "judge", listed |-> {a \in Attempts : staged[a] \ InPlace # {}}]
     /\ UNCHANGED <<delivered, accepted, open, number, staged, kept, outcome, visible, done, original, sent, stops, proc>>
 
 \* Then it judges the manifest.
@@ -258,9 +274,16 @@ CleanerJudges ==
 
 CleanerDeletes ==
     /\ cleaner.at = "delete"
-    /\ staged' = Empty(cleaner.listed)
+    /\ staged' = Unstaged(cleaner.listed)
     /\ cleaner' = [at |-> "idle", listed |-> {}]
     /\ UNCHANGED <<delivered, accepted, open, number, kept, outcome, visible, done, original, sent, stops, proc>>
+
+\* The sweep lists files in place and reads the outcome then. What it decides takes effect at any later time.
+Sweep(a) ==
+    /\ IsOrphaned(a)
+    /\ <<a, TRUE>> \notin sent
+    /\ sent' = sent \union {<<a, TRUE>>}
+    /\ UNCHANGED <<delivered, accepted, open, number, staged, kept, outcome, visible, done, original, cleaner, stops, proc>>
 
 CleanerExpires ==
     /\ original = "kept"
@@ -271,11 +294,11 @@ CleanerExpires ==
 Progress(d) ==
     \/ Receive(d) \/ Recover(d) \/ ReadState(d) \/ Open(d) \/ FindVerified(d) \/ GiveUp(d) \/ Attempt(d) \/ Inspect(d)
     \/ Convert(d) \/ Verify(d) \/ Fail(d) \/ Keep(d) \/ Decide(d) \/ PublishOne(d) \/ FindStagingGone(d) \/ Bury(d)
-    \/ Finish(d) \/ Unstage(d) \/ Unstaged(d) \/ Archive(d) \/ Remove(d) \/ Close(d)
+    \/ Finish(d) \/ Unstage(d) \/ DeleteOrphans(d) \/ EndUnstaging(d) \/ Archive(d) \/ Remove(d) \/ Close(d)
 
 Next ==
     \/ \E d \in Drivers : Progress(d) \/ UnstageLate(d) \/ Stop(d)
-    \/ \E a \in Attempts : Land(a)
+    \/ \E a \in Attempts : Sweep(a) \/ \E isInPlace \in BOOLEAN : Land(a, isInPlace)
     \/ CleanerLists \/ CleanerJudges \/ CleanerDeletes \/ CleanerExpires
 
 Spec == Init /\ [][Next]_vars
@@ -296,11 +319,14 @@ NothingVisibleUnverified ==
     \A f \in Files : visible[f] # Nothing => /\ visible[f] \in kept
                                              /\ done \/ Staged(visible[f]) = Files
 
-\* Done is whole, and stays so.
-DoneIsWhole == done /\ outcome > 0 => \A f \in Files : visible[f] = outcome
+\* Done is whole, and stays so: what a table lists is there.
+DoneIsWhole ==
+    done /\ outcome > 0 => \A f \in Files : visible[f] = outcome /\ (f \in InPlace => f \in Staged(outcome))
 
 \* What is decided and not done is staged, or visible already: the cleaner removed nothing that is reachable.
-NothingIsLost == outcome > 0 /\ ~done => \A f \in Files : f \in Staged(outcome) \/ visible[f] = outcome
+NothingIsLost ==
+    outcome > 0 /\ ~done =>
+        \A f \in Files : f \in Staged(outcome) \/ (visible[f] = outcome /\ f \notin InPlace)
 
 \* Until it is done, a driver finds it again.
 NothingForgotten == accepted /\ ~done => delivered \/ open

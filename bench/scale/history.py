@@ -101,6 +101,10 @@ class HistoryStore:
         self.calls["writer"] += 1
         return self._store.writer(uri)
 
+    def new_writer(self, uri: str) -> AbstractContextManager[ObjectWriter]:
+        self.calls["new_writer"] += 1
+        return self._store.new_writer(uri)
+
     def copy(self, source: str, target: str) -> None:
         self.calls["copy"] += 1
         self._store.copy(source, target)

@@ -56,6 +56,9 @@ class BucketStore:
     def writer(self, uri: str) -> AbstractContextManager[ObjectWriter]:
         return self._store.writer(self._at(uri))
 
+    def new_writer(self, uri: str) -> AbstractContextManager[ObjectWriter]:
+        return self._store.new_writer(self._at(uri))
+
     def copy(self, source: str, target: str) -> None:
         self._store.copy(self._at(source), self._at(target))
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 
 from bench.table import aligned
+from bench.upkeep.carried import FILES, carried
 from bench.upkeep.commits import Figures, Upkeep, measured
+from compactor.settings.sections import Table
 
 _WORK = Path(__file__).resolve().parents[2] / ".bench" / "upkeep"
 _AT = (10, 100, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10_000)
@@ -21,8 +23,12 @@ HEADINGS = ("commits", "ms", "CPU ms", "metadata KB", "snapshots", "manifests", 
 @click.option("--every", type=click.IntRange(min=1), default=100, show_default=True, help="Commits between upkeep.")
 @click.option("--keep", type=click.IntRange(min=1), default=100, show_default=True, help="Snapshots that stay.")
 @click.option("--without", is_flag=True, help="Do no upkeep.")
-def main(*, commits: int, every: int, keep: int, without: bool) -> None:
+@click.option("--carried", "manifests", type=click.IntRange(min=1), help="Instead, commit so many manifests at once.")
+def main(*, commits: int, every: int, keep: int, without: bool, manifests: int | None) -> None:
     """Measure commits to a table in SQLite on this disk, and the size of its metadata."""
+    if manifests is not None:
+        _carry(manifests)
+        return
     at = frozenset({*(each for each in _AT if each <= commits), commits})
     found = list[Figures]()
     _WORK.mkdir(parents=True, exist_ok=True)
@@ -33,6 +39,16 @@ def main(*, commits: int, every: int, keep: int, without: bool) -> None:
     name = "without" if without else "with"
     (_WORK / f"{name}.json").write_text(json.dumps([asdict(each) for each in found], indent=2) + "\n")
     sys.stdout.write(aligned([HEADINGS, *map(_cells, found)]) + "\n")
+
+
+def _carry(manifests: int) -> None:
+    _WORK.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=_WORK) as folder:
+        found = carried(Path(folder), manifests, Table().max_manifests_per_commit)
+    sys.stdout.write(
+        f"{found.manifests:,} manifests of {FILES} files in {found.commits} commits: {found.seconds:.1f} s, "
+        f"{found.cpu_seconds:.1f} s of CPU time: {found.an_hour:,.0f} an hour\n"
+    )
 
 
 def _cells(row: Figures) -> tuple[str, ...]:

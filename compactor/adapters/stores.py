@@ -110,6 +110,9 @@ class RoutedStore:
     def writer(self, uri: str) -> AbstractContextManager[ObjectWriter]:
         return self._store(uri).writer(uri)
 
+    def new_writer(self, uri: str) -> AbstractContextManager[ObjectWriter]:
+        return self._store(uri).new_writer(uri)
+
     def copy(self, source: str, target: str) -> None:
         if is_s3(source) == is_s3(target):
             self._store(source).copy(source, target)

@@ -9,7 +9,7 @@ from typing import Self
 from compactor.api.arguments import Place, settings_of
 from compactor.core.errors import SettingsError
 from compactor.core.kafka.ranges import RANGE_EXPECTED, is_kafka, is_range
-from compactor.core.kinesis.places import SequencePlace, is_kinesis
+from compactor.core.kinesis.places import GAP_EXPECTED, RECORD_EXPECTED, is_kinesis, is_record_or_gap
 from compactor.core.layout import MANIFEST_ID, canonical
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.trace.tables import TracedTable
@@ -181,10 +181,8 @@ def _absolute(uri: str) -> str:
             raise SettingsError([f"{uri!r} -> expected kafka://cluster/topic/partition?offset=N, or {RANGE_EXPECTED}"])
         return uri
     if is_kinesis(uri):
-        try:
-            SequencePlace.parse(uri)
-        except ValueError as exc:
-            raise SettingsError([f"{uri!r} -> expected {exc}"]) from exc
+        if not is_record_or_gap(uri):
+            raise SettingsError([f"{uri!r} -> expected {RECORD_EXPECTED}, or {GAP_EXPECTED}"])
         return uri
     if canonical(uri).startswith(("s3://", "/")):
         return uri

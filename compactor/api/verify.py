@@ -46,6 +46,8 @@ class VerifyResult:
         misfits: The same by column, as far as it is on record.
         output_files: Parquet files of rows.
         output_bytes: Their size in bytes.
+        orphans: Files that attempts wrote in place in the output, and that no commit names: no table lists them.
+        orphaned_bytes: Their size in bytes.
         inputs_compared: With `deep`, inputs of which every value was compared.
         inputs_gone: With `deep`, inputs that are deleted or replaced since, so that they could not be compared.
         inputs_erased: With `deep`, inputs that were not compared: lines of their manifests were erased on request.
@@ -78,6 +80,8 @@ class VerifyResult:
     misfits: Mapping[str, int]
     output_files: int
     output_bytes: int
+    orphans: int
+    orphaned_bytes: int
     inputs_compared: int
     inputs_gone: int
     inputs_erased: int
@@ -112,6 +116,8 @@ class VerifyResult:
             misfits=dict(report.misfits),
             output_files=report.output_files,
             output_bytes=report.output_bytes,
+            orphans=report.orphans,
+            orphaned_bytes=report.orphaned_bytes,
             inputs_compared=report.inputs_compared,
             inputs_gone=report.inputs_gone,
             inputs_erased=report.inputs_erased,

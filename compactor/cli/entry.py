@@ -36,7 +36,7 @@ GROUPS = {
         "clean": "Delete expired archives, rejects, staging and checkpoints.",
         "close": "Verify dates that have been quiet, and write a summary of each.",
         "forget": "Erase the lines that have given values of a key, on request.",
-        "accept": "Accept that quarantined ranges of topics are gone.",
+        "accept": "Accept that quarantined ranges of topics and streams are gone.",
         "retire": "Remove the rows, the rejects and the archive of closed dates.",
         "table": "Compare the table of the output with the ledger; rebuild a lost one; keep its metadata small.",
     },

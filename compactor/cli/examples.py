@@ -4,7 +4,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "accept": (
         (
             "compactor accept --dry-run --why 'retention was too short'",
-            "Show which ranges of topics are gone.",
+            "Show which ranges of topics and streams are gone.",
         ),
         ("compactor accept --yes --why 'retention was too short'", "Put on record that they are not expected."),
         ("compactor accept --why 'retention was too short' 2025-12-21-00f3a9c2", "Accept those of one manifest."),

@@ -8,6 +8,7 @@ from compactor.core.kinesis.places import KinesisStream
 from compactor.core.ports import FLUSH_SECONDS
 from compactor.core.text.formatting import count, duration
 from compactor.manifests.kinesis.stream_plan import StreamPlan
+from compactor.telemetry.error_text import described
 from compactor.wiring.job.app import App
 
 
@@ -30,8 +31,9 @@ def stream_document(made: StreamPlan | None) -> dict[str, Any] | None:
         "waiting": made.waiting,
         "has_more": made.has_more,
     }
-    gaps = [asdict(each) for each in made.gaps]
-    return {**counts, "gaps": gaps, "behind_seconds": made.behind_seconds, "former_ids": made.former_ids}
+    gaps, troubles = [asdict(each) for each in made.gaps], [described(each) for each in made.troubles]
+    about = {"behind_seconds": made.behind_seconds, "former_ids": made.former_ids, "troubles": troubles}
+    return {**counts, "gaps": gaps, **about}
 
 
 def show_stream(made: StreamPlan | None, *, dry_run: bool) -> None:
@@ -50,5 +52,7 @@ def show_stream(made: StreamPlan | None, *, dry_run: bool) -> None:
         echo("More is left for the next plan; run the command again")
     if made.strays:
         echo(f"Left out: {count(made.strays, 'packed record')} of other shards, as kinesis.sources asks for")
+    for trouble in made.troubles[1:]:  # the command ends with the first one
+        echo(f"Not landed whole: {described(trouble)}")
     for former in made.former_ids:
         echo(f"Another stream had this name, with the id {former}: what was not landed of it is gone")

@@ -9,6 +9,7 @@ from compactor.control.runs import JobRun
 from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.kafka.topics_seen import TopicSeen
+from compactor.manifests.kinesis.streams_seen import StreamSeen
 
 
 class Source(StrEnum):
@@ -22,6 +23,7 @@ class Source(StrEnum):
     MANIFESTS = "the watched prefix"
     LEDGER = "the ledger's latest commits"
     TOPICS = "the progress of topics"
+    KINESIS = "the progress of streams of Kinesis"
     BREAKER = "the record of the closed breaker"
     DEFINITION = "the definition of the job"
     REFUSALS = "the record of refused starts"
@@ -81,6 +83,7 @@ class Snapshot:
     backlogs: Mapping[str, Backlog] = field(default_factory=dict)  # of each stream; empty where there are none
     whole_backlog: Backlog | None = None  # of all shards; None where there are none
     topics: tuple[TopicSeen, ...] | None = ()  # the topics that the job plans, as it noted
+    kinesis: tuple[StreamSeen, ...] | None = ()  # the streams of Kinesis that the job plans, as it noted
     recent: tuple[RecentCommit, ...] | None = ()  # summaries of the latest commits, oldest first
     breaker_closed_at: datetime | None = None  # when an operator last closed the breaker
     job_defined_at: datetime | None = None  # when its definition last changed; None if unknown, or if no run failed

@@ -27,6 +27,7 @@ KEEP_MARKER = "_keep"
 _DATE = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 _DATE_GROUP = r"(?P<date>\d{4}-\d{2}-\d{2})"
 _PARQUET_NAME = re.compile(r"(?P<manifest_id>[^/]+)-\d{5,}(\.[a-z0-9]+)?\.parquet")
+_IN_PLACE = rf"(?P<manifest_id>[^/]+)/(?P<attempt>(?:[1-9]\d*-)?[1-9]\d*)/{FOLDERS}[^/]+\.parquet\Z"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SLASHES = re.compile(r"/+")
 _FOLDER_SEGMENT = re.compile(r"(?![._])[^\x00-\x1f\x7f*?\[\]{}\\]+")  # not hidden, and not a Spark pattern
@@ -375,12 +376,16 @@ class Layout:
 
     @property
     def topics_folder(self) -> str:
-        """The folder of how far jobs are with planning topics."""
+        """The folder of how far jobs are with planning topics and streams."""
         return f"{folder(self.state)}topics/"
 
     def topic_progress(self, cluster: str, topic: str) -> str:
         """How far jobs are with planning a topic."""
         return f"{self.topics_folder}{cluster}/{topic}.json"
+
+    def stream_progress(self, source: str, stream: str) -> str:
+        """How far jobs are with planning a stream of Kinesis. No cluster has a name with @."""
+        return f"{self.topics_folder}@kinesis/{source}/{stream}.json"
 
     @property
     def kinesis_folder(self) -> str:
@@ -401,13 +406,11 @@ class Layout:
 
     def staging(self, manifest_id: str, attempt: int, generation: int = 1) -> str:
         """The folder of what one attempt writes before it is committed."""
-        return f"{self.staging_of(manifest_id)}{'' if generation == 1 else f'{generation}-'}{attempt}/"
+        return f"{self.staging_of(manifest_id)}{_attempt_folder(attempt, generation)}"
 
     def staged_generation(self, uri: str) -> int:
         """The generation whose attempt staged a file."""
-        attempt = uri.removeprefix(self.staging_folder).split("/")[1]
-        generation, separator, _ = attempt.partition("-")
-        return int(generation) if separator and generation.isdecimal() else 1
+        return _generation_of(uri.removeprefix(self.staging_folder).split("/")[1])
 
     def staging_of(self, manifest_id: str) -> str:
         """The folder of all attempts of one manifest."""
@@ -522,6 +525,25 @@ class Layout:
         """The record that the table has passed over a batch."""
         return f"{self.table_folder}refused/{number:08d}.json"
 
+    def table_merge(self, merge_id: str) -> str:
+        """The record of a merge of files of the table."""
+        return f"{self.table_folder}merges/{merge_id}.json"
+
+    @property
+    def merged_folder(self) -> str:
+        """The folder of merged files: below the output, for readers of the table, and hidden from those of folders."""
+        return f"{folder(self.output)}_table/merged/"
+
+    def merged_file(self, merge_id: str, part: int) -> str:
+        """The name of one file of a merge; no other merge has it."""
+        return f"{self.merged_folder}{merge_id}-{part:05d}.{self.compression}.parquet"
+
+    def merge_of(self, uri: str) -> str:
+        """The id of the merge that a file is of, by its name; empty if it is no merged file."""
+        place, base = canonical(uri), canonical(self.merged_folder)
+        named = _PARQUET_NAME.fullmatch(place.removeprefix(base)) if place.startswith(base) else None
+        return named["manifest_id"] if named else ""
+
     @property
     def held_folder(self) -> str:
         """The folder of manifests that the table's catalogue refuses."""
@@ -535,6 +557,11 @@ class Layout:
     def finished_batches(self) -> str:
         """Up to which batch every manifest is done."""
         return f"{self.table_folder}finished.json"
+
+    @property
+    def doomed_metadata(self) -> str:
+        """Which files of the table's metadata an erasure removes as soon as no snapshot needs them."""
+        return f"{self.table_folder}doomed.json"
 
     def table_progress(self, shard: int) -> str:
         """How far the job of a shard is with the table, by the number of the shard from 1. Not part of the ledger."""
@@ -621,15 +648,35 @@ class Layout:
         """
         return f"{self.output_folder_of(key.date)}{partition}{key.id}-{part:05d}.{self.compression}.parquet"
 
+    def in_place(self, key: ManifestKey, attempt: int, generation: int = 1) -> str:
+        """The folder of the files of rows that one attempt writes in place: under their final names, in the output."""
+        return f"{self.in_place_of(key)}{_attempt_folder(attempt, generation)}"
+
+    def in_place_of(self, key: ManifestKey) -> str:
+        """The folder of the files of rows that all attempts of one manifest wrote in place."""
+        return f"{self.output_folder_of(key.date)}{key.id}/"
+
+    def in_place_attempt(self, uri: str) -> tuple[ManifestKey, int] | None:
+        """The manifest of a file that was written in place, and the generation of the attempt; None for others."""
+        found = re.compile(f"{self._date_places}/{_IN_PLACE}").match(canonical(uri))
+        if found is None or not is_date(found["date"]) or not MANIFEST_ID.fullmatch(found["manifest_id"]):
+            return None
+        return ManifestKey(found["date"], found["manifest_id"]), _generation_of(found["attempt"])
+
     def output_owner(self, uri: str) -> ManifestKey | None:
         """The manifest that a file below `output` belongs to, by its name.
 
         Returns:
             A key, whose id is empty if the compactor gives no such name; None outside the folders of dates.
         """
+        in_place = self.in_place_attempt(uri)
+        return in_place[0] if in_place else _owner(uri, re.compile(f"{self._date_places}/{FOLDERS}"))
+
+    @property
+    def _date_places(self) -> str:
+        """What the folders of dates look like, without the `/` at their end."""
         before, after = (re.escape(part) for part in self.output_folder.split("{date}"))
-        place = f"{re.escape(canonical(folder(self.output)))}{before}{_DATE_GROUP}{after}/{FOLDERS}"
-        return _owner(uri, re.compile(place))
+        return f"{re.escape(canonical(folder(self.output)))}{before}{_DATE_GROUP}{after}"
 
     @property
     def rejects_folder(self) -> str:
@@ -665,6 +712,15 @@ def is_data(uri: str) -> bool:
     """Return whether readers take an object for data: it is no folder marker, and not hidden by `_` or `.`."""
     name = base_name(uri)
     return name.endswith(".parquet") or not (name.startswith(("_", ".")) or name.endswith("_$folder$") or not name)
+
+
+def _attempt_folder(attempt: int, generation: int) -> str:
+    return f"{'' if generation == 1 else f'{generation}-'}{attempt}/"
+
+
+def _generation_of(attempt_folder: str) -> int:
+    generation, separator, _ = attempt_folder.partition("-")
+    return int(generation) if separator and generation.isdecimal() else 1
 
 
 def _of_generation(separator: str, generation: int) -> str:

@@ -99,6 +99,15 @@ class ObjectStore(Protocol):
         one to end wins.
         """
 
+    def new_writer(self, uri: str) -> AbstractContextManager[ObjectWriter]:
+        """Write a new object of any size, only if there is none; else as `writer`.
+
+        If the answer to the last request was lost, and the object of this very block is there, the block ends well.
+
+        Raises:
+            ObjectChanged: At the end of the block, another object was there, which stays as it is.
+        """
+
     def copy(self, source: str, target: str) -> None:
         """Write or replace `target` with the content of `source`, of any size; whole or not at all.
 

@@ -50,6 +50,7 @@ class Shape:
     trigger_interval_seconds: float  # the time between two micro-batches
     ratio: float = REFERENCE_RATIO  # Parquet bytes per input byte
     shards: int = 1  # how many jobs share the manifests
+    in_place: bool = False  # whether output files are written where a table lists them, without a copy
 
     @property
     def triggers_per_hour(self) -> float:
@@ -127,7 +128,8 @@ def _s3_lines(
 ) -> Iterator[CostLine]:
     one_pass = request_counts.of_inspected_file(load.file_bytes) * (load.files_per_hour if has_files else 0)
     beats = request_counts.OF_HEARTBEATS * shape.shards + request_counts.of_shards(shape.shards)
-    of_either_engine = request_counts.of_manifest(outputs) * manifests + one_pass + beats
+    of_one = request_counts.of_manifest_in_place(outputs) if shape.in_place else request_counts.of_manifest(outputs)
+    of_either_engine = of_one * manifests + one_pass + beats
     builds, triggers = builds_per_hour(_events(load) if has_files else 0), shape.triggers_per_hour
     sets: tuple[tuple[str, Basis, Requests], ...] = (
         ("compactor", "counted", of_either_engine),

@@ -36,6 +36,17 @@ def of_manifest(staged: int) -> Requests:
     return Requests(gets=stats + reads + footers + copies, puts=records + listings + summaries + copies)
 
 
+def of_manifest_in_place(outputs: int, rejects: int = 0) -> Requests:
+    """The same if a table lists the files of rows where they were written, without the table's commits. Counted.
+
+    Each staged file is looked for in its final place, and the folder of the manifest for what other attempts left.
+    """
+    staged = outputs + rejects
+    copied = Requests(gets=1, puts=1) * outputs
+    before = of_manifest(staged)
+    return Requests(gets=before.gets + staged - copied.gets, puts=before.puts + 1 - copied.puts)
+
+
 def of_inspected_file(file_bytes: int) -> Requests:
     """One pass over a file that is named with its ETag, by either engine. Counted.
 

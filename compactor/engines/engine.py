@@ -60,6 +60,8 @@ class StageRequest:
         manifests_in_flight: Number of manifests being processed at once, including this one.
         processed_at: The value of the column `_processed_at`.
         on_inspected: The engine calls it when every line has been read and all rejects are staged.
+        place: Where it writes the files of rows instead, if it can: under their final names, in a folder of the attempt
+            in the output. It ends with `/`; empty to stage them.
     """
 
     manifest: Manifest
@@ -73,6 +75,7 @@ class StageRequest:
     manifests_in_flight: int
     processed_at: datetime
     on_inspected: Callable[[], None]
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

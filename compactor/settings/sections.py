@@ -28,6 +28,7 @@ from compactor.settings.types import (
     InputPlaces,
     KafkaProperties,
     KinesisSources,
+    KinesisStreams,
     LogGroup,
     MetadataColumns,
     Namespace,
@@ -157,6 +158,10 @@ class Output(Section):
         1000, "most partitions of a manifest; rows of further ones are in the one without values", ge=1, le=10_000
     )
     table: Literal["none", "iceberg"] = _key("none", '"iceberg" also lists the files in the table of [table]')
+    publish: Literal["auto", "copy", "in_place"] = _key(
+        "auto",
+        '"copy": from staging; "in_place": a table lists them where they were written; "auto": so on S3',
+    )
 
 
 class Table(Section):
@@ -324,3 +329,4 @@ class Kinesis(Section):
     sources: KinesisSources = Field(
         default_factory=dict, description="by name, where streams are: region, consumer, strays, endpoint_url"
     )
+    streams: KinesisStreams = _key((), "streams that the job plans by itself, as kinesis://source/stream")

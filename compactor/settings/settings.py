@@ -15,6 +15,7 @@ from compactor.core.inputs.path_columns import path_columns
 from compactor.core.inputs.routes import Routes
 from compactor.core.kafka.ranges import Topic
 from compactor.core.kafka.ranges import input_place as kafka_place
+from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.places import input_place as kinesis_place
 from compactor.core.partitions import PartitionField, parse_fields
 from compactor.core.rules.sharding import Shard
@@ -67,6 +68,17 @@ class Settings:
         """The topics that the job of these settings plans; of a stream, those that its input may come from."""
         found = (Topic.parse(each) for each in self.kafka.topics)
         return tuple(each for each in found if _is_input(each, self.input.allowed_prefixes))
+
+    @property
+    def kinesis_streams(self) -> tuple[KinesisStream, ...]:
+        """The streams of Kinesis that the job of these settings plans; of a stream, those of its input."""
+        found = (KinesisStream.parse(each) for each in self.kinesis.streams)
+        return tuple(each for each in found if _is_input(each, self.input.allowed_prefixes))
+
+    @property
+    def kinesis_late_seconds(self) -> float:
+        """How long a record of a stream of Kinesis may wait for a plan before a person should look."""
+        return self.builder.max_wait_seconds + self.control.sla_seconds
 
     @property
     def topic_late_seconds(self) -> float:
@@ -293,7 +305,7 @@ def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None
         raise SettingsError([*source.faults, *faults])
     if _STREAMS in document:
         return _with_streams(settings, source, entries, faults)
-    if faults := list(_faults_of_topics(settings, settings.input.allowed_prefixes)):
+    if faults := list(_faults_of_planned(settings, settings.input.allowed_prefixes)):
         raise SettingsError(faults)
     return replace(settings, folder=compact_paths.folder_kept_at(place, settings.paths, settings.metrics.sink))
 
@@ -310,6 +322,7 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     if not is_common:  # else each stream has a schema file of its own, or none, and so with its table
         _check_declared(source)
         _check_table(source)
+        _check_publish(source)
         check_table_partitions(source)
     return None if source.faults else Settings(**valid)
 
@@ -330,15 +343,22 @@ def _with_streams(common: Settings, source: Source, entries: list[Entry], faults
     routes = Routes({stream.name: settings.input.allowed_prefixes for stream, settings in read})
     streams = tuple(replace(settings, member=Member(stream, shared, routes)) for stream, settings in read)
     prefixes = [prefix for _, each in read for prefix in each.input.allowed_prefixes]
-    if faults := [*faults, *crossing(streams, common), *_faults_of_topics(common, prefixes)]:
+    if faults := [*faults, *crossing(streams, common), *_faults_of_planned(common, prefixes)]:
         raise SettingsError(faults)
     return replace(common, streams=streams)
 
 
-def _faults_of_topics(settings: Settings, prefixes: Sequence[str]) -> Iterator[str]:
-    """What is wrong with topics that jobs are to plan, given where input may come from."""
-    if settings.kafka.topics and settings.control.mode == "on_work":
-        yield 'control.mode: "on_work" -> expected "always", because only a job that runs plans kafka.topics'
+def _faults_of_planned(settings: Settings, prefixes: Sequence[str]) -> Iterator[str]:
+    """What is wrong with topics and streams that jobs are to plan, given where input may come from."""
+    for key, named in (("kafka.topics", settings.kafka.topics), ("kinesis.streams", settings.kinesis.streams)):
+        if named and settings.control.mode == "on_work":
+            yield f'control.mode: "on_work" -> expected "always", because only a job that runs plans {key}'
+    for index, each in enumerate(settings.kinesis.streams):
+        key, stream = f'kinesis.streams[{index}]: "{each}"', KinesisStream.parse(each)
+        if stream.source not in settings.kinesis.sources:
+            yield f"{key} -> expected a stream of a source of kinesis.sources"
+        elif not _is_input(stream, prefixes):
+            yield f"{key} -> expected a stream within input.allowed_prefixes: {', '.join(prefixes)}"
     for index, each in enumerate(settings.kafka.topics):
         key = f'kafka.topics[{index}]: "{each}"'
         if Topic.parse(each).cluster not in settings.kafka.clusters:
@@ -347,8 +367,8 @@ def _faults_of_topics(settings: Settings, prefixes: Sequence[str]) -> Iterator[s
             yield f"{key} -> expected a topic within input.allowed_prefixes: {', '.join(prefixes)}"
 
 
-def _is_input(topic: Topic, prefixes: Sequence[str]) -> bool:
-    return any(layout.is_within(f"{topic}/", each) for each in prefixes)
+def _is_input(planned: Topic | KinesisStream, prefixes: Sequence[str]) -> bool:
+    return any(layout.is_within(f"{planned}/", each) for each in prefixes)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -413,6 +433,19 @@ def _check_declared(source: Source) -> None:
     file = source.values.get("schema", {}).get("file", "")
     if discovery == "declared" and file == "":
         source.fault("schema.file", file, 'a schema file, because input.discovery is "declared"')
+
+
+def _check_publish(source: Source) -> None:
+    """Record why files of rows cannot be written in place: readers of folders would see what is not decided."""
+    output = source.values.get("output", {})
+    if output.get("publish") != "in_place":
+        return
+    if output.get("table", "none") == "none":
+        because = 'because output.table is "none": readers of the folders would see files before they are decided'
+        source.fault("output.publish", "in_place", f'"copy" or "auto", {because}')
+    if source.values.get("convert", {}).get("engine") == "spark":
+        because = 'because convert.engine is "spark", which writes through the committers of S3A'
+        source.fault("output.publish", "in_place", f'"copy" or "auto", {because}')
 
 
 def _check_table(source: Source) -> None:

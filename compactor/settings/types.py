@@ -10,7 +10,7 @@ from pydantic_core import CoreSchema, core_schema
 from compactor.core import layout, partitions
 from compactor.core.kafka.ranges import CLUSTER_PATTERN, TOPIC_EXPECTED, Topic
 from compactor.core.kafka.record_columns import RecordColumn
-from compactor.core.kinesis.places import SOURCE_PATTERN
+from compactor.core.kinesis.places import SOURCE_PATTERN, STREAM_EXPECTED, KinesisStream
 from compactor.core.rules.sharding import EXPECTED as _SHARD_EXPECTED
 from compactor.core.rules.sharding import Shard
 from compactor.settings import grok, places
@@ -145,6 +145,16 @@ def _each_once(topics: tuple[str, ...]) -> tuple[str, ...]:
     return topics
 
 
+def _kinesis_stream(text: str) -> str:
+    return str(KinesisStream.parse(text))
+
+
+def _each_stream_once(streams: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(streams)) < len(streams):
+        raise ValueError("each stream once")
+    return streams
+
+
 def _source_name(name: str) -> str:
     if not re.fullmatch(SOURCE_PATTERN, name):
         raise ValueError("1 to 32 lower-case letters, digits or '-', which begin with a letter")
@@ -239,6 +249,12 @@ RecordColumns = Annotated[
     Field(strict=False),
     AfterValidator(_no_repeats),
     Expected("a list of `key`, `timestamp`, `headers` and `offset`, each once; or an empty one"),
+]
+KinesisStreams = Annotated[
+    tuple[Annotated[str, AfterValidator(_kinesis_stream)], ...],
+    Field(strict=False),
+    AfterValidator(_each_stream_once),
+    Expected(f"a list of streams, each {STREAM_EXPECTED} and named once"),
 ]
 KinesisSources = Annotated[
     dict[Annotated[str, AfterValidator(_source_name)], Annotated[dict[str, str], AfterValidator(_source_keys)]],

@@ -6,7 +6,9 @@ by any process. Refusals are no more than the occasion: none of this depends on 
 a change without files, too, no batch is to blame, and all wait.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from compactor.core.documents.table_records import TableBatch
 from compactor.core.errors import (
@@ -19,7 +21,7 @@ from compactor.core.errors import (
     TableRefused,
 )
 from compactor.ledger.table.batches import TableBatches
-from compactor.table.catalog import TableCatalog, TableChange, TableHead
+from compactor.table.catalog import TableCatalog, TableChange, TableFile, TableHead
 from compactor.table.changes import Changes
 from compactor.table.named import UNTOLD
 
@@ -83,7 +85,7 @@ class Applier:
             OperatorError: A person must act: the catalog refuses any change.
         """
         try:
-            return self._sent(head, batch, self.changes.of(batch, head.schema_version))
+            return self._sent(head, batch, self.changes.of(batch, head.schema_version, partial(self._live, head)))
         except (TableRefused, RecordUnreadable) as error:
             if isinstance(error, RecordTooNew):
                 raise
@@ -128,6 +130,9 @@ class Applier:
             self.batches.refused.record(batch, str(found))
             return Refused(batch.number, len(batch.manifests), found)
         return Applied(batch.number, len(batch.manifests), len(change.added), snapshot_id)
+
+    def _live(self, head: TableHead) -> Iterable[TableFile]:
+        return self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
 
     def _check_may_hold(self, batch: TableBatch, error: OperatorError | StuckError) -> None:
         """Raise the error of a batch if its manifest would be held back, and too many are."""

@@ -86,6 +86,8 @@ class TableChange:
             not live before is no error. None of them is among `added`.
         schema: The version whose columns the files need; None if the table has them.
         is_refused: Whether the table passes over the batch: nothing but the fence and `refused` changes.
+        keeps_rows: Whether the added files have the rows of the removed ones and no others, as readers may want to know
+            that follow the table.
     """
 
     batch: int
@@ -93,6 +95,7 @@ class TableChange:
     removed: tuple[str, ...] = ()
     schema: SchemaVersion | None = field(default=None)
     is_refused: bool = False
+    keeps_rows: bool = False
 
 
 class TableCatalog(Protocol):
@@ -143,6 +146,17 @@ class TableCatalog(Protocol):
         Raises:
             TryAgainError: The catalogue or the store does not answer.
             OperatorError: It refuses, or has no such snapshot.
+        """
+
+    def files_below(self, folder: str) -> frozenset[str]:
+        """The URIs of all files below a folder that any snapshot has that did not expire.
+
+        Args:
+            folder: Ends with `/`, and is spelled as in the URIs of the files.
+
+        Raises:
+            TryAgainError: The catalogue or the store does not answer.
+            OperatorError: It refuses.
         """
 
     def history(self) -> tuple[TableHead, TableHistory] | None:

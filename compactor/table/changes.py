@@ -1,44 +1,122 @@
 """What a batch does to the table: which files it adds and removes, by the commits of its manifests."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from compactor.core.documents.records import Commit, StagedFile
-from compactor.core.documents.table_records import BatchedManifest, TableBatch
+from compactor.core.documents.table_records import BatchedManifest, MergedPart, TableBatch
 from compactor.core.errors import RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import parse_fields
+from compactor.core.text.safe_text import quoted
 from compactor.ledger.state import State
+from compactor.ledger.table.merges import Merges
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.table.catalog import FilePartition, TableChange, TableFile
+from compactor.table.unmerged import looked_up
+
+LiveFiles = Callable[[], Iterable[TableFile]]
+"""Lists the files of the table at the head that a change is made for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Makes the change of a batch from the ledger alone.
+    """Makes the change of a batch from the ledger, and, where merged files may be concerned, from what the table has.
 
     Attributes:
         schema_of: A version of the registry by its number.
+        is_retired: Whether the rows of a generation of a manifest are gone under a rule: a table that is made again
+            does without them.
     """
 
     state: State
     schema_of: Callable[[int], SchemaVersion]
+    is_retired: Callable[[ManifestKey, int], bool] = lambda _key, _generation: False
 
-    def of(self, batch: TableBatch, schema_version: int) -> TableChange:
+    def of(self, batch: TableBatch, schema_version: int, live: LiveFiles) -> TableChange:
         """The change of one batch.
 
         Args:
             batch: The batch.
             schema_version: The version whose columns the table has.
+            live: Lists the files of the table.
+
+        Raises:
+            RecordUnreadable: A record that it needs is no commit or no merge, or a file that has to come back is gone.
         """
+        if batch.merge:
+            return self._merging(batch, live)
+        if batch.unmerged:
+            back, removed = self._taken_apart(batch.unmerged, live)
+            return TableChange(batch.number, back, tuple(sorted(removed)), keeps_rows=True)
         commits = list(map_ordered(self._commit, batch.manifests))
         added = tuple(file for commit in commits for file in self._added(commit))
         kept = {file.uri for file in added}
         removed = {uri for commit in commits for uri in self.replaced(commit.key, commit.generation)} - kept
+        if removed:
+            back, apart = self._taken_apart(removed, live)
+            added, removed = added + back, removed | apart
         needed = max((file.version_in(commit) for commit in commits for file in commit.outputs), default=0)
         schema = self.schema_of(needed) if needed > schema_version else None
         return TableChange(batch.number, added, tuple(sorted(removed)), schema)
+
+    @property
+    def merges(self) -> Merges:
+        """The merges on record."""
+        return Merges(self.state.store, self.state.layout)
+
+    def _merging(self, batch: TableBatch, live: LiveFiles) -> TableChange:
+        """Replace files by merged ones; not where the table has other files, or where a merged file is gone.
+
+        A table that is made again takes merges again. Then files may be missing that were rebuilt since, and merged
+        files that were merged once more, or taken apart.
+        """
+        merge = self.merges.merge(batch.merge)
+        if merge is None:
+            uri = self.state.layout.table_merge(batch.merge)
+            raise RecordUnreadable(f"{uri}: no such record, but a batch of the table names it; expected a merge")
+        wanted = {part.uri for file in merge.files for part in file.parts}
+        holders = {uri: each for each in looked_up(self.merges, live()) for uri in each.uris if uri in wanted}
+        added, removed = list[TableFile](), set[str]()
+        for file in merge.files:
+            uris = {part.uri for part in file.parts}
+            inputs = {holders[uri].file.uri: holders[uri].uris for uri in uris if uri in holders}
+            found = self.state.store.stat(file.uri)
+            if found is not None and {uri for each in inputs.values() for uri in each} == uris:
+                added.append(
+                    TableFile(file.uri, file.size_bytes, file.rows, file.date, self._partition_of(file.parts[0]))
+                )
+                removed.update(inputs)
+        gone = removed - {file.uri for file in added}
+        return TableChange(batch.number, tuple(added), tuple(sorted(gone)), keeps_rows=True)
+
+    def _taken_apart(self, removed: Iterable[str], live: LiveFiles) -> tuple[tuple[TableFile, ...], set[str]]:
+        """What is to come back, and what is to go, so that no merged file is left that has rows of removed files."""
+        gone, merged = set(removed), set[str]()
+        back = list[MergedPart]()
+        for each in looked_up(self.merges, live()):
+            if each.merged is not None and (each.file.uri in gone or not gone.isdisjoint(each.uris)):
+                merged.add(each.file.uri)
+                back += [part for part in each.merged.parts if part.uri not in gone]
+        return tuple(map_ordered(self._returned, back)), merged
+
+    def _returned(self, part: MergedPart) -> TableFile:
+        if self.state.store.stat(part.uri) is None:
+            raise RecordUnreadable(
+                f"{part.uri}: not found, and its rows are in a merged file that has to go; expected the file: "
+                f"`compactor rebuild {quoted(part.manifest_id)}`"
+            )
+        return TableFile(part.uri, part.size_bytes, part.rows, part.date, self._partition_of(part))
+
+    def _partition_of(self, part: MergedPart) -> tuple[FilePartition, ...]:
+        commit = self._commit(part)
+        return self.partitions_of(commit).get(part.uri, ())
+
+    def partitions_of(self, commit: Commit) -> dict[str, tuple[FilePartition, ...]]:
+        """The partition of each file of rows of a commit within its date."""
+        columns = self._columns(commit)
+        return {file.final: _partition(commit, file, columns) for file in commit.outputs}
 
     def replaced(self, key: ManifestKey, generation: int) -> list[str]:
         """The files of rows of all generations before this one."""
@@ -62,6 +140,8 @@ class Changes:
         is_superseded = bool(commit.outputs) and store.stat(later) is not None
         if is_superseded and not self.state.ledger.is_done(commit.key, commit.generation):
             return  # the later generation has its rows, perhaps because the catalog refuses these files
+        if commit.outputs and self.is_retired(commit.key, commit.generation):
+            return
         columns = self._columns(commit)
         for file in commit.outputs:
             # Once the batch of a rebuild has taken effect, the files that it replaces are deleted. A table that is made

@@ -9,12 +9,12 @@ A batch that the catalog refuses for good stops no others: the table passes over
 batches, fewer at once, until the one to blame is alone. That one is held back, for an operator.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from compactor.core.documents.table_records import BatchedManifest, TableBatch
-from compactor.core.errors import OperatorError, StuckError, TableHeldBack
+from compactor.core.documents.table_records import BatchedManifest, TableBatch, TableMerge
+from compactor.core.errors import OperatorError, StuckError, TableConflict, TableHeldBack
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
@@ -23,6 +23,10 @@ from compactor.table.applying import Applied, Applier, Refused
 from compactor.table.catalog import TableCatalog, TableHead
 from compactor.table.changes import Changes
 from compactor.table.named import NamedManifests, Placed, PlacedState
+from compactor.table.unmerged import LiveFile, looked_up
+
+_PATIENCE = 20
+"""How often a batch of another process comes first, until a merge is left to the next call."""
 
 
 @dataclass(slots=True)
@@ -79,11 +83,10 @@ class Committer:
         """
         head = self._head()
         progress, unnamed = self._told(placed)
-        applier = Applier(self.batches, self.catalog, self.changes)
         if (batch := self.batches.batch(head.fence + 1)) is not None:
-            taken = applier.applied_again(head, batch)
+            taken = self._applier.applied_again(head, batch)
         elif (batch := self._recorded(head, unnamed, progress)) is not None:
-            taken = applier.applied(head, batch)
+            taken = self._applier.applied(head, batch)
         else:
             return progress
         if isinstance(taken, Refused):
@@ -93,6 +96,60 @@ class Committer:
         in_it = {Placed(each.key, each.generation) for each in batch.manifests}
         self._note_visible([each for each in unnamed if each in in_it], progress)
         return progress
+
+    def settled(self) -> TableHead:
+        """Apply the batch that is on record and not in the table, if there is one; return the head.
+
+        Raises:
+            Exception: As `commit`.
+        """
+        for _ in range(_PATIENCE):
+            head = self._head()
+            if (batch := self.batches.batch(head.fence + 1)) is None:
+                return head
+            self._applier.applied_again(head, batch)
+        raise TableConflict("other processes commit all the time")
+
+    def merge(self, merge: TableMerge) -> Applied | Refused | None:
+        """Have the table take files that were merged, whose merge is on record.
+
+        Returns:
+            What became of its batch; None if a batch since its base has replaced files, so that it never gets one.
+
+        Raises:
+            Exception: As `commit`.
+        """
+        for _ in range(_PATIENCE):
+            head = self.settled()
+            if any(self._replaces_files(number) for number in range(merge.base + 1, head.fence + 1)):
+                return None
+            batch = self.batches.create(head.fence + 1, (), merge=merge.id)
+            taken = self._applier.applied(head, batch)
+            if batch.merge == merge.id:
+                return taken
+        raise TableConflict("other processes commit all the time")
+
+    def unmerge(self, uris: Sequence[str]) -> Applied | Refused:
+        """Have the table replace merged files by those whose rows they have.
+
+        Raises:
+            Exception: As `commit`.
+        """
+        for _ in range(_PATIENCE):
+            head = self.settled()
+            batch = self.batches.create(head.fence + 1, (), unmerged=uris)
+            taken = self._applier.applied(head, batch)
+            if batch.unmerged == list(uris):
+                return taken
+        raise TableConflict("other processes commit all the time")
+
+    def _replaces_files(self, number: int) -> bool:
+        batch = self.batches.batch(number)
+        return batch is None or batch.replaces_files
+
+    @property
+    def _applier(self) -> Applier:
+        return Applier(self.batches, self.catalog, self.changes)
 
     def look(self, placed: Iterable[Placed]) -> Progress:
         """Tell what became of placed manifests that another process is to commit; change nothing.
@@ -143,8 +200,8 @@ class Committer:
         # The manifests of finished batches are done: these are checked now, after it was read what is finished.
         chosen, first = list[BatchedManifest](), self.named.chosen(unnamed, self.max_manifests)
         is_rebuilt = any(each.generation > 1 for each in first)
-        live = frozenset(file.uri for file in self.catalog.live_files(head.snapshot_id)) if is_rebuilt else frozenset()
-        for each, found in map_ordered(partial(self._checked, live), first):
+        replaced = _Replaced(self._live(head) if is_rebuilt else (), self._replaced(first) if is_rebuilt else ())
+        for each, found in map_ordered(partial(self._checked, replaced), first):
             if found is PlacedState.UNNAMED:
                 chosen.append(each.batched)
             elif isinstance(found, StuckError):
@@ -153,12 +210,21 @@ class Committer:
                 (progress.visible if found is PlacedState.VISIBLE else progress.superseded).append(each)
         return chosen
 
-    def _checked(self, live: frozenset[str], placed: Placed) -> tuple[Placed, PlacedState | StuckError]:
+    def _live(self, head: TableHead) -> list[LiveFile]:
+        files = self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
+        # A damaged record is no reason for all to wait: only manifests whose rows may be in that file do.
+        return list(looked_up(self.changes.merges, files, skips_damaged=True))
+
+    def _replaced(self, placed: Sequence[Placed]) -> set[str]:
+        rebuilt = (each for each in placed if each.generation > 1)
+        return {uri for each in rebuilt for uri in self.changes.replaced(each.key, each.generation)}
+
+    def _checked(self, replaced: "_Replaced", placed: Placed) -> tuple[Placed, PlacedState | StuckError]:
         if not self.adopts and self.state.ledger.is_done(placed.key, placed.generation):
             return placed, PlacedState.VISIBLE
         if self._is_superseded(placed):
             return placed, PlacedState.SUPERSEDED
-        return placed, self._held_back(placed) or self._hindrance(live, placed) or PlacedState.UNNAMED
+        return placed, self._held_back(placed) or self._hindrance(replaced, placed) or PlacedState.UNNAMED
 
     def _held_back(self, placed: Placed) -> StuckError | None:
         try:
@@ -169,18 +235,39 @@ class Committer:
             return None
         return TableHeldBack(f"manifest {placed.key.id}: the table's catalog refuses it: {held.reason}")
 
-    def _hindrance(self, live: frozenset[str], placed: Placed) -> StuckError | None:
+    def _hindrance(self, replaced: "_Replaced", placed: Placed) -> StuckError | None:
         """Why the files that a rebuilt manifest replaces cannot be removed from the table; None if they can."""
         if placed.generation == 1 or not self.state.ledger.is_done(placed.key):
             return None
         held = (each for each in range(1, placed.generation) if self.batches.refused.is_held(placed.key, each))
         never = {uri for each in held for uri in self.changes.files_of(placed.key, each)}
-        replaced = [uri for uri in self.changes.replaced(placed.key, placed.generation) if uri not in never]
-        absent = (uri for uri in replaced if uri not in live and self.state.store.stat(uri) is not None)
-        if (uri := next(absent, None)) is None:
-            return None
-        return StuckError(
-            f"manifest {placed.key.id}: {uri} has rows of it and is not in the table, so that another program may have "
-            "written them to another file; expected the files of its earlier generation in the table; "
-            "`compactor table rebuild` makes the table again"
-        )
+        own = [uri for uri in self.changes.replaced(placed.key, placed.generation) if uri not in never]
+        store = self.state.store
+        absent = (uri for uri in own if uri not in replaced.live and store.stat(uri) is not None)
+        if (uri := next(absent, None)) is not None:
+            return StuckError(
+                f"manifest {placed.key.id}: {uri} has rows of it and is not in the table, so that another program may "
+                "have written them to another file; expected the files of its earlier generation in the table; "
+                "`compactor table rebuild` makes the table again"
+            )
+        if (uri := next((uri for uri in replaced.merged_with(own) if store.stat(uri) is None), None)) is not None:
+            return StuckError(
+                f"manifest {placed.key.id}: its rows are in a merged file with those of {uri}, which is not found; "
+                "expected that file, which takes the place of the merged one: `compactor rebuild` of its manifest, too"
+            )
+        return None
+
+
+class _Replaced:
+    """What a batch with rebuilt manifests meets in the table."""
+
+    def __init__(self, live: Sequence[LiveFile], removed: Collection[str]) -> None:
+        self.live = frozenset(uri for each in live for uri in each.uris)
+        self._merged = [each.uris for each in live if each.merged is not None]
+        self._removed = removed
+
+    def merged_with(self, uris: Collection[str]) -> Iterator[str]:
+        """The files that come back because they were merged with some of these."""
+        for each in self._merged:
+            if not set(each).isdisjoint(uris):
+                yield from (uri for uri in each if uri not in self._removed)

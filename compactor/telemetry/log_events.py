@@ -38,6 +38,9 @@ EventName = Literal[
     "job.failed",
     "job.started",
     "kinesis.gap",
+    "kinesis.made_again",
+    "kinesis.not_planned",
+    "kinesis.planned",
     "manifest.committed",
     "manifest.dead_lettered",
     "manifest.failed",
@@ -460,7 +463,34 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
             "after": "sequence number of the last record before; 0 at the beginning of the shard",
             "before": "sequence number of the first record behind; empty if there is none yet",
         },
-        "compare with the producer; plan more often, or raise the retention of the stream",
+        "compare with the producer; plan more often, or raise the retention; `compactor accept` settles the gap",
+    ),
+    "kinesis.planned": _info(
+        "the job landed records of a stream of Kinesis, and wrote manifests of them",
+        {
+            "stream": "name of the stream, as kinesis://source/stream",
+            "manifests": "number of manifests",
+            "lines": "number of landed lines",
+            "strays": "packed records that were left out, because they hash to another shard",
+        },
+    ),
+    "kinesis.not_planned": _warning(
+        "a stream of Kinesis, or some of its shards, could not be planned; what was read is landed, the rest later",
+        {
+            "stream": "name of the stream, as kinesis://source/stream",
+            "failures": "plans that have failed in a row",
+            "pause_seconds": "pause until the next try",
+            "error": _ERROR,
+        },
+        "if it repeats, `compactor doctor` asks the stream; retention may remove records meanwhile",
+    ),
+    "kinesis.made_again": _warning(
+        "another stream of Kinesis had this name before; what was not landed of it is gone",
+        {
+            "stream": "name of the stream, as kinesis://source/stream",
+            "former_ids": "ids of the former streams",
+        },
+        "none, if the stream was meant to be deleted",
     ),
     "manifest.misdated": _warning(
         "another program's manifest gives a date outside that window; the day of its arrival counts",

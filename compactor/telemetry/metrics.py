@@ -136,9 +136,14 @@ CATALOGUE = {
         "Seconds",
     ),
     "IteratorAgeSeconds": Metric(
-        "how far the last answers of a Kinesis stream were behind its newest records; only of streams that are planned",
-        "grows: plan more often, or with a larger `--max-manifests`; near the retention, records are lost",
+        "for how long the oldest record of a Kinesis stream that is not landed may have waited, by the last answers of "
+        "its shards, or since the last plan while plans of the job fail; only of streams that are planned",
+        "grows: read kinesis.not_planned in the log, or plan more often; near the retention, records are lost",
         "Seconds",
+    ),
+    "KinesisPlansFailed": Metric(
+        "plans of streams of `kinesis.streams` that failed, or landed only some shards, and are repeated",
+        "stays above 0: read kinesis.not_planned in the log",
     ),
     "FilesAnnounced": Metric(
         "files that S3 events announced",
@@ -206,5 +211,5 @@ ONLY_OF_TOPICS = frozenset(name for name in CATALOGUE if name.startswith("Topic"
 ONLY_OF_PARTITIONS = frozenset({"SmallPartitionFiles", "RowsOfNoPartition"})
 """Metrics that are emitted only where the settings have `output.partition_by`."""
 
-ONLY_OF_KINESIS = frozenset({"IteratorAgeSeconds"})
-"""Metrics that are emitted only where streams of Kinesis are planned."""
+ONLY_OF_KINESIS = frozenset({"IteratorAgeSeconds", "KinesisPlansFailed"})
+"""Metrics that are emitted only where streams of Kinesis are planned, also with the dimension `KinesisStream`."""

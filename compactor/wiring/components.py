@@ -27,6 +27,7 @@ from compactor.manifests.building.builder import Builder
 from compactor.manifests.building.sealer import Sealer
 from compactor.manifests.claiming import Claimer
 from compactor.manifests.kafka.topics_seen import TopicWatch
+from compactor.manifests.kinesis.streams_seen import StreamWatch
 from compactor.schema.catalog import CatalogTable
 from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
@@ -176,6 +177,13 @@ class Components:
             kafka=kafka,
             work=work,
             may_note=may_note,
+        )
+
+    def stream_watch(self) -> StreamWatch:
+        """Make what sees how far behind streams of Kinesis planning is, by the notes of jobs."""
+        settings = self.settings
+        return StreamWatch(
+            state=self.state, streams=settings.kinesis_streams, late_seconds=settings.kinesis_late_seconds
         )
 
     def manifest_bytes(self) -> float:

@@ -154,5 +154,6 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
         columns=columns,
         kinesis=lambda of: kinesis_of(of.kinesis.sources, spec),
         releases=releases,
+        listed=lambda of: OperatorComponents(of, store=store).listed_table,
         trial_id=secrets.token_hex(4),
     )

@@ -268,7 +268,8 @@ class OperatorComponents(CatalogComponents):
 
     def cleaner_of(self, who: str) -> Cleaner:
         """Make what deletes what has expired, and puts on record who did."""
-        return Cleaner(self.state, Retention(self.state, self.runs.living_among), Expirer(self.state, who))
+        retention = Retention(self.state, self.runs.living_among)
+        return Cleaner(self.state, retention, Expirer(self.state, who), has_table=self.has_table)
 
     @cached_property
     def claims_if_any(self) -> ClaimTable | None:
@@ -368,4 +369,5 @@ class OperatorComponents(CatalogComponents):
             topics=self.topic_watch(
                 kafka=self.hurried_kafka, work=PlannedWork(self.state, self.settings.input.allowed_prefixes)
             ),
+            kinesis=self.stream_watch(),
         )

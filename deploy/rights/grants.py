@@ -79,6 +79,38 @@ _ENTER_NETWORK = (
 )
 """What Glue does under the role of the job to put its workers into a network [managed policy AWSGlueServiceRole]."""
 
+_OF_GLUE = ("catalog", "iceberg database", "iceberg table")
+_OF_S3_TABLES = ("table bucket", "tables of the bucket")
+
+_READ_ICEBERG = (
+    Grant("ReadIcebergInGlue", ("glue:GetCatalog", "glue:GetDatabase", "glue:GetTable"), _OF_GLUE),
+    Grant(
+        "ReadIcebergInS3Tables",
+        ("s3tables:GetTableBucket", "s3tables:GetTableMetadataLocation", "s3tables:GetTableData"),
+        _OF_S3_TABLES,
+    ),
+)
+"""What reading the Iceberg table takes [AWS Glue REST APIs for Apache Iceberg; S3 Tables Iceberg REST endpoint].
+
+Without such a table the parameters are empty, and the resources name nothing. Not tried with an account.
+"""
+
+_WRITE_ICEBERG = (
+    Grant("WriteIcebergInGlue", ("glue:CreateTable", "glue:UpdateTable"), _OF_GLUE),
+    Grant(
+        "WriteIcebergInS3Tables",
+        (
+            "s3tables:GetNamespace",
+            "s3tables:CreateNamespace",
+            "s3tables:CreateTable",
+            "s3tables:UpdateTableMetadataLocation",
+            "s3tables:PutTableData",
+        ),
+        _OF_S3_TABLES,
+    ),
+)
+"""What making it and committing to it takes beside. Its files on Glue are those of the output."""
+
 _READ_ONLY = (
     _READ_SETTINGS,
     Grant("List", ("s3:ListBucket",), ("work bucket", "lake bucket", "input bucket")),
@@ -91,6 +123,7 @@ _READ_ONLY = (
     *_READ_STREAMS,
     Grant("ReadTopic", ("sns:GetTopicAttributes",), ("topic",)),
     Grant("ReadTable", ("glue:GetTable",), ("catalog", "database", "table")),
+    *_READ_ICEBERG,
     Grant(
         "ReadLogs",
         ("logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents"),
@@ -152,6 +185,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
     ),
     "JobRole": (
         Grant("Log", _LOG, ("output of the job", "errors of the job")),
+        *_READ_STREAMS,
         Grant("ReadArtefacts", ("s3:GetObject",), ("settings", "job artefacts")),
         Grant("List", ("s3:ListBucket",), ("work bucket", "lake bucket", "input bucket")),
         Grant(
@@ -166,6 +200,8 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         ),
         Grant("Delete", ("s3:DeleteObject",), ("manifests", "state", "environments", "spark ui")),
         Grant("AddColumns", ("glue:GetTable", "glue:UpdateTable"), ("catalog", "database", "table")),
+        *_READ_ICEBERG,
+        *_WRITE_ICEBERG,
         Grant("PutMetrics", ("cloudwatch:PutMetricData",), ("everything",), _OF_NAMESPACE_AND_GLUE),
         *_READ_TOPICS,
         *_ENTER_NETWORK,
@@ -194,5 +230,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         Grant("Notify", ("sns:Publish",), ("topic",)),
         _PUT_METRICS,
     ),
+    # Apart, because a policy may not be longer: `compactor table rebuild` and `maintain`, and `forget` beside a table.
+    "TablePolicy": _WRITE_ICEBERG,
 }
 """The statements of each role and policy, by its name in the template."""

@@ -3,6 +3,7 @@
 _BUCKET = "!Sub arn:${AWS::Partition}:s3:::${%s}"
 _KAFKA = "!Sub arn:${AWS::Partition}:kafka:${AWS::Region}:${AWS::AccountId}:"
 _GLUE = "!Sub arn:${AWS::Partition}:glue:${AWS::Region}:${AWS::AccountId}:"
+_TABLE_BUCKET = "!Sub arn:${AWS::Partition}:s3tables:${AWS::Region}:${AWS::AccountId}:bucket/${TableBucketName}"
 
 PLACES = {
     "log of the builder": "!GetAtt BuilderLogs.Arn",
@@ -19,6 +20,10 @@ PLACES = {
     "catalog": f"{_GLUE}catalog",
     "database": f"{_GLUE}database/${{DatabaseName}}",
     "table": f"{_GLUE}table/${{DatabaseName}}/${{EventsTableName}}",
+    "iceberg database": f"{_GLUE}database/${{IcebergDatabase}}",
+    "iceberg table": f"{_GLUE}table/${{IcebergDatabase}}/${{IcebergTable}}",
+    "table bucket": _TABLE_BUCKET,
+    "tables of the bucket": f"{_TABLE_BUCKET}/table/*",
     "everything": '"*"',
     "settings": f"{_BUCKET % 'ArtefactBucketName'}/${{Environment}}/settings/*",
     "job artefacts": f"{_BUCKET % 'ArtefactBucketName'}/${{Environment}}/job/*",

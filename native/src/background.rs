@@ -11,7 +11,7 @@ use std::thread::{Builder, JoinHandle};
 use parquet::errors::{ParquetError, Result};
 
 use crate::output::Output;
-use crate::sparse::SparseArray;
+use crate::sparse::ColumnRows;
 
 /// Outputs of this process.
 static OUTPUTS: AtomicUsize = AtomicUsize::new(0);
@@ -23,8 +23,12 @@ pub struct BackgroundOutput {
     threads: usize,
     /// What was completed before the last batch, and not taken yet.
     completed: Vec<u8>,
+    /// How much of it was taken.
+    taken: usize,
     size_bytes: usize,
     in_progress_bytes: usize,
+    /// The rows of the last batch that is written.
+    written: Vec<ColumnRows>,
 }
 
 enum State {
@@ -37,8 +41,8 @@ enum State {
 }
 
 /// A batch, and what it is written to.
-type Batch = (Box<Output>, Vec<SparseArray>);
-type Written = (Box<Output>, Result<()>);
+type Batch = (Box<Output>, Vec<ColumnRows>);
+type Written = (Box<Output>, Vec<ColumnRows>, Result<()>);
 
 impl BackgroundOutput {
     /// # Arguments
@@ -47,7 +51,15 @@ impl BackgroundOutput {
     pub fn new(output: Output, threads: usize) -> Self {
         OUTPUTS.fetch_add(1, Ordering::Relaxed);
         let state = State::Idle(Box::new(output));
-        Self { state, threads, completed: Vec::new(), size_bytes: 0, in_progress_bytes: 0 }
+        Self {
+            state,
+            threads,
+            completed: Vec::new(),
+            taken: 0,
+            size_bytes: 0,
+            in_progress_bytes: 0,
+            written: Vec::new(),
+        }
     }
 
     /// The length of the file so far, without the last batch.
@@ -69,7 +81,7 @@ impl BackgroundOutput {
     /// # Panics
     ///
     /// As the thread that encoded the one before.
-    pub fn write(&mut self, rows: Vec<SparseArray>) -> Result<()> {
+    pub fn write(&mut self, rows: Vec<ColumnRows>) -> Result<()> {
         let batch = (self.idle()?, rows);
         self.state = if OUTPUTS.load(Ordering::Relaxed) < self.threads {
             in_background(batch)
@@ -79,9 +91,29 @@ impl BackgroundOutput {
         Ok(())
     }
 
-    /// The bytes that were completed since the last call, without the last batch.
-    pub fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.completed)
+    /// Waits until the last batch is written.
+    ///
+    /// # Returns
+    ///
+    /// Its rows, which are of no use but for their memory; none if they were returned before.
+    ///
+    /// # Errors
+    ///
+    /// It could not be encoded.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::write`].
+    pub fn written(&mut self) -> Result<Vec<ColumnRows>> {
+        self.state = State::Idle(self.idle()?);
+        Ok(std::mem::take(&mut self.written))
+    }
+
+    /// The next bytes that are completed, so many at most, without those of the last batch. None if there are no more.
+    pub fn take(&mut self, most: usize) -> &[u8] {
+        let start = self.taken;
+        self.taken = self.completed.len().min(start.saturating_add(most));
+        &self.completed[start..self.taken]
     }
 
     /// Ends the file. The next row begins another one.
@@ -99,10 +131,14 @@ impl BackgroundOutput {
     /// As [`Self::write`].
     pub fn finish(&mut self) -> Result<Vec<u8>> {
         let mut output = self.idle()?;
-        let end = output.finish()?;
-        self.complete(end);
-        self.state = State::Idle(self.taken_back((output, Ok(())))?);
-        Ok(self.take())
+        self.complete(&mut output);
+        let mut end = output.finish()?;
+        self.state = State::Idle(self.taken_back((output, Vec::new(), Ok(())))?);
+        if self.taken < self.completed.len() {
+            end.splice(..0, self.completed.drain(self.taken..));
+        }
+        self.taken = self.completed.len();
+        Ok(end)
     }
 
     /// The output, once the last batch is written.
@@ -115,20 +151,21 @@ impl BackgroundOutput {
         }
     }
 
-    fn taken_back(&mut self, (mut output, written): Written) -> Result<Box<Output>> {
+    fn taken_back(&mut self, (mut output, rows, written): Written) -> Result<Box<Output>> {
         written?;
-        self.complete(output.take());
+        self.written = rows;
+        self.complete(&mut output);
         (self.size_bytes, self.in_progress_bytes) = (output.size_bytes(), output.in_progress_bytes());
         Ok(output)
     }
 
-    /// Adds completed bytes; nearly always there are no others, and nothing is copied.
-    fn complete(&mut self, mut bytes: Vec<u8>) {
-        if self.completed.is_empty() {
-            self.completed = bytes;
-        } else {
-            self.completed.append(&mut bytes);
+    /// Adds what the output has completed. Nearly always all else was taken: then both go on with the other's memory.
+    fn complete(&mut self, output: &mut Output) {
+        if self.taken == self.completed.len() {
+            self.completed.clear();
+            self.taken = 0;
         }
+        output.move_to(&mut self.completed);
     }
 }
 
@@ -157,5 +194,5 @@ fn taken(batch: &Mutex<Option<Batch>>) -> Batch {
 
 fn written((mut output, rows): Batch) -> Written {
     let written = output.write(&rows);
-    (output, written)
+    (output, rows, written)
 }

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, Date32Array, DictionaryArray, Int32Array, StringArray, TimestampMicrosecondArray};
+use arrow_array::{ArrayRef, Date32Array, TimestampMicrosecondArray};
 use arrow_schema::{DataType, Field as ArrowField, Schema, TimeUnit};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use parquet::errors::{ParquetError, Result};
@@ -17,7 +16,8 @@ use crate::memory::{NoRoom, expect_room};
 use crate::output::Output;
 use crate::rows::Rows;
 use crate::scan::{self, NoRecord};
-use crate::sparse::SparseArray;
+use crate::sparse::ColumnRows;
+use crate::text::TextRows;
 
 /// Between two files only this share of it is held back: rows are encoded while the processor's cache still has them.
 const SHARE_BETWEEN_FILES: usize = 4;
@@ -84,19 +84,18 @@ pub struct Judged {
 
 impl Judged {
     /// Adds a line that is no record; returns where its line feed is.
-    fn add_other(&mut self, block: &[u8], start: usize, found: NoRecord) -> std::result::Result<usize, NoRoom> {
+    fn add_other(&mut self, block: &[u8], start: usize, found: NoRecord) -> usize {
         if let Some(end) = scan::blank(block, start) {
             self.blank_lines += 1;
-            return Ok(end);
+            return end;
         }
         let fault = match found {
-            NoRecord::NoRoom(error) => return Err(error),
             NoRecord::NoText => found,
             _ => scan::fault(block, start, found),
         };
         let end = end_of_line(block, start);
         self.refused.push((self.lines, start, end, fault));
-        Ok(end)
+        end
     }
 }
 
@@ -214,7 +213,8 @@ impl BinWriter {
                     self.write_if_full(self.held_bytes, MAX_CELLS)?;
                     end
                 }
-                Err(found) => judged.add_other(block, at, found)?,
+                Err(NoRecord::NoRoom) => return Err(NoRoom { bytes: 2 * size_of_val(fields.as_slice()) }.into()),
+                Err(found) => judged.add_other(block, at, found),
             };
             judged.lines += 1;
             at = end + 1;
@@ -238,9 +238,10 @@ impl BinWriter {
         Ok((new_keys, has_further))
     }
 
-    /// The Parquet bytes that were completed since the last call, without those of the last batch of rows.
-    pub fn take(&mut self) -> Vec<u8> {
-        self.output.take()
+    /// The next Parquet bytes that are completed, so many at most, without those of the last batch of rows. None if there
+    /// are no more.
+    pub fn take(&mut self, most: usize) -> &[u8] {
+        self.output.take(most)
     }
 
     /// The length of the Parquet file so far, including bytes that were not taken yet, without the last batch of rows.
@@ -293,16 +294,17 @@ impl BinWriter {
             return Ok(());
         }
         self.expect_room_for(self.rows.bytes())?;
-        let (keyed, rescued, sources) = self.rows.take().map_err(ParquetError::from)?;
+        let emptied = self.output.written()?.into_iter().filter_map(emptied);
+        let (keyed, rescued, sources) = self.rows.take(emptied).map_err(ParquetError::from)?;
         let mut keyed = keyed.into_iter();
-        let arrays: Vec<SparseArray> = self
+        let arrays: Vec<ColumnRows> = self
             .columns
             .iter()
             .map(|column| match column {
                 OutputColumn::Key { .. } => keyed.next().unwrap_or_else(|| rescued.clone().into()),
                 OutputColumn::Rescued => rescued.clone().into(),
-                OutputColumn::Source => sources.clone().into(),
-                OutputColumn::Text(text) => repeated(text, rows).into(),
+                OutputColumn::Source => ColumnRows::Runs(sources.clone()),
+                OutputColumn::Text(text) => ColumnRows::Runs(vec![(text.as_bytes().into(), rows)]),
                 OutputColumn::Timestamp(micros) => timestamps(*micros, rows).into(),
                 OutputColumn::Date(days) => dates(*days, rows).into(),
             })
@@ -315,17 +317,21 @@ fn data_type(column: &OutputColumn) -> DataType {
     match column {
         OutputColumn::Key { kind, .. } => kind.data_type(),
         OutputColumn::Rescued => Rescued::data_type(),
-        OutputColumn::Source | OutputColumn::Text(_) => {
-            DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
-        }
+        OutputColumn::Source | OutputColumn::Text(_) => DataType::Utf8,
         OutputColumn::Timestamp(_) => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
         OutputColumn::Date(_) => DataType::Date32,
     }
 }
 
-fn repeated(text: &str, rows: usize) -> ArrayRef {
-    let texts = StringArray::from(vec![text]);
-    Arc::new(DictionaryArray::<Int32Type>::new(Int32Array::from_value(0, rows), Arc::new(texts)))
+/// The buffer of rows that are written.
+fn emptied(rows: ColumnRows) -> Option<TextRows> {
+    match rows {
+        ColumnRows::Texts(mut texts) => {
+            texts.clear();
+            Some(texts)
+        }
+        _ => None,
+    }
 }
 
 fn timestamps(micros: i64, rows: usize) -> ArrayRef {

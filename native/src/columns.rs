@@ -16,7 +16,8 @@ use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use crate::memory::{NoRoom, room};
-use crate::sparse::{MIN_RUN, Run, SparseArray};
+use crate::sparse::{ColumnRows, MIN_RUN, Run, SparseArray, add_run, forget_runs};
+use crate::text::TextRows;
 use crate::values::{self, Kind};
 
 pub const UTC: &str = "UTC";
@@ -100,9 +101,81 @@ impl Texts {
     }
 }
 
+/// The column of a key. Its rows so far may be fewer than those of the batch: the rest is null.
+#[derive(Debug)]
+pub enum Column {
+    Texts(TextRows),
+    /// In a place of its own: many columns of texts are in the processor's cache at once.
+    Typed(Box<TypedColumn>),
+}
+
+impl Column {
+    pub fn new(kind: ColumnKind) -> Self {
+        match kind {
+            ColumnKind::Text => Self::Texts(TextRows::default()),
+            ColumnKind::Typed(kind) => Self::Typed(Box::new(TypedColumn::new(kind))),
+        }
+    }
+
+    /// Rows that are filled in.
+    #[inline]
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Texts(texts) => texts.len(),
+            Self::Typed(column) => column.rows(),
+        }
+    }
+
+    /// Forgets all rows from this one on.
+    #[cold]
+    pub fn truncate(&mut self, rows: usize) {
+        match self {
+            Self::Texts(texts) => texts.truncate(rows),
+            Self::Typed(column) => column.truncate(rows),
+        }
+    }
+
+    /// Fills up with nulls to this number of rows, which are more than it has.
+    ///
+    /// # Returns
+    ///
+    /// How many of them take room.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for them.
+    #[inline]
+    pub fn fill(&mut self, rows: usize) -> Result<usize, NoRoom> {
+        match self {
+            Self::Texts(texts) => texts.push_nulls(rows - texts.len()),
+            Self::Typed(column) => Ok(column.fill(rows)),
+        }
+    }
+
+    /// Returns this number of rows, and is empty afterwards.
+    ///
+    /// # Arguments
+    ///
+    /// * `emptied` - Takes the place of texts.
+    ///
+    /// # Errors
+    ///
+    /// Arrow takes the rows for invalid, which would be a fault of this module.
+    pub fn take(&mut self, rows: usize, emptied: Option<TextRows>) -> Result<ColumnRows, ArrowError> {
+        match self {
+            Self::Texts(texts) => {
+                if texts.len() < rows {
+                    texts.push_run(rows - texts.len());
+                }
+                Ok(ColumnRows::Texts(std::mem::replace(texts, emptied.unwrap_or_default())))
+            }
+            Self::Typed(column) => Ok(ColumnRows::Array(column.take(rows)?)),
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Slots {
-    Texts(Texts),
     Longs(Vec<i64>),
     Doubles(Vec<f64>),
     Decimals(Vec<i128>),
@@ -110,10 +183,10 @@ enum Slots {
     Days(Vec<i32>),
 }
 
-/// One column. Its rows so far may be fewer than those of the batch: the rest is null.
+/// A column of values.
 #[derive(Debug)]
-pub struct Column {
-    kind: ColumnKind,
+pub struct TypedColumn {
+    kind: Kind,
     /// The rows that are in no run.
     slots: Slots,
     valid: BooleanBufferBuilder,
@@ -123,53 +196,30 @@ pub struct Column {
     run_rows: usize,
 }
 
-impl Column {
-    pub fn new(kind: ColumnKind) -> Self {
+impl TypedColumn {
+    fn new(kind: Kind) -> Self {
         let slots = match kind {
-            ColumnKind::Text => Slots::Texts(Texts::new()),
-            ColumnKind::Typed(Kind::Long | Kind::Timestamp { .. }) => Slots::Longs(Vec::new()),
-            ColumnKind::Typed(Kind::Double) => Slots::Doubles(Vec::new()),
-            ColumnKind::Typed(Kind::Decimal { .. }) => Slots::Decimals(Vec::new()),
-            ColumnKind::Typed(Kind::Boolean) => Slots::Booleans(Vec::new()),
-            ColumnKind::Typed(Kind::Date) => Slots::Days(Vec::new()),
+            Kind::Long | Kind::Timestamp { .. } => Slots::Longs(Vec::new()),
+            Kind::Double => Slots::Doubles(Vec::new()),
+            Kind::Decimal { .. } => Slots::Decimals(Vec::new()),
+            Kind::Boolean => Slots::Booleans(Vec::new()),
+            Kind::Date => Slots::Days(Vec::new()),
         };
         Self { kind, slots, valid: BooleanBufferBuilder::new(0), runs: Vec::new(), run_rows: 0 }
     }
 
-    pub fn kind(&self) -> ColumnKind {
-        self.kind
-    }
-
-    /// Rows that are filled in.
     #[inline]
-    pub fn rows(&self) -> usize {
+    fn rows(&self) -> usize {
         self.valid.len() + self.run_rows
     }
 
-    /// Appends a text to a column of texts.
-    ///
-    /// # Errors
-    ///
-    /// As those of [`Texts::push_with`].
-    #[inline]
-    pub fn push_text(&mut self, max_bytes: usize, append: impl FnOnce(&mut Vec<u8>)) -> Result<(), NoRoom> {
-        if let Slots::Texts(texts) = &mut self.slots {
-            texts.push_with(max_bytes, append)?;
-            self.valid.append(true);
-        }
-        Ok(())
-    }
-
-    /// Appends a value to a column of values.
+    /// Appends a value.
     ///
     /// # Returns
     ///
     /// Whether the text stands for a value; nothing is appended otherwise.
     pub fn push_value(&mut self, text: &[u8]) -> bool {
-        let ColumnKind::Typed(kind) = self.kind else {
-            return false;
-        };
-        let fits = match (&mut self.slots, kind) {
+        let fits = match (&mut self.slots, self.kind) {
             (Slots::Longs(slots), Kind::Long) => push(slots, values::long(text)),
             (Slots::Longs(slots), Kind::Timestamp { epoch }) => push(slots, values::timestamp(text, epoch)),
             (Slots::Doubles(slots), _) => push(slots, values::double(text)),
@@ -186,26 +236,14 @@ impl Column {
         fits
     }
 
-    /// Forgets all rows from this one on.
-    #[cold]
-    pub fn truncate(&mut self, rows: usize) {
+    fn truncate(&mut self, rows: usize) {
         if rows >= self.rows() {
             return;
         }
-        while let Some(run) = self.runs.last_mut() {
-            let start = run.stored + self.run_rows - run.nulls;
-            let kept = rows.saturating_sub(start).min(run.nulls);
-            self.run_rows -= run.nulls - kept;
-            run.nulls = kept;
-            if kept > 0 {
-                break;
-            }
-            self.runs.pop();
-        }
+        self.run_rows -= forget_runs(&mut self.runs, self.run_rows, rows);
         let stored = rows - self.run_rows;
         self.valid.truncate(stored);
         match &mut self.slots {
-            Slots::Texts(texts) => texts.truncate(stored),
             Slots::Longs(slots) => slots.truncate(stored),
             Slots::Doubles(slots) => slots.truncate(stored),
             Slots::Decimals(slots) => slots.truncate(stored),
@@ -214,12 +252,7 @@ impl Column {
         }
     }
 
-    /// Returns this number of rows, and is empty afterwards.
-    ///
-    /// # Errors
-    ///
-    /// Arrow takes the rows for invalid, which would be a fault of this module.
-    pub fn take(&mut self, rows: usize) -> Result<SparseArray, ArrowError> {
+    fn take(&mut self, rows: usize) -> Result<SparseArray, ArrowError> {
         if self.rows() < rows {
             self.run(rows - self.rows());
         }
@@ -231,29 +264,24 @@ impl Column {
     fn take_stored(&mut self) -> Result<ArrayRef, ArrowError> {
         let nulls = Some(NullBuffer::new(self.valid.finish())).filter(|nulls| nulls.null_count() > 0);
         Ok(match &mut self.slots {
-            Slots::Texts(texts) => Arc::new(texts.take(nulls)?),
-            Slots::Longs(slots) if self.kind == ColumnKind::Typed(Kind::Long) => {
-                Arc::new(Int64Array::try_new(std::mem::take(slots).into(), nulls)?)
+            Slots::Longs(slots) if self.kind == Kind::Long => {
+                Arc::new(Int64Array::try_new(emptied(slots).into(), nulls)?)
             }
             Slots::Longs(slots) => {
-                Arc::new(TimestampMicrosecondArray::try_new(std::mem::take(slots).into(), nulls)?.with_timezone(UTC))
+                Arc::new(TimestampMicrosecondArray::try_new(emptied(slots).into(), nulls)?.with_timezone(UTC))
             }
-            Slots::Doubles(slots) => Arc::new(Float64Array::try_new(std::mem::take(slots).into(), nulls)?),
+            Slots::Doubles(slots) => Arc::new(Float64Array::try_new(emptied(slots).into(), nulls)?),
             Slots::Decimals(slots) => Arc::new(
-                Decimal128Array::try_new(std::mem::take(slots).into(), nulls)?.with_data_type(self.kind.data_type()),
+                Decimal128Array::try_new(emptied(slots).into(), nulls)?
+                    .with_data_type(ColumnKind::Typed(self.kind).data_type()),
             ),
             Slots::Booleans(slots) => Arc::new(BooleanArray::new(std::mem::take(slots).into(), nulls)),
-            Slots::Days(slots) => Arc::new(Date32Array::try_new(std::mem::take(slots).into(), nulls)?),
+            Slots::Days(slots) => Arc::new(Date32Array::try_new(emptied(slots).into(), nulls)?),
         })
     }
 
-    /// Fills up with nulls to this number of rows, which are more than it has.
-    ///
-    /// # Returns
-    ///
-    /// How many of them take room.
     #[cold]
-    pub fn fill(&mut self, rows: usize) -> usize {
+    fn fill(&mut self, rows: usize) -> usize {
         let nulls = rows - self.rows();
         let is_behind_run = self.runs.last().is_some_and(|run| run.stored == self.valid.len());
         if nulls >= MIN_RUN || is_behind_run {
@@ -265,12 +293,7 @@ impl Column {
     }
 
     fn run(&mut self, nulls: usize) {
-        let stored = self.valid.len();
-        match self.runs.last_mut() {
-            // What was behind it was forgotten.
-            Some(run) if run.stored == stored => run.nulls += nulls,
-            _ => self.runs.push(Run { stored, nulls }),
-        }
+        add_run(&mut self.runs, self.valid.len(), nulls);
         self.run_rows += nulls;
     }
 
@@ -278,10 +301,6 @@ impl Column {
         self.valid.append_n(nulls, false);
         let stored = self.valid.len();
         match &mut self.slots {
-            Slots::Texts(texts) => {
-                let end = texts.ends[texts.len()];
-                texts.ends.resize(stored + 1, end);
-            }
             Slots::Longs(slots) => slots.resize(stored, 0),
             Slots::Doubles(slots) => slots.resize(stored, 0.0),
             Slots::Decimals(slots) => slots.resize(stored, 0),

@@ -22,8 +22,10 @@ pub struct KeyRules {
 #[derive(Debug)]
 pub struct Keys {
     numbers: HashMap<Box<[u8]>, u32>,
-    /// Each key, decoded, with a quote behind it.
+    /// Each key, decoded, with [`KEY_END`] behind it.
     texts: Vec<Box<[u8]>>,
+    /// Whether lines contain it literally: it needs no escapes.
+    is_plain: Vec<bool>,
     /// The number of keys of columns and refused ones.
     known: usize,
     max_new: usize,
@@ -34,11 +36,15 @@ pub struct Keys {
 
 const NO_KEY: u32 = u32::MAX;
 
+/// What usually stands behind a key.
+pub const KEY_END: &[u8] = b"\":";
+
 impl Keys {
     pub fn new(columns: impl Iterator<Item = Vec<u8>>, rules: &KeyRules) -> Self {
         let mut keys = Self {
             numbers: HashMap::new(),
             texts: Vec::new(),
+            is_plain: Vec::new(),
             known: 0,
             max_new: rules.max_keys,
             max_characters: rules.max_key_characters,
@@ -72,7 +78,7 @@ impl Keys {
     /// The key of a number, decoded.
     pub fn text(&self, number: usize) -> &[u8] {
         let text = &self.texts[number];
-        &text[..text.len() - 1]
+        &text[..text.len() - KEY_END.len()]
     }
 
     pub fn len(&self) -> usize {
@@ -82,8 +88,9 @@ impl Keys {
     /// Forgets all keys from this number on.
     pub fn truncate(&mut self, len: usize) {
         for text in self.texts.drain(len..) {
-            self.numbers.remove(&text[..text.len() - 1]);
+            self.numbers.remove(&text[..text.len() - KEY_END.len()]);
         }
+        self.is_plain.truncate(len);
         for number in &mut self.order {
             if *number as usize >= len {
                 *number = NO_KEY;
@@ -91,7 +98,7 @@ impl Keys {
         }
     }
 
-    /// The key to be expected at a place of a record, with the quote behind it.
+    /// The key to be expected at a place of a record, with [`KEY_END`] behind it.
     #[inline]
     pub fn expected(&self, place: usize) -> Option<(u32, &[u8])> {
         let number = *self.order.get(place)?;
@@ -115,9 +122,7 @@ impl Keys {
 
     /// `NO_KEY` for a key that must be escaped, because lines never contain it literally.
     fn expectable(&self, number: usize) -> u32 {
-        let text = self.text(number);
-        let is_plain = text.iter().all(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20));
-        if is_plain { u32::try_from(number).unwrap_or(NO_KEY) } else { NO_KEY }
+        if self.is_plain[number] { u32::try_from(number).unwrap_or(NO_KEY) } else { NO_KEY }
     }
 
     /// Whether there is room for a new key, and it is short enough for a column.
@@ -129,7 +134,8 @@ impl Keys {
     fn add(&mut self, key: &[u8]) -> usize {
         let number = self.texts.len();
         self.numbers.insert(key.into(), u32::try_from(number).expect("keys are below 2^32"));
-        self.texts.push([key, b"\""].concat().into());
+        self.texts.push([key, KEY_END].concat().into());
+        self.is_plain.push(key.iter().all(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)));
         number
     }
 }

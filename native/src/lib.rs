@@ -24,6 +24,7 @@ mod scan;
 mod sparse;
 mod statistics;
 mod strings;
+mod text;
 mod values;
 mod values_py;
 
@@ -39,7 +40,10 @@ use scan::NoRecord;
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 
 /// Grows with every change of what Python passes to the module or gets from it, so that each refuses an older other.
-const INTERFACE: u32 = 6;
+const INTERFACE: u32 = 7;
+
+/// Bytes that are taken at once: few enough to be still in the processor's cache when they are written.
+const MAX_TAKEN_BYTES: usize = 1024 * 1024;
 
 /// A column as Python names it: its name and id, what it is (`key`, `rescued`, `source`, `text`, `timestamp` or `date`),
 /// and what that takes: the key, the text, the time or the day; of a key also its type with precision, scale and epoch.
@@ -176,7 +180,11 @@ impl PyBinWriter {
     }
 
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        python_bytes(py, &self.run(py, |writer| Ok(writer.take()))?)
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.is_broken {
+            return Err(KernelError::new_err(Failure::Broken.to_string()));
+        }
+        python_bytes(py, state.writer.take(MAX_TAKEN_BYTES))
     }
 
     fn finish_output<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -216,7 +224,7 @@ fn reason(py: Python<'_>, fault: NoRecord) -> Bound<'_, PyString> {
         NoRecord::Malformed => intern!(py, "invalid_json"),
         NoRecord::OtherValue => intern!(py, "not_an_object"),
         // The parser that judges lines elsewhere is not always the first to see the depth.
-        NoRecord::TooDeep | NoRecord::NoRoom(_) => intern!(py, ""),
+        NoRecord::TooDeep | NoRecord::NoRoom => intern!(py, ""),
     };
     reason.clone()
 }

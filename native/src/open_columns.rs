@@ -3,10 +3,14 @@
 use arrow_array::{ArrayRef, new_null_array};
 use arrow_schema::{DataType, FieldRef, Schema};
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowLeafColumn, compute_leaves};
+use parquet::basic::Compression;
 use parquet::errors::{ParquetError, Result};
+use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::SchemaDescriptor;
 
-use crate::sparse::{SparseArray, Stretch};
+use crate::sparse::{ColumnRows, SparseArray, Stretch};
+use crate::statistics::readable;
+use crate::text::{Compressor, Limits, TextChunk, TextWriter};
 
 /// So many nulls are written at once at most.
 const MAX_NULLS: usize = 16 * 1024;
@@ -14,13 +18,22 @@ const MAX_NULLS: usize = 16 * 1024;
 /// Nulls are written in multiples of this, and the rest by itself.
 const NULLS_STEP: usize = 1024;
 
+/// What is kept between two row groups of memory for a page.
+const KEPT_BYTES: usize = 4 * 1024 * 1024;
+
 pub struct OpenColumns {
     columns: Vec<OpenColumn>,
     /// Of each type that a column has.
     nulls: Vec<Nulls>,
 }
 
-struct OpenColumn {
+enum OpenColumn {
+    Texts(Box<TextWriter>),
+    Arrays(ArrayColumn),
+}
+
+/// A column of values, or of maps.
+struct ArrayColumn {
     field: FieldRef,
     /// Its place among the types.
     data_type: usize,
@@ -28,6 +41,38 @@ struct OpenColumn {
     writers: Vec<ArrowColumnWriter>,
     /// Nulls behind the rows that are written.
     pending_nulls: usize,
+}
+
+/// What all columns of a file write with.
+pub struct Tools {
+    pub compression: Compression,
+    pub limits: Limits,
+    pub compressor: Compressor,
+    /// The page that is written, before it is compressed.
+    pub body: Vec<u8>,
+}
+
+impl Tools {
+    /// Gives back memory that only an uncommonly long page took.
+    pub fn shrink(&mut self) {
+        self.body.shrink_to(KEPT_BYTES);
+        self.compressor.shrink_to(KEPT_BYTES);
+    }
+}
+
+/// A column of Parquet, whole.
+pub enum Chunk {
+    Texts(TextChunk),
+    Arrays(ArrowColumnChunk),
+}
+
+impl Chunk {
+    pub fn append_to_row_group(self, row_group: &mut SerializedRowGroupWriter<'_, Vec<u8>>) -> Result<()> {
+        match self {
+            Self::Texts(chunk) => chunk.append_to_row_group(row_group),
+            Self::Arrays(chunk) => readable(chunk)?.append_to_row_group(row_group),
+        }
+    }
 }
 
 /// Nulls of one type, made ready for writers once for each number of them.
@@ -42,19 +87,27 @@ impl OpenColumns {
     /// # Arguments
     ///
     /// * `writers` - Of all columns of Parquet, in the order of the schema.
-    pub fn new(schema: &Schema, parquet: &SchemaDescriptor, writers: Vec<ArrowColumnWriter>) -> Self {
+    pub fn new(schema: &Schema, parquet: &SchemaDescriptor, writers: Vec<ArrowColumnWriter>, tools: &Tools) -> Self {
         let mut nulls: Vec<Nulls> = Vec::new();
+        let mut writers = writers.into_iter().enumerate().peekable();
         let mut columns = Vec::with_capacity(schema.fields().len());
-        for field in schema.fields() {
-            let known = nulls.iter().position(|nulls| nulls.data_type == *field.data_type());
-            let data_type = known.unwrap_or(nulls.len());
-            if known.is_none() {
-                nulls.push(Nulls { data_type: field.data_type().clone(), array: None, leaves: Vec::new() });
+        for (root, field) in schema.fields().iter().enumerate() {
+            let mut leaves = Vec::new();
+            while let Some(leaf) = writers.next_if(|(leaf, _)| parquet.get_column_root_idx(*leaf) == root) {
+                leaves.push(leaf);
             }
-            columns.push(OpenColumn { field: field.clone(), data_type, writers: Vec::new(), pending_nulls: 0 });
-        }
-        for (leaf, writer) in writers.into_iter().enumerate() {
-            columns[parquet.get_column_root_idx(leaf)].writers.push(writer);
+            columns.push(match (field.data_type(), leaves.first()) {
+                (DataType::Utf8, Some((leaf, _))) => {
+                    let writer = TextWriter::new(parquet.column(*leaf), tools.compression, tools.limits);
+                    OpenColumn::Texts(Box::new(writer))
+                }
+                (data_type, _) => OpenColumn::Arrays(ArrayColumn {
+                    field: field.clone(),
+                    data_type: place(&mut nulls, data_type),
+                    writers: leaves.into_iter().map(|(_, writer)| writer).collect(),
+                    pending_nulls: 0,
+                }),
+            });
         }
         Self { columns, nulls }
     }
@@ -69,40 +122,64 @@ impl OpenColumns {
     ///
     /// The columns are not those of the schema, or have not the same number of rows, which would be a fault of this
     /// module.
-    pub fn write(&mut self, rows: &[SparseArray]) -> Result<()> {
-        let count = rows.first().map_or(0, SparseArray::len);
+    pub fn write(&mut self, rows: &[ColumnRows], tools: &mut Tools) -> Result<()> {
+        let count = rows.first().map_or(0, ColumnRows::len);
         if rows.len() != self.columns.len() || rows.iter().any(|column| column.len() != count) {
             return Err(ParquetError::General("columns of other lengths than others".to_owned()));
         }
         for (column, rows) in self.columns.iter_mut().zip(rows) {
-            column.write(rows, &mut self.nulls[column.data_type])?;
+            match (column, rows) {
+                (OpenColumn::Texts(writer), ColumnRows::Texts(texts)) => writer.write(texts, tools)?,
+                (OpenColumn::Texts(writer), ColumnRows::Runs(runs)) => writer.write_runs(runs, tools)?,
+                (OpenColumn::Arrays(column), ColumnRows::Array(array)) => {
+                    column.write(array, &mut self.nulls[column.data_type])?;
+                }
+                _ => return Err(ParquetError::General("a column of another kind".to_owned())),
+            }
         }
         Ok(())
     }
 
     pub fn encoded_bytes(&self) -> usize {
-        self.writers().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
+        self.sum(TextWriter::encoded_bytes, ArrowColumnWriter::get_estimated_total_bytes)
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.writers().map(ArrowColumnWriter::memory_size).sum()
+        self.sum(TextWriter::memory_bytes, ArrowColumnWriter::memory_size)
     }
 
     /// The columns of Parquet, one after the other, so that each can go before the next one is put together.
-    pub fn close(self) -> impl Iterator<Item = Result<ArrowColumnChunk>> {
+    pub fn close(self, tools: &mut Tools) -> impl Iterator<Item = Result<Chunk>> {
         let Self { columns, mut nulls } = self;
-        columns.into_iter().flat_map(move |column| {
-            let data_type = column.data_type;
-            column.close(&mut nulls[data_type])
+        columns.into_iter().flat_map(move |column| match column {
+            OpenColumn::Texts(writer) => vec![writer.close(tools).map(Chunk::Texts)],
+            OpenColumn::Arrays(column) => {
+                let data_type = column.data_type;
+                let chunks = column.close(&mut nulls[data_type]).into_iter();
+                chunks.map(|chunk| chunk.map(Chunk::Arrays)).collect()
+            }
         })
     }
 
-    fn writers(&self) -> impl Iterator<Item = &ArrowColumnWriter> {
-        self.columns.iter().flat_map(|column| &column.writers)
+    fn sum(&self, texts: impl Fn(&TextWriter) -> usize, arrays: impl Fn(&ArrowColumnWriter) -> usize) -> usize {
+        let columns = self.columns.iter().map(|column| match column {
+            OpenColumn::Texts(writer) => texts(writer),
+            OpenColumn::Arrays(column) => column.writers.iter().map(&arrays).sum(),
+        });
+        columns.sum()
     }
 }
 
-impl OpenColumn {
+/// The place of a type among those that columns have.
+fn place(nulls: &mut Vec<Nulls>, data_type: &DataType) -> usize {
+    let known = nulls.iter().position(|nulls| nulls.data_type == *data_type);
+    known.unwrap_or_else(|| {
+        nulls.push(Nulls { data_type: data_type.clone(), array: None, leaves: Vec::new() });
+        nulls.len() - 1
+    })
+}
+
+impl ArrayColumn {
     fn write(&mut self, rows: &SparseArray, nulls: &mut Nulls) -> Result<()> {
         for stretch in rows.stretches() {
             match stretch {

@@ -9,9 +9,10 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::SchemaDescriptor;
 
-use crate::open_columns::OpenColumns;
-use crate::sparse::SparseArray;
-use crate::statistics::{MAX_BOUND_BYTES, declare_order_of_type, readable};
+use crate::open_columns::{OpenColumns, Tools};
+use crate::sparse::ColumnRows;
+use crate::statistics::{MAX_BOUND_BYTES, declare_order_of_type};
+use crate::text::{Compressor, Limits};
 
 /// Encoded bytes of a row group. A file of 128 MB has four: enough for parallel reads, and few enough for readers that
 /// request each column of each group. While a row group is taken, memory holds it three times.
@@ -33,6 +34,7 @@ const MAX_DICTIONARY_BYTES: usize = 256 * 1024;
 pub struct Output {
     schema: SchemaRef,
     properties: WriterProperties,
+    tools: Tools,
     file: Option<OpenFile>,
 }
 
@@ -49,23 +51,28 @@ impl Output {
     ///
     /// A compression that is none of `snappy` and `zstd`.
     pub fn new(schema: SchemaRef, compression: &str) -> Result<Self> {
-        let compression = match compression {
-            "snappy" => Compression::SNAPPY,
-            "zstd" => Compression::ZSTD(ZstdLevel::default()),
+        let (compression, compressor) = match compression {
+            "snappy" => (Compression::SNAPPY, Compressor::snappy()),
+            "zstd" => {
+                let level = ZstdLevel::default();
+                (Compression::ZSTD(level), Compressor::zstd(level.compression_level())?)
+            }
             other => {
                 return Err(ParquetError::General(format!("compression {other:?}: expected snappy or zstd")));
             }
         };
         let page_bytes = (PAGES_BYTES / schema.fields().len().max(1)).clamp(MIN_PAGE_BYTES, MAX_PAGE_BYTES);
+        let limits = Limits { page_bytes, dictionary_bytes: page_bytes.min(MAX_DICTIONARY_BYTES) };
         let properties = WriterProperties::builder()
             .set_compression(compression)
             .set_created_by(concat!("compactor-native version ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_data_page_size_limit(page_bytes)
-            .set_dictionary_page_size_limit(page_bytes.min(MAX_DICTIONARY_BYTES))
+            .set_dictionary_page_size_limit(limits.dictionary_bytes)
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_statistics_truncate_length(Some(MAX_BOUND_BYTES))
             .build();
-        Ok(Self { schema, properties, file: None })
+        let tools = Tools { compression, limits, compressor, body: Vec::new() };
+        Ok(Self { schema, properties, tools, file: None })
     }
 
     /// The length of the file so far, including bytes that were not taken yet.
@@ -81,21 +88,27 @@ impl Output {
     /// # Arguments
     ///
     /// * `rows` - What each column of the schema has in them.
-    pub fn write(&mut self, rows: &[SparseArray]) -> Result<()> {
+    pub fn write(&mut self, rows: &[ColumnRows]) -> Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(OpenFile::new(&self.schema, &self.properties)?),
         };
-        file.write(&self.schema, rows)?;
+        file.write(&self.schema, rows, &mut self.tools)?;
         if file.in_progress_bytes() >= ROW_GROUP_BYTES || file.memory_bytes() >= MAX_MEMORY_BYTES {
-            file.end_row_group()?;
+            file.end_row_group(&mut self.tools)?;
         }
         Ok(())
     }
 
-    /// The bytes that were completed since the last call.
-    pub fn take(&mut self) -> Vec<u8> {
-        self.file.as_mut().map(|file| std::mem::take(file.writer.inner_mut())).unwrap_or_default()
+    /// Appends the bytes that were completed since the last call. If there are no others, nothing is copied.
+    pub fn move_to(&mut self, bytes: &mut Vec<u8>) {
+        let Some(file) = &mut self.file else { return };
+        let completed = file.writer.inner_mut();
+        if bytes.is_empty() {
+            std::mem::swap(bytes, completed);
+        } else {
+            bytes.append(completed);
+        }
     }
 
     /// Ends the file. The next row begins another one.
@@ -105,7 +118,7 @@ impl Output {
     /// Its last bytes; none if it never began.
     pub fn finish(&mut self) -> Result<Vec<u8>> {
         let Some(mut file) = self.file.take() else { return Ok(Vec::new()) };
-        file.end_row_group()?;
+        file.end_row_group(&mut self.tools)?;
         let schema: SchemaDescriptor = file.writer.schema_descr().clone();
         let mut end = file.writer.into_inner()?;
         declare_order_of_type(&mut end, &schema)?;
@@ -122,15 +135,15 @@ impl OpenFile {
         Ok(Self { writer, row_groups, columns: None })
     }
 
-    fn write(&mut self, schema: &SchemaRef, rows: &[SparseArray]) -> Result<()> {
+    fn write(&mut self, schema: &SchemaRef, rows: &[ColumnRows], tools: &mut Tools) -> Result<()> {
         let columns = match &mut self.columns {
             Some(columns) => columns,
             none => {
                 let writers = self.row_groups.create_column_writers(self.writer.flushed_row_groups().len())?;
-                none.insert(OpenColumns::new(schema, self.writer.schema_descr(), writers))
+                none.insert(OpenColumns::new(schema, self.writer.schema_descr(), writers, tools))
             }
         };
-        columns.write(rows)
+        columns.write(rows, tools)
     }
 
     fn in_progress_bytes(&self) -> usize {
@@ -141,13 +154,14 @@ impl OpenFile {
         self.columns.as_ref().map_or(0, OpenColumns::memory_bytes)
     }
 
-    fn end_row_group(&mut self) -> Result<()> {
+    fn end_row_group(&mut self, tools: &mut Tools) -> Result<()> {
         let Some(columns) = self.columns.take() else { return Ok(()) };
         let mut row_group = self.writer.next_row_group()?;
-        for chunk in columns.close() {
-            readable(chunk?)?.append_to_row_group(&mut row_group)?;
+        for chunk in columns.close(tools) {
+            chunk?.append_to_row_group(&mut row_group)?;
         }
         row_group.close()?;
+        tools.shrink();
         Ok(())
     }
 }

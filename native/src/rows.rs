@@ -1,9 +1,6 @@
 //! Rows on their way from records to Parquet, file by file, so that a file which turns out unreadable can be withdrawn.
 
-use std::sync::Arc;
-
-use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
+use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
 
 use crate::columns::{Column, ColumnKind, Rescued};
@@ -11,8 +8,9 @@ use crate::entries::{Entries, Key};
 use crate::keys::{KeyRules, Keys};
 use crate::memory::{NoRoom, room};
 use crate::scan::{Field, Value};
-use crate::sparse::SparseArray;
+use crate::sparse::{ColumnRows, TextRuns};
 use crate::strings::unescape_into;
+use crate::text::TextRows;
 
 /// What is known of a key.
 #[derive(Clone, Copy, Debug, Default)]
@@ -186,7 +184,7 @@ impl Rows {
             }
             match number {
                 _ if lacks_columns => {}
-                Some(number) => self.set(number, field.value(block))?,
+                Some(number) => self.set(number, block, field)?,
                 None => self.entries.rescue_further(field.key(block), field.key_is_escaped(), field.value(block))?,
             }
         }
@@ -217,11 +215,15 @@ impl Rows {
         Ok(found)
     }
 
-    fn set(&mut self, number: usize, value: Value) -> Result<(), NoRoom> {
+    #[inline]
+    fn set(&mut self, number: usize, block: &[u8], field: &Field) -> Result<(), NoRoom> {
+        let value = field.value(block);
         // Of a key that is in a record twice, the last value counts.
-        let sighting = self.sightings[number];
-        if sighting.rescued_row == self.row_number {
-            self.entries.replace(sighting.entry, Value::Null)?;
+        if !self.entries.is_empty() {
+            let sighting = self.sightings[number];
+            if sighting.rescued_row == self.row_number {
+                self.entries.replace(sighting.entry, Value::Null)?;
+            }
         }
         let Some(column) = self.columns.get_mut(number) else {
             return self.rescue(number, value);
@@ -230,21 +232,21 @@ impl Rows {
         if rows > self.len {
             column.truncate(self.len);
         } else if rows < self.len && value != Value::Null {
-            self.cells += column.fill(self.len);
+            self.cells += column.fill(self.len)?;
         }
-        match (column.kind(), value) {
+        match (column, value) {
             (_, Value::Null) => Ok(()),
-            (ColumnKind::Text, Value::Source(text) | Value::Text { inner: text, escaped: false }) => {
-                column.push_text(text.len(), |bytes| bytes.extend_from_slice(text))
+            (Column::Texts(texts), Value::Source(_) | Value::Text { escaped: false, .. }) => {
+                texts.push(block, field.value_place())
             }
             // Escapes are never shorter than what they stand for.
-            (ColumnKind::Text, Value::Text { inner, escaped: true }) => {
-                column.push_text(inner.len(), |bytes| unescape_into(inner, bytes))
+            (Column::Texts(texts), Value::Text { inner, escaped: true }) => {
+                texts.push_with(inner.len(), |bytes| unescape_into(inner, bytes))
             }
-            (ColumnKind::Typed(_), Value::Source(text) | Value::Text { inner: text, escaped: false }) => {
+            (Column::Typed(column), Value::Source(text) | Value::Text { inner: text, escaped: false }) => {
                 if column.push_value(text) { Ok(()) } else { self.rescue(number, value) }
             }
-            (ColumnKind::Typed(_), Value::Text { inner, escaped: true }) => {
+            (Column::Typed(column), Value::Text { inner, escaped: true }) => {
                 if column.push_value(&unescaped(inner)?) {
                     Ok(())
                 } else {
@@ -277,35 +279,44 @@ impl Rows {
         Ok(())
     }
 
-    /// Returns all rows: the columns with keys in their order, the rescued data, and the file of each row.
+    /// Returns all rows: the columns with keys in their order, the rescued data, and the files of the rows.
+    ///
+    /// # Arguments
+    ///
+    /// * `emptied` - Buffers of earlier rows, to be used again.
     ///
     /// # Errors
     ///
     /// Arrow takes the rows for invalid, which would be a fault of this module.
-    pub fn take(&mut self) -> Result<(Vec<SparseArray>, ArrayRef, ArrayRef), ArrowError> {
+    pub fn take(
+        &mut self,
+        emptied: impl Iterator<Item = TextRows>,
+    ) -> Result<(Vec<ColumnRows>, ArrayRef, TextRuns), ArrowError> {
         let rows = self.len;
         self.mark.is_partly_written |= rows > self.mark.row;
-        let sources = self.take_sources()?;
-        let columns = self.columns.iter_mut().map(|column| column.take(rows)).collect::<Result<_, _>>()?;
+        let sources = self.take_sources();
+        let mut emptied = emptied.fuse();
+        let mut take = |column: &mut Column| {
+            let buffer = if matches!(column, Column::Texts(_)) { emptied.next() } else { None };
+            column.take(rows, buffer)
+        };
+        let columns = self.columns.iter_mut().map(&mut take).collect::<Result<_, _>>()?;
         let rescued = self.rescued.take(rows)?;
         (self.len, self.bytes, self.cells) = (0, 0, 0);
         (self.mark.row, self.mark.bytes, self.mark.cells) = (0, 0, 0);
         Ok((columns, rescued, sources))
     }
 
-    /// The file of each row; the current one stays for rows to come.
-    fn take_sources(&mut self) -> Result<ArrayRef, ArrowError> {
-        let mut numbers = Vec::with_capacity(self.len);
+    /// The files of the rows; the current one stays for rows to come.
+    fn take_sources(&mut self) -> TextRuns {
         let ends = self.sources.iter().skip(1).map(|(row, _)| *row).chain([self.len]);
-        for (number, end) in ends.enumerate() {
-            numbers.resize(end, i32::try_from(number).expect("files of one batch are below 2^31"));
-        }
-        let names: StringArray = self.sources.iter().map(|(_, name)| Some(name)).collect();
+        let files = self.sources.iter().zip(ends);
+        let runs = files.map(|((start, name), end)| (name.as_bytes().into(), end - start)).collect();
         self.sources.drain(..self.sources.len().saturating_sub(1));
         if let Some(last) = self.sources.last_mut() {
             last.0 = 0;
         }
-        Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::from(numbers), Arc::new(names))?))
+        runs
     }
 }
 

@@ -7,8 +7,8 @@
 //! Lines are scanned where they lie in their block: a line feed is a control character, which no JSON token may hold,
 //! so every token ends at the end of its line at the latest.
 
-use crate::keys::Keys;
-use crate::memory::{NoRoom, room};
+use crate::keys::{KEY_END, Keys};
+use crate::memory::room;
 use crate::strings;
 
 /// Levels of arrays and objects, the record itself included. The limit of orjson, which judges lines elsewhere.
@@ -88,6 +88,13 @@ impl Field {
         (self.number != UNEXPECTED).then_some(self.number as usize)
     }
 
+    /// Where the bytes of its value are.
+    #[inline]
+    pub fn value_place(&self) -> (usize, usize) {
+        (self.value.start as usize, self.value.end as usize)
+    }
+
+    #[inline]
     pub fn value<'a>(&self, block: &'a [u8]) -> Value<'a> {
         match self.kind {
             Kind::Null => Value::Null,
@@ -111,7 +118,7 @@ pub enum NoRecord {
     /// Its levels are too many, or it has another fault behind them.
     TooDeep,
     /// It has so many fields that they do not fit into memory.
-    NoRoom(NoRoom),
+    NoRoom,
 }
 
 type Scanned<T> = Result<T, NoRecord>;
@@ -136,7 +143,7 @@ pub fn record(block: &[u8], start: usize, keys: &Keys, fields: &mut Vec<Field>) 
     }
     loop {
         let (field, behind) = field(block, at, fields.len(), keys)?;
-        room(fields, 1).map_err(NoRecord::NoRoom)?;
+        room(fields, 1).map_err(|_| NoRecord::NoRoom)?;
         fields.push(field);
         at = skip_space(block, behind);
         match block[at] {
@@ -167,23 +174,36 @@ pub fn blank(block: &[u8], start: usize) -> Option<usize> {
     (block[at] == b'\n').then_some(at)
 }
 
+#[inline]
 fn field(block: &[u8], at: usize, place: usize, keys: &Keys) -> Scanned<(Field, usize)> {
     let at = expect(block, at, b'"')?;
-    // Most records have the keys of the last one: a comparison is cheaper than to look for the end of the key.
-    let expected = keys.expected(place).filter(|(_, key)| strings::begins_with(&block[at..], key));
-    let (end, key_escaped) = match expected {
-        Some((_, key)) => (at + key.len(), false),
-        None => string(block, at)?,
+    let (key, number, key_escaped, colon) = match keys.expected(place) {
+        // Most records have the keys of the last one: a comparison is cheaper than to look for the end of the key.
+        Some((number, key)) if strings::begins_with(&block[at..], key) => {
+            let behind = at + key.len();
+            (Span::new(at, behind - KEY_END.len()), number, false, behind - 1)
+        }
+        expected => unlike_key(block, at, expected)?,
     };
-    let (kind, value, behind) = value(block, behind_colon(block, end)?)?;
-    let number = expected.map_or(UNEXPECTED, |(number, _)| number);
-    Ok((Field { key: Span::new(at, end - 1), value, number, key_escaped, kind }, behind))
+    let start = skip_space(block, expect(block, colon, b':')?);
+    let (kind, value, behind) = value(block, start)?;
+    Ok((Field { key, value, number, key_escaped, kind }, behind))
+}
+
+/// A key that is not the expected one with a colon directly behind it; returns where the colon should be.
+#[inline(never)]
+fn unlike_key(block: &[u8], at: usize, expected: Option<(u32, &[u8])>) -> Scanned<(Span, u32, bool, usize)> {
+    let (end, is_escaped) = string(block, at)?;
+    let found = expected.filter(|(_, key)| block[at..end] == key[..key.len() - 1]);
+    let number = found.map_or(UNEXPECTED, |(number, _)| number);
+    Ok((Span::new(at, end - 1), number, is_escaped, skip_space(block, end)))
 }
 
 fn behind_colon(block: &[u8], at: usize) -> Scanned<usize> {
     Ok(skip_space(block, expect(block, skip_space(block, at), b':')?))
 }
 
+#[inline]
 fn value(block: &[u8], at: usize) -> Scanned<(Kind, Span, usize)> {
     let (kind, end) = match block[at] {
         b'"' => {
@@ -335,18 +355,21 @@ fn nested_key(block: &[u8], at: usize) -> Scanned<usize> {
 /// Scans a string from behind its first quote; returns where it ends, behind its last quote, and whether it has escapes.
 #[inline]
 fn string(block: &[u8], start: usize) -> Scanned<(usize, bool)> {
-    let mut at = start;
-    let mut escaped = false;
+    let at = strings::find_special(block, start);
+    if block[at] == b'"' { Ok((at + 1, false)) } else { escaped_string(block, at) }
+}
+
+/// The same from the first byte on that is no plain character.
+#[inline(never)]
+fn escaped_string(block: &[u8], special: usize) -> Scanned<(usize, bool)> {
+    let mut at = special;
     loop {
-        at = strings::find_special(block, at);
         match block[at] {
-            b'"' => return Ok((at + 1, escaped)),
-            b'\\' => {
-                escaped = true;
-                at = escape(block, at + 1)?;
-            }
+            b'"' => return Ok((at + 1, true)),
+            b'\\' => at = escape(block, at + 1)?,
             _ => return Err(NoRecord::Malformed),
         }
+        at = strings::find_special(block, at);
     }
 }
 

@@ -2,6 +2,8 @@
 
 use arrow_array::ArrayRef;
 
+use crate::text::TextRows;
+
 /// Fewer nulls in a row are stored in their places: to write what is between two runs by itself costs as much.
 pub const MIN_RUN: usize = 32;
 
@@ -13,6 +15,39 @@ pub struct Run {
     pub nulls: usize,
 }
 
+/// Adds nulls behind so many stored rows.
+pub fn add_run(runs: &mut Vec<Run>, stored: usize, nulls: usize) {
+    match runs.last_mut() {
+        // What was behind it was forgotten.
+        Some(run) if run.stored == stored => run.nulls += nulls,
+        _ => runs.push(Run { stored, nulls }),
+    }
+}
+
+/// Forgets what is in runs of all rows from this one on.
+///
+/// # Arguments
+///
+/// * `run_rows` - The rows in all runs.
+///
+/// # Returns
+///
+/// The number of nulls that were forgotten.
+pub fn forget_runs(runs: &mut Vec<Run>, run_rows: usize, rows: usize) -> usize {
+    let mut left = run_rows;
+    while let Some(run) = runs.last_mut() {
+        let start = run.stored + left - run.nulls;
+        let kept = rows.saturating_sub(start).min(run.nulls);
+        left -= run.nulls - kept;
+        run.nulls = kept;
+        if kept > 0 {
+            break;
+        }
+        runs.pop();
+    }
+    run_rows - left
+}
+
 /// Some rows one behind the other.
 #[derive(Debug)]
 pub enum Stretch {
@@ -20,16 +55,38 @@ pub enum Stretch {
     Nulls(usize),
 }
 
+/// Columns that have the same text in many rows: how many rows have each of them, in their order.
+pub type TextRuns = Vec<(Box<[u8]>, usize)>;
+
 /// What a column has in the rows of a batch.
+#[derive(Debug)]
+pub enum ColumnRows {
+    Texts(TextRows),
+    Runs(TextRuns),
+    Array(SparseArray),
+}
+
+impl ColumnRows {
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Texts(texts) => texts.len(),
+            Self::Runs(runs) => runs.iter().map(|(_, rows)| rows).sum(),
+            Self::Array(array) => array.len(),
+        }
+    }
+}
+
+/// Values of a type, or maps, in the rows of a batch.
 #[derive(Debug)]
 pub struct SparseArray {
     stored: ArrayRef,
     runs: Vec<Run>,
 }
 
-impl From<ArrayRef> for SparseArray {
+impl From<ArrayRef> for ColumnRows {
     fn from(stored: ArrayRef) -> Self {
-        Self { stored, runs: Vec::new() }
+        Self::Array(SparseArray { stored, runs: Vec::new() })
     }
 }
 

@@ -3,7 +3,7 @@
 import itertools
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -208,6 +208,19 @@ def test_the_limits_of_a_shard_are_kept() -> None:
     seconds = (kinesis.clock.now() - began).total_seconds()
     assert 5 * 1_000_000 / (2 * 1024 * 1024) < seconds < 30
     assert kinesis.called.count("GetRecords") == 26
+
+
+def test_readings_of_a_shard_share_its_limits() -> None:
+    """Also readings that end after one answer, as those of a large backlog do."""
+    kinesis, log = limited()
+    kinesis.most_records = 1
+    kinesis.put(*[b"x" * 1_000_000] * 4, *[b"y"] * 10)
+    began, at = kinesis.clock.now(), 0
+    for _ in range(14):
+        with closing(log.read(STREAM, "shardId-000000000000", at)) as batches:
+            at = next(batches).records[0].sequence + 7
+    assert (kinesis.clock.now() - began).total_seconds() == pytest.approx(4_000_000 / (2 * 1024 * 1024) + 9 * 0.2)
+    assert kinesis.called.count("GetRecords") == 14
 
 
 @pytest.mark.parametrize("code", ["ProvisionedThroughputExceededException", "KMSThrottlingException"])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from compactor.adapters.aws import multipart
+from compactor.core.errors import ObjectChanged
 
 MIB = 1024 * 1024
 PART = multipart._PART_BYTES
@@ -135,4 +136,85 @@ def test_of_two_writers_the_last_to_end_wins(place: Any, unfinished: Callable[[]
         assert place.store.read(uri) == twos
         outer.write(ones[-1:])
     assert place.store.read(uri) == ones
+    assert unfinished() == []
+
+
+SIZES = pytest.mark.parametrize("size", [0, 1, len(BIG)], ids=["empty", "small", "large"])
+
+
+@SIZES
+def test_a_new_object_is_whole_and_unseen_before_its_end(
+    place: Any, unfinished: Callable[[], list[str]], size: int
+) -> None:
+    """It is all pieces one after the other, as that of any other writer."""
+    uri = place.root + "a/b/c"
+    with place.store.new_writer(uri) as writer:
+        for piece in in_pieces(BIG[:size], 3_000_001):
+            writer.write(piece)
+        assert place.store.stat(uri) is None
+    assert place.store.read(uri) == BIG[:size]
+    assert [info.uri for info in place.store.list(place.root)] == [uri]
+    assert unfinished() == []
+
+
+@SIZES
+def test_a_new_object_never_replaces_another(place: Any, unfinished: Callable[[], list[str]], size: int) -> None:
+    """Not even one of the same length, nor of the same bytes: the other one stays, and this one leaves nothing."""
+
+    def write_new(data: bytes) -> None:
+        with place.store.new_writer(uri) as writer:
+            writer.write(data)
+
+    uri = place.root + "a"
+    write(place, uri, [BIG[:size]])
+    before = place.store.stat(uri)
+    for data in (BIG[:size], bytes(size)):
+        with pytest.raises(ObjectChanged, match=r"expected none|PreconditionFailed"):
+            write_new(data)
+    assert place.store.stat(uri) == before
+    assert place.store.read(uri) == BIG[:size]
+    assert unfinished() == []
+
+
+@SIZES
+def test_of_two_new_objects_the_first_to_end_is_there(
+    place: Any, unfinished: Callable[[], list[str]], size: int
+) -> None:
+    """The other one finds it at its own end, and leaves nothing."""
+    uri = place.root + "a"
+
+    def write_beside_another() -> None:
+        with place.store.new_writer(uri) as outer:
+            outer.write(BIG[:size])
+            with place.store.new_writer(uri) as inner:
+                inner.write(BIG[: max(size, 2)])
+
+    with pytest.raises(ObjectChanged):
+        write_beside_another()
+    assert place.store.read(uri) == BIG[: max(size, 2)]
+    assert unfinished() == []
+
+
+@SIZES
+@pytest.mark.parametrize("how", ["error", "abort"])
+def test_a_new_object_that_is_given_up_leaves_nothing(
+    place: Any, unfinished: Callable[[], list[str]], size: int, how: str
+) -> None:
+    """Its name is free for the next one."""
+
+    def write_and_raise() -> None:
+        with place.store.new_writer(uri) as writer:
+            writer.write(BIG[:size])
+            if how == "abort":
+                writer.abort()
+                return
+            raise ValueError("of the caller")
+
+    uri = place.root + "x/new"
+    if how == "error":
+        with pytest.raises(ValueError, match="of the caller"):
+            write_and_raise()
+    else:
+        write_and_raise()
+    assert list(place.store.list(place.root)) == []
     assert unfinished() == []

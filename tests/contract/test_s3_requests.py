@@ -31,6 +31,11 @@ def _write(store: S3Store, uri: str, size: int) -> None:
         writer.write(bytes(size))
 
 
+def _write_new(store: S3Store, uri: str, size: int) -> None:
+    with store.new_writer(uri) as writer:
+        writer.write(bytes(size))
+
+
 CALLS: dict[str, Callable[[S3Store, str, Path], Any]] = {
     "stat": lambda store, root, _: store.stat(root + "there"),
     "read": lambda store, root, _: store.read(root + "there"),
@@ -40,6 +45,7 @@ CALLS: dict[str, Callable[[S3Store, str, Path], Any]] = {
     "put": lambda store, root, _: store.put(root + "new", b"x"),
     "upload": lambda store, root, path: store.upload(root + "new", path),
     "writer": lambda store, root, _: _write(store, root + "new", 1),
+    "new_writer": lambda store, root, _: _write_new(store, root + "new", 1),
     "copy": lambda store, root, _: store.copy(root + "there", root + "copy"),
     "delete": lambda store, root, _: store.delete([root + "there"]),
 }
@@ -73,3 +79,4 @@ def test_requests_of_a_streamed_output(size: int, aws_endpoint: str, bucket: str
     client = s3_client(REGION, aws_endpoint)
     store = S3Store(client)
     assert _requests_of(client, lambda: _write(store, f"s3://{bucket}/new", size)) == of_streamed_output(size)
+    assert _requests_of(client, lambda: _write_new(store, f"s3://{bucket}/newer", size)) == of_streamed_output(size)

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from compactor.adapters.aws import multipart
 from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.s3 import S3Store
-from compactor.core.errors import AccessError, StoreUnavailable
+from compactor.core.errors import AccessError, ObjectChanged, StoreUnavailable
 from tests.support.aws_stand_in import REGION
 
 PART = 5 * 1024 * 1024  # the least that S3 takes
@@ -193,3 +193,77 @@ def test_checksums_of_parts_are_part_of_the_whole(store: S3Store, traffic: Traff
     parts = asked["CompleteMultipartUpload"]["MultipartUpload"]["Parts"]
     assert [part["PartNumber"] for part in parts] == [1, 2]
     assert [sorted(part) for part in parts] == [["ChecksumCRC32", "ETag", "PartNumber"]] * 2
+
+
+def write_new(store: S3Store, uri: str, size: int) -> None:
+    with store.new_writer(uri) as writer:
+        while size > 0:
+            writer.write(DATA[:size])
+            size -= PART
+
+
+LAST = pytest.mark.parametrize(("size", "last"), [(1, "PutObject"), (2 * PART, "CompleteMultipartUpload")])
+
+
+@LAST
+def test_a_new_object_names_its_condition_and_its_writer(
+    store: S3Store, traffic: Traffic, bucket: str, size: int, last: str
+) -> None:
+    """The condition goes with the request that makes the object, the writer with the one that begins it."""
+    asked: dict[str, dict[str, Any]] = {}
+    traffic.on = lambda operation, params: asked.update({operation: params})
+    write_new(store, f"s3://{bucket}/a", size)
+    assert asked[last]["IfNoneMatch"] == "*"
+    first = asked.get("CreateMultipartUpload", asked.get("PutObject"))
+    assert first is not None
+    assert len(first["Metadata"]["compactor-writer"]) == 32
+
+
+@LAST
+@pytest.mark.parametrize("again", ["", "NoSuchUpload", "ConditionalRequestConflict"])
+def test_a_new_object_whose_answer_was_lost_is_there(
+    store: S3Store, client: Any, bucket: str, monkeypatch: pytest.MonkeyPatch, size: int, last: str, again: str
+) -> None:
+    """The client sends the request again and is refused, because of the object that its first one has made."""
+    name = {"PutObject": "put_object", "CompleteMultipartUpload": "complete_multipart_upload"}[last]
+    send = getattr(client, name)
+
+    def twice(**params: Any) -> Any:
+        send(**params)
+        if again:
+            raise ClientError({"Error": {"Code": again, "Message": "refused"}}, last)
+        return send(**params)
+
+    monkeypatch.setattr(client, name, twice)
+    write_new(store, f"s3://{bucket}/a", size)
+    found = store.stat(f"s3://{bucket}/a")
+    assert found is not None
+    assert found.size_bytes == size
+
+
+@LAST
+def test_a_new_object_is_not_taken_for_one_of_another_writer(
+    store: S3Store, client: Any, bucket: str, monkeypatch: pytest.MonkeyPatch, size: int, last: str
+) -> None:
+    """Another writer makes the same object while this one is about to: it is refused, although the bytes are equal."""
+    name = {"PutObject": "put_object", "CompleteMultipartUpload": "complete_multipart_upload"}[last]
+    send = getattr(client, name)
+
+    def after_another(**params: Any) -> Any:
+        monkeypatch.setattr(client, name, send)
+        write_new(store, f"s3://{bucket}/a", size)
+        return send(**params)
+
+    monkeypatch.setattr(client, name, after_another)
+    with pytest.raises(ObjectChanged, match="PreconditionFailed"):
+        write_new(store, f"s3://{bucket}/a", size)
+
+
+def test_a_new_object_whose_upload_was_aborted_is_not_made(
+    store: S3Store, traffic: Traffic, bucket: str, nothing_left: Callable[[], bool]
+) -> None:
+    """A lifecycle rule, or a stranger, takes the parts: nothing is decided by then, and another attempt writes anew."""
+    traffic.refuse("CompleteMultipartUpload", code="NoSuchUpload")
+    with pytest.raises(StoreUnavailable, match="NoSuchUpload"):
+        write_new(store, f"s3://{bucket}/a", 3 * PART)
+    assert nothing_left()

@@ -45,6 +45,12 @@ ACTIONS = {
     "put_metric_data": ("cloudwatch:PutMetricData",),
     "publish": ("sns:Publish",),
     "get_secret_value": ("secretsmanager:GetSecretValue",),
+    "describe_stream_summary": ("kinesis:DescribeStreamSummary",),
+    "describe_stream_consumer": ("kinesis:DescribeStreamConsumer",),
+    "list_shards": ("kinesis:ListShards",),
+    "get_shard_iterator": ("kinesis:GetShardIterator",),
+    "get_records": ("kinesis:GetRecords",),
+    "subscribe_to_shard": ("kinesis:SubscribeToShard",),
 }
 """The actions that each client call needs. Add new calls here, and allow them in the roles that make them."""
 
@@ -52,6 +58,24 @@ CLIENTS = {"client", "_client", "sqs", "cloudwatch"}
 """The names of AWS clients in the adapters."""
 
 LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
+
+GLUE_ICEBERG = {f"glue:{each}" for each in ("GetCatalog", "GetDatabase", "GetTable", "CreateTable", "UpdateTable")}
+"""What Glue's REST endpoint of Iceberg asks for: config, namespace, table, create, commit."""
+
+S3_TABLES = {
+    f"s3tables:{each}"
+    for each in (
+        "GetTableBucket",
+        "GetNamespace",
+        "CreateNamespace",
+        "CreateTable",
+        "GetTableMetadataLocation",
+        "UpdateTableMetadataLocation",
+        "GetTableData",
+        "PutTableData",
+    )
+}
+"""What that of S3 Tables asks for, in the same order, and for the files of metadata."""
 
 BEYOND_CALLS: Mapping[str, Mapping[str, str]] = {
     "BuilderRole": {
@@ -76,6 +100,8 @@ BEYOND_CALLS: Mapping[str, Mapping[str, str]] = {
         "s3:PutObject": "S3A writes staging and checkpoints; Glue writes the logs of the Spark UI and the environment",
         "s3:DeleteObject": "S3A renames by copying and deleting",
         "s3:AbortMultipartUpload": "S3A aborts the uploads of failed tasks",
+        **dict.fromkeys(GLUE_ICEBERG, "pyiceberg commits to the table by Glue's REST endpoint"),
+        **dict.fromkeys(S3_TABLES, "pyiceberg commits to the table by the REST endpoint of S3 Tables"),
     },
 }
 """Actions that AWS or Spark need under a role, each with the reason."""

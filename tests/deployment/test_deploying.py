@@ -22,7 +22,7 @@ from botocore.exceptions import WaiterError
 from compactor.core.errors import SettingsError
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.schema.schema import Column, SchemaVersion
-from compactor.settings.settings import load_settings, parse_settings
+from compactor.settings.settings import Settings, load_settings, parse_settings
 from deploy.__main__ import deploy
 from deploy.existing_names import NAMES, planned_names
 from deploy.locks import job_modules, locked
@@ -34,6 +34,7 @@ from tests.deployment.resolving import PSEUDO, ROOT, parameters_of, resources, t
 
 REGION = "eu-central-1"
 BUCKET = "example-artefacts-dev"
+BUCKET_ARN = "arn:aws:s3tables:eu-central-1:123456789012:bucket/orders-tables"
 OWN_WHEEL = "ndjson_compactor-0.1.0-cp311-abi3-manylinux_2_28_x86_64.whl"
 FAST = {"Delay": 0, "MaxAttempts": 10}
 POLICY = '{"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}}'
@@ -538,3 +539,47 @@ def test_columns_of_the_table() -> None:
         ("_rescued_data", "map<string,string>"),
     ]
     assert json.dumps(template()) != json.dumps(changed)
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ({"catalog": "glue", "name": "lake.orders"}, ("lake", "orders", "")),
+        ({"catalog": "s3tables", "name": "lake.orders", "warehouse": BUCKET_ARN}, ("", "", "orders-tables")),
+        ({"catalog": "rest", "name": "lake.orders", "uri": "https://catalog.example"}, ("", "", "")),
+    ],
+    ids=["glue", "s3tables", "rest"],
+)
+def test_the_table_of_iceberg(table: dict[str, str], expected: tuple[str, str, str]) -> None:
+    """The job may commit to it where AWS has the catalog; without one, its rights are on nothing."""
+    settings = load_settings(ROOT / "config" / "prod.toml", {})
+    assert iceberg_parameters(settings) == ("", "", "")
+    changed = replace(
+        settings,
+        output=settings.output.model_copy(update={"table": "iceberg"}),
+        table=settings.table.model_copy(update=table),
+    )
+    assert iceberg_parameters(changed) == expected
+
+
+@pytest.mark.parametrize(
+    "table",
+    [{"catalog": "glue", "name": "compactor_prod.events"}, {"catalog": "s3tables", "warehouse": "orders"}],
+    ids=["name of another table", "no ARN"],
+)
+def test_tables_of_iceberg_that_cannot_be(table: dict[str, str]) -> None:
+    """The table of Parquet files has its name already; the name of a bucket alone does not open the catalog."""
+    settings = load_settings(ROOT / "config" / "prod.toml", {})
+    changed = replace(
+        settings,
+        output=settings.output.model_copy(update={"table": "iceberg"}),
+        table=settings.table.model_copy(update=table),
+        schema=settings.schema.model_copy(update={"table": "compactor_prod.events"}),
+    )
+    with pytest.raises(SettingsError, match=r"table\.(name|warehouse) -> expected"):
+        settings_parameters(changed)
+
+
+def iceberg_parameters(settings: Settings) -> tuple[str, ...]:
+    found = settings_parameters(settings)
+    return tuple(found[name] for name in ("IcebergDatabase", "IcebergTable", "TableBucketName"))

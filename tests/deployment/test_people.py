@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from compactor.adapters.aws.clients import aws_client
 from compactor.cli.entry import compactor as command
 from deploy.resolved import Document
-from tests.deployment.permissions import ACTIONS
+from tests.deployment.permissions import ACTIONS, GLUE_ICEBERG, S3_TABLES
 from tests.deployment.resolving import parameters_of, resources, template
 from tests.support.aws_stand_in import REGION
 
@@ -56,6 +56,7 @@ BEYOND_COMMANDS = {
     "glue:BatchStopJobRun": "control stops a run that hangs",
     "glue:GetTable": "doctor compares the table that schema.table names; there is none below",
     "glue:UpdateTable": "schema publish adds columns to it",
+    **dict.fromkeys(GLUE_ICEBERG | S3_TABLES, "an Iceberg table, whose endpoints the stand-in does not serve"),
 }
 """Actions without a command below, each with the reason."""
 

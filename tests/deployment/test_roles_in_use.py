@@ -63,6 +63,10 @@ class WatchedStore:
         self._note(uri, "s3:PutObject", "s3:AbortMultipartUpload")
         return self._store.writer(uri)
 
+    def new_writer(self, uri: str) -> AbstractContextManager[ObjectWriter]:
+        self._note(uri, "s3:PutObject", "s3:GetObject", "s3:AbortMultipartUpload")
+        return self._store.new_writer(uri)
+
     def copy(self, source: str, target: str) -> None:
         self._note(source, "s3:GetObject")
         self._note(target, "s3:PutObject", "s3:AbortMultipartUpload")

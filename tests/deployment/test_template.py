@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from cfnlint.api import lint_file
 
+from compactor.adapters.iceberg import rest
 from compactor.core.layout import Layout
+from compactor.job import table_commits
 from compactor.settings.settings import Settings, load_settings
+from compactor.table import applying
 from deploy.template_file import TEMPLATE
 from tests.deployment.drift import metrics_of, widgets
 from tests.deployment.permissions import allows
@@ -295,6 +298,15 @@ def test_alarms_reach_the_topic(found: dict[str, Document]) -> None:
         assert alarm["TreatMissingData"]
     [shown] = [widget["properties"]["alarms"] for widget in widgets(found) if widget["type"] == "alarm"]
     assert {arn.rpartition(":")[2] for arn in shown} == {alarm["AlarmName"] for alarm in alarms.values()}
+
+
+def test_the_alarm_about_the_table_does_not_flap(found: dict[str, Document]) -> None:
+    """With a catalog that reads but hangs at each commit, so many periods have a failure that it stays an alarm."""
+    alarm = properties(found, "TableBehindAlarm")
+    longest = applying.TRIES * rest._ANSWER_SECONDS + table_commits.LONGEST_PAUSE_SECONDS
+    seen = int(alarm["EvaluationPeriods"]) * int(alarm["Period"]) // (longest + 60)  # reads take time, too
+    assert seen >= alarm["DatapointsToAlarm"]
+    assert longest > alarm["Period"]  # or else each period had one
 
 
 def test_dashboard(found: dict[str, Document]) -> None:

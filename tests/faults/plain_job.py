@@ -1,7 +1,7 @@
-"""The job and the planner without Spark, which die or stop at a step if they are told to, or amid a file.
+"""The job, the planner and `forget` without Spark, which die or stop at a step if they are told to, or amid a file.
 
 python -m tests.faults.plain_job CONFIG [--engine native|plain] [--plan PREFIX] [--die-at POINT | --stop-at POINT]
-    [--visit N] [--only ID] [--target-file-bytes N] [--record FILE]
+    [--visit N] [--only ID] [--target-file-bytes N] [--record FILE] [--forget FILE [--die-at-change N]]
 """
 
 import itertools
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from compactor.adapters.listed_manifests import ListedManifests
@@ -24,6 +25,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectWriter
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
+from compactor.wiring.job.forgetting import forgetter
 from tests.protocol.traces import Recorder
 from tests.support.engines import DEFAULT, WITHOUT_SPARK, engine_without_spark
 
@@ -53,6 +55,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--visit", type=int, default=1, help="at which time that it comes there")
     parser.add_argument("--only", help="only at steps of this manifest")
     parser.add_argument("--record", type=Path, help="write down what manifests go through; see tests.protocol.traces")
+    parser.add_argument("--forget", type=Path, help="erase the lines with these values of `user_id`, and such input")
+    parser.add_argument("--die-at-change", type=int, default=0, help="end by SIGKILL before this change, from 1")
     arguments = parser.parse_args(words)
     settings = load_settings(arguments.config, {})
     on_crash_point = interruption(arguments)
@@ -64,6 +68,9 @@ def main(words: Sequence[str] | None = None) -> int:
         store = RecordedStore(spec, lambda: on_crash_point(WRITING, ""), recorder)
     app = App(settings, on_crash_point=on_crash_point, store=store)
     try:
+        if arguments.forget:
+            changes = Changes(arguments.die_at_change)
+            return forget(App(settings, store=CountingStore(spec, changes)), arguments.forget, changes)
         return plan(app, arguments.plan) if arguments.plan else run(app, arguments)
     except CompactorError as exc:
         sys.stderr.write(f"{exc}\n")
@@ -85,6 +92,11 @@ class StoreWithHalves(RoutedStore):
     @contextmanager
     def writer(self, uri: str) -> Iterator[ObjectWriter]:
         with super().writer(uri) as writer:
+            yield _HalvingWriter(writer, self._on_half)
+
+    @contextmanager
+    def new_writer(self, uri: str) -> Iterator[ObjectWriter]:
+        with super().new_writer(uri) as writer:
             yield _HalvingWriter(writer, self._on_half)
 
 
@@ -122,6 +134,13 @@ class RecordedStore(StoreWithHalves):
         with self._change():
             pass
 
+    @contextmanager
+    def new_writer(self, uri: str) -> Iterator[ObjectWriter]:
+        with super().new_writer(uri) as writer:
+            yield writer
+        with self._change():
+            pass
+
     def copy(self, source: str, target: str) -> None:
         with self._change():
             super().copy(source, target)
@@ -136,6 +155,61 @@ class RecordedStore(StoreWithHalves):
         with self._one_change:
             yield
             self._recorder.note(self)
+
+
+class Changes:
+    """Counts what a process changes in store and catalog, and ends it before one of these changes.
+
+    Args:
+        die_at: Before which, from 1; 0 for none.
+    """
+
+    def __init__(self, die_at: int) -> None:
+        self.made = 0
+        self._die_at = die_at
+        self._one = threading.RLock()
+
+    @contextmanager
+    def next(self) -> Iterator[None]:
+        with self._one:
+            self.made += 1
+            if self.made == self._die_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield
+
+
+class CountingStore(RoutedStore):
+    """Counts each change.
+
+    Args:
+        spec: How to reach the stores.
+        changes: Counts them.
+    """
+
+    def __init__(self, spec: StoreSpec, changes: Changes) -> None:
+        super().__init__(spec)
+        self.changes = changes
+
+    def create(self, uri: str, data: bytes) -> bool:
+        with self.changes.next():
+            return super().create(uri, data)
+
+    def put(self, uri: str, data: bytes) -> None:
+        with self.changes.next():
+            super().put(uri, data)
+
+    def upload(self, uri: str, path: Path) -> None:
+        with self.changes.next():
+            super().upload(uri, path)
+
+    def copy(self, source: str, target: str) -> None:
+        with self.changes.next():
+            super().copy(source, target)
+
+    def delete(self, uris: Iterable[str]) -> None:
+        for uri in uris:
+            with self.changes.next():
+                super().delete([uri])
 
 
 class _HalvingWriter:
@@ -174,6 +248,32 @@ def plan(app: App, prefix: str) -> int:
     # In one thread: if it stops, no other one may have the lock of the claims, for it would keep it.
     replace(app.planner, groups_at_once=1).plan(prefix)
     return 0
+
+
+def forget(app: App, values: Path, changes: Changes) -> int:
+    """Erase; what it asks of the catalog counts before and after it, and so does each file of metadata that goes."""
+    from pyiceberg.io.pyarrow import PyArrowFileIO  # noqa: PLC0415 - the same
+
+    from compactor.adapters.iceberg.change import Change  # noqa: PLC0415 - most jobs have no table
+
+    send, delete = Change.send, PyArrowFileIO.delete
+
+    def sent(change: Change, catalog: Any) -> Any:
+        with changes.next():
+            answer = send(change, catalog)
+        with changes.next():
+            return answer
+
+    def deleted(io: PyArrowFileIO, location: Any) -> None:
+        with changes.next():
+            delete(io, location)
+
+    wanted = frozenset(values.read_text().split())
+    eraser = forgetter(app, key="user_id", values=wanted, inputs="delete", by="a person")
+    with patch.object(Change, "send", sent), patch.object(PyArrowFileIO, "delete", deleted):
+        report = eraser.forget(eraser.scanner.scan())
+    sys.stdout.write(f"{changes.made} changes\n")
+    return 1 if report.failed else 3 if report.left or report.discrepancies else 0
 
 
 def run(app: App, arguments: Namespace) -> int:

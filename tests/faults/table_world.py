@@ -5,7 +5,7 @@ import random
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,15 @@ from pyiceberg.manifest import read_manifest_list
 
 from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.opening import open_catalog
+from compactor.adapters.local.store import LocalStore
 from compactor.core.documents.records import StagedFile
+from compactor.core.documents.table_records import MergedPart
+from compactor.core.errors import CompactorError
 from compactor.core.layout import Layout
 from compactor.schema.schema import SchemaVersion
 from compactor.table.catalog import TableChange, TableFile, TableHead
+from compactor.table.merging.writing import MergedFiles
+from compactor.table.named import Placed
 from tests.faults.catalog_proxy import CatalogProxy, Fate
 from tests.support.harness import DiedError
 from tests.support.iceberg_tables import client, rest_place, written
@@ -92,6 +97,17 @@ class ProxiedTable:
             with suppress(CommitFailedException):
                 found.maintenance.expire_snapshots().by_ids(old).commit()
 
+    def compact(self) -> None:
+        """Put the same files into fewer manifests, as a stranger."""
+        if self.client.head() is None:
+            return
+        found = self._stranger.load_table(self.name)
+        if found.current_snapshot() is not None:
+            change = Change(found)
+            change.merge_manifests()
+            with suppress(CommitFailedException):
+                change.send(self._stranger)
+
     def restart(self) -> None:
         """Kill the catalog, and start it again."""
         self.server.kill()
@@ -118,6 +134,13 @@ class CatalogWorld(TableWorld):
         self.store.put(final, b"rows")
         return StagedFile(staged="gone", final=final, rows=3, size_bytes=size_bytes)
 
+    def merged(self, uri: str, parts: Sequence[MergedPart]) -> tuple[int, int]:
+        """Write a merged file, as the merger does, on the disk that the catalog's clients read."""
+        store, path = LocalStore(), Path(uri)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.store.put(uri, b"merged")
+        return MergedFiles(store, "snappy").write(uri, parts, [part.uri for part in parts])
+
     def settle(self) -> None:
         """As in memory; some commits that are late arrive last of all."""
         self.faulty.fates = lambda: Fate.WELL
@@ -143,6 +166,7 @@ class Story:
 
     fates: Counter[Fate]
     died: int
+    merged: int
     restarts: int
     held: list[str]
 
@@ -157,8 +181,9 @@ def _files(body: bytes) -> Iterator[str]:
 
 
 def play(
-    seed: int, proxy: CatalogProxy, server: RestCatalogServer, folder: Path, *, restarts: bool, refuses: bool = False
-) -> Story:
+    seed: int, proxy: CatalogProxy, server: RestCatalogServer, folder: Path, *, restarts: bool, refuses: bool = False,
+    merges: bool = False,
+) -> Story:  # fmt: skip
     """Let two committers meet what a seed puts between their calls; then hold the table against the ledger.
 
     Args:
@@ -168,6 +193,7 @@ def play(
         folder: For files.
         restarts: Whether the catalog is killed and started again between two calls.
         refuses: Whether the catalog refuses a file of the first manifest for ever; what is late, it takes unseen.
+        merges: Whether files are merged, and rebuilt after that.
     """
     chance = random.Random(seed)
     layout = Layout(*(str(folder / name) for name in ("manifests", "output", "state")))
@@ -181,7 +207,7 @@ def play(
     proxy.refuses = lambda body: refuses and bool(world.unfit & set(_files(body)))
     shared = [a, b] if chance.random() < 0.5 else [b]
     other = world.process(shared, name="second")
-    interruptions = [other.tried, _die, table.append, table.expire, table.land]
+    interruptions = [other.tried, _die, table.append, table.expire, table.compact, table.land]
     moments = {chance.randint(1, _MOST_STEPS): chance.choice(interruptions) for _ in range(2)}
     if restarts:
         moments[chance.randint(1, _MOST_STEPS // 2)] = table.restart
@@ -192,6 +218,10 @@ def play(
     if chance.random() < 0.5:
         world.place("a", 2)
     table.append()
+    if merges:
+        died += _merge(world, chance, [a, b])
+    if chance.random() < 0.5:
+        world.place("b", 2)
     _died(world.process([world.place("c", schema=3)], name="third"))
     world.settle()
     world.check()
@@ -199,7 +229,26 @@ def play(
     rows = table.rows()
     shutil.rmtree(folder)
     assert rows == 3 * len(world.live()), "lost or doubled rows"
-    return Story(proxy.posts - before, died, int(restarts), [each.key.id for each in world.held()])
+    merged = sum(batch.merge != "" for batch in world.all_batches())
+    return Story(proxy.posts - before, died, merged, int(restarts), [each.key.id for each in world.held()])
+
+
+def _merge(world: CatalogWorld, chance: random.Random, placed: Sequence[Placed]) -> int:
+    """Merge what the table has of manifests, with a death or a stranger between two calls; return whether it died."""
+    live = set(world.live())
+    whole = [each for each in placed if {file.final for file in world.commits[each].outputs} <= live]
+    if not whole:
+        return 0
+    merge = world.written_merge(*whole)
+    moments: dict[int, Callable[[], Any]] = {
+        chance.randint(1, _MOST_STEPS): chance.choice([_die, world.table.append, world.table.land])  # type: ignore[attr-defined]
+    }
+    try:
+        with suppress(CompactorError):
+            world.process(name="merger", before=_at(moments)).committer.merge(merge)
+    except DiedError:
+        return 1
+    return 0
 
 
 def _die() -> None:

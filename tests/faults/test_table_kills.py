@@ -1,4 +1,8 @@
-"""Jobs with a table in a real catalog, killed by SIGKILL at every step, and while a commit is on its way."""
+"""Jobs with a table in a real catalog, killed by SIGKILL at every step, and while a commit is on its way.
+
+They publish in both ways. In place, a job that is held up at a step finds that another one did everything, and that all
+orphans are deleted, whatever their age.
+"""
 
 import os
 import random
@@ -6,17 +10,20 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from compactor.adapters.iceberg.opening import open_catalog
+from compactor.adapters.memory.store import ManualClock
 from compactor.core.crash_points import CrashPoint
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
 from tests.faults.accounts import check
 from tests.faults.catalog_proxy import CatalogProxy, Fate
 from tests.faults.conftest import Lake
-from tests.faults.nursery import Job, Nursery
+from tests.faults.nursery import STOPPED, Job, Nursery
+from tests.faults.plain_job import WRITING
 from tests.faults.tally import TALLY, Kind
 from tests.support.iceberg_tables import rest_place
 from tests.support.rest_catalog import RestCatalogServer
@@ -36,12 +43,15 @@ def proxy(rest_catalog: RestCatalogServer) -> Iterator[CatalogProxy]:
         yield started
 
 
-@pytest.fixture
-def table_lake(two_manifests: Lake, proxy: CatalogProxy) -> Lake:
+COPY, IN_PLACE = "copy", "in_place"
+
+
+@pytest.fixture(params=[COPY, IN_PLACE])
+def table_lake(request: pytest.FixtureRequest, two_manifests: Lake, proxy: CatalogProxy) -> Lake:
     """A lake whose output a table lists, with two manifests to do, each a batch of its own."""
     lake = two_manifests
     lake.settings["schema"] = {"metadata_columns": ["file_date"]}
-    lake.settings["output"] = {"table": "iceberg"}
+    lake.settings["output"] = {"table": "iceberg", "publish": request.param}
     lake.settings["table"] = {
         "catalog": "rest",
         "uri": proxy.url,
@@ -84,6 +94,50 @@ def test_a_death_at_any_step(nursery: Nursery, table_lake: Lake, proxy: CatalogP
     assert run(nursery, table_lake, "--die-at", step) == -signal.SIGKILL
     case.died += 1
     assert run(nursery, table_lake) == 0
+    check(table_lake, case)
+    check_table(table_lake, proxy)
+
+
+def sweep(lake: Lake) -> None:
+    """Delete all orphans, as if they were old."""
+    clock = ManualClock(datetime.now(UTC) + timedelta(days=2))
+    App(load_settings(lake.config, {}), clock=clock).cleaner.clean(archive_days=3650, all_orphans=True)
+
+
+ONLY_IN_PLACE = pytest.mark.parametrize("table_lake", [IN_PLACE], indirect=True)
+
+
+@ONLY_IN_PLACE
+@pytest.mark.parametrize("visit", [1, *(pytest.param(each, marks=pytest.mark.faults) for each in (2, 9))])
+def test_a_death_amid_a_file_in_place(streaming: Nursery, table_lake: Lake, proxy: CatalogProxy, visit: int) -> None:
+    """Half of a file is no file, and what was whole by then is of no commit and goes."""
+    case = TALLY.case(Kind.SINGLE)
+    assert run(streaming, table_lake, "--die-at", WRITING, "--visit", str(visit)) == -signal.SIGKILL
+    case.died += 1
+    assert run(streaming, table_lake) == 0
+    check(table_lake, case)
+    check_table(table_lake, proxy)
+
+
+@ONLY_IN_PLACE
+@pytest.mark.parametrize(
+    "step",
+    [pytest.param(step, marks=() if step is CrashPoint.VERIFIED else pytest.mark.faults) for step in (*STEPS, WRITING)],
+)
+def test_a_driver_that_is_held_up_and_swept(
+    streaming: Nursery, table_lake: Lake, proxy: CatalogProxy, step: str
+) -> None:
+    """It goes on after another one did everything: what it writes then is of no commit, and the next sweep takes it."""
+    case = TALLY.case(Kind.TWO_DRIVERS)
+    late = streaming.start(table_lake.config, "--stop-at", step)
+    assert late.wait() == STOPPED, late.printed()
+    case.stopped += 1
+    sweep(table_lake)
+    assert run(streaming, table_lake) == 0
+    sweep(table_lake)
+    late.go_on()
+    assert late.wait() == 0, late.printed()
+    sweep(table_lake)
     check(table_lake, case)
     check_table(table_lake, proxy)
 

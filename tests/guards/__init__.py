@@ -11,6 +11,7 @@ from tests.guards.folders import FOLDERS
 from tests.guards.forgetting import FORGETTING
 from tests.guards.guard import Guard
 from tests.guards.iceberg import ICEBERG
+from tests.guards.in_place import IN_PLACE
 from tests.guards.intake import ATTEMPTS, PLACES
 from tests.guards.inventories import INVENTORIES
 from tests.guards.kinesis import KINESIS
@@ -55,6 +56,7 @@ GUARDS = (
     *STREAMS,
     *SHARDS,
     *TABLE,
+    *IN_PLACE,
     *ROTATION,
     *ICEBERG,
     *PARTITIONS,

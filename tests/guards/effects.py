@@ -124,8 +124,8 @@ ONCE = (
     Guard(
         "a driver that finds staging gone looks for done",
         "job/steps/publication.py",
-        "            if self.state.ledger.is_done(commit.key, commit.generation):\n",
-        "            if False:\n",
+        "        if self.state.ledger.is_done(commit.key, commit.generation):\n",
+        "        if False:\n",
         ("tests/unit/job/test_publication.py",),
     ),
     Guard(

@@ -2,6 +2,7 @@
 
 from tests.guards.guard import Guard
 
+_ERASER = "tests/unit/ops/table/test_metadata_eraser.py"
 _FORGET = "tests/unit/ops/forget/test_forgetting.py"
 _RACES = "tests/unit/ops/forget/test_forget_races.py"
 _COMMAND = "tests/unit/cli/test_cli_forget.py"
@@ -62,5 +63,26 @@ FORGETTING = (
         "        may_be_any = bool(rows or lines or commit.erased or not has_rows)\n",
         "        may_be_any = bool(rows or lines or not has_rows)\n",
         (_FORGET + "::test_input_is_kept_unless_asked",),
+    ),
+    Guard(
+        "an erasure that died finds what to remove of the table's metadata",
+        "ops/table/metadata_eraser.py",
+        "names = sorted({*self._doomed(state), *before.named})",
+        "names = sorted(before.named)",
+        (_ERASER + "::test_a_death_in_between",),
+    ),
+    Guard(
+        "metadata that the table needs is not removed by an erasure",
+        "ops/table/metadata_eraser.py",
+        "going = {*names} - after.named",
+        "going = {*names}",
+        (_ERASER + "::test_a_tag",),
+    ),
+    Guard(
+        "what keeps snapshots of a table is told by an erasure",
+        "ops/table/metadata_eraser.py",
+        "        if not asking:\n",
+        "        if True:\n",
+        (_ERASER + "::test_a_tag",),
     ),
 )

@@ -97,7 +97,7 @@ ATTEMPTS = (
     Guard(
         "a verified commit is only decided with all its staged files",
         "job/steps/staging.py",
-        "            if commit is not None and all(staged.get(file.staged) == file.size_bytes for file in files):\n",
+        "            if commit is not None and all(size_of(file) == file.size_bytes for file in files):\n",
         "            if commit is not None:\n",
         (_VERIFIED + "::test_verified_work_whose_staging_is_gone_is_done_again",),
     ),

@@ -83,8 +83,8 @@ REBUILDING = (
     Guard(
         "a driver that finds the staging of an older commit gone looks for a rebuild",
         "job/steps/publication.py",
-        "            if self._superseding(commit) is not None:\n",
-        "            if False:\n",
+        "        if self._superseding(commit) is not None:\n",
+        "        if False:\n",
         (_REBUILD + "::test_staging_lost_beside_a_job",),
     ),
     Guard(

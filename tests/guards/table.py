@@ -7,13 +7,58 @@ _REFUSED = "tests/unit/table/test_refused_batches.py"
 _SQL = "tests/contract/test_refused_batches.py"
 _JOB = "tests/unit/job/test_table_sink.py"
 _REBUILD = "tests/unit/ops/rebuild/test_rebuilt_tables.py"
+_KEEPER = "tests/unit/ops/table/test_keeper.py"
 _VERIFY = "tests/unit/ops/verify/test_verified_table.py"
 _STATUS = "tests/unit/ops/status/test_table_seen.py"
 
 _UPKEEP = "tests/unit/table/test_upkeep.py"
 _MAINTAINER = "tests/unit/ops/table/test_maintainer.py"
+_MERGES = "tests/unit/table/test_merges.py"
+_MERGER = "tests/unit/ops/table/test_merger.py"
 
 TABLE = (
+    Guard(
+        "a merge is never taken once other files were replaced",
+        "table/committer.py",
+        "if any(self._replaces_files(number) for number in range(merge.base + 1, head.fence + 1)):",
+        "if False:",
+        (_MERGES + "::test_what_was_begun_before_a_rebuild",),
+    ),
+    Guard(
+        "a merged file takes the place of whole files of the table",
+        "table/changes.py",
+        "if found is not None and {uri for each in inputs.values() for uri in each} == uris:",
+        "if found is not None:",
+        (_MERGES + "::test_a_merge",),
+    ),
+    Guard(
+        "a rebuild takes merged files apart",
+        "table/changes.py",
+        "        if removed:\n            back, apart",
+        "        if False:\n            back, apart",
+        (_MERGES + "::test_a_rebuild_takes_merged_files_apart",),
+    ),
+    Guard(
+        "a merged file is not taken apart while a part of it is gone",
+        "table/committer.py",
+        "if (uri := next((uri for uri in replaced.merged_with(own) if store.stat(uri) is None), None)) is not None:",
+        "if False:",
+        (_MERGES + "::test_a_part_that_is_gone",),
+    ),
+    Guard(
+        "merged files stay as long as the table may get them",
+        "ops/table/merged_leftovers.py",
+        "may_go = [info for info in found if ended.has(self.state.layout.merge_of(info.uri))]",
+        "may_go = found",
+        (_MERGER + "::test_files_of_another_merger",),
+    ),
+    Guard(
+        "merged files stay as long as a snapshot has them",
+        "ops/table/merged_leftovers.py",
+        "gone = [info for info in may_go if info.uri not in named]",
+        "gone = may_go",
+        (_MERGER + "::test_late_files_are_merged_again",),
+    ),
     Guard(
         "a snapshot is as old as the one that took its place",
         "table/upkeep.py",
@@ -251,5 +296,57 @@ TABLE = (
         "if self._last is None:",
         "if False:",
         (_STATUS + "::test_a_catalog_that_is_down",),
+    ),
+    Guard(
+        "a lost table is not made again beside a job",
+        "ops/table/keeper.py",
+        "if taken > fence and",
+        "if False and",
+        (_KEEPER + "::test_no_job_beside_a_table_that_is_made_again",),
+    ),
+    Guard(
+        "a rebuild of the table does without rows that were retired",
+        "wiring/job/table_components.py",
+        "        if replays:\n            changes",
+        "        if False:\n            changes",
+        (
+            _KEEPER + "::test_rows_that_were_retired_before_the_table_was_set",
+            _KEEPER + "::test_rows_that_were_retired_while_there_was_no_table_setting",
+        ),
+    ),
+    Guard(
+        "a failure that a rebuild of the table has ended is shown no more",
+        "ops/table/keeper.py",
+        "            note_working(self.state)\n",
+        "            pass\n",
+        (_KEEPER + "::test_a_failure_that_a_rebuild_has_ended",),
+    ),
+    Guard(
+        "what was released is not held back again by a process that was late",
+        "ledger/table/refused_batches.py",
+        "            self.release(held)\n",
+        "            pass\n",
+        ("tests/unit/table/test_refused_batches.py::test_a_late_process_does_not_hold_back_what_was_released",),
+    ),
+    Guard(
+        "a process that was overtaken holds back what it held back",
+        "ledger/table/refused_batches.py",
+        'if first.held_by not in {"", self.run_id}:',
+        "if True:",
+        ("tests/unit/table/test_refused_batches.py::test_a_process_that_is_overtaken_holds_back_what_it_held_back",),
+    ),
+    Guard(
+        "a trace of what is held back from the table needs a person",
+        "ops/trace/trace.py",
+        'if self.table is not None and self.table.state == "held_back":',
+        "if False:",
+        ("tests/unit/ops/trace/test_traced_table.py::test_what_is_held_back",),
+    ),
+    Guard(
+        "a table of a later format takes no change",
+        "adapters/iceberg/iceberg_table.py",
+        "if (found := table.metadata.format_version) > SUPPORTED_TABLE_FORMAT_VERSION:",
+        "if (found := table.metadata.format_version) < 0:",
+        ("tests/unit/adapters/test_iceberg_catalogs.py::test_a_table_of_a_later_format",),
     ),
 )

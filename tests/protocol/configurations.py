@@ -27,6 +27,7 @@ SAFETY: dict[str, tuple[str, ...]] = {
         "TypesHold", "AnEffectOnce", "FenceCounts", "RefusedStaysOut", "DoneIsVisible", "VisibleIsRecorded",
         "OneBatchEach", "NoGaps", "HeldIsBad", "NothingForgotten",
     ),
+    "Merging": ("TypesHold", "AnEffectOnce", "EachIsThere", "NothingIsLost"),
     "Topics": ("TypesHold", "AnEffectOnce", "NoGaps", "NothingForgotten", "NamedExactly", "RemovedAlone"),
 }  # fmt: skip
 STAYS = {
@@ -37,6 +38,7 @@ STAYS = {
     "Shards": ("OutcomesStay",),
     "Expiring": ("RecordsStay",),
     "Table": ("RecordsStay",),
+    "Merging": ("RecordsStay",),
     "Topics": ("LinksStay",),
 }
 LIVENESS = {
@@ -49,6 +51,7 @@ LIVENESS = {
     "Shards": "EachIsDone",
     "Expiring": "EachEnds",
     "Table": "EachIsVisible",
+    "Merging": "EachTakesEffect",
     "Topics": "EachOffsetArrives",
 }
 
@@ -119,8 +122,8 @@ def _sealing(name: str, parts: str, ids: int, stops: int, **how: bool) -> Config
     )
 
 
-def _commit(name: str, drivers: str, attempts: int, stops: int, **how: bool) -> Configuration:
-    values = {"Drivers": drivers, "MaxAttempts": str(attempts), "MaxStops": str(stops)}
+def _commit(name: str, drivers: str, attempts: int, stops: int, *, in_place: str = "{}", **how: bool) -> Configuration:
+    values = {"Drivers": drivers, "MaxAttempts": str(attempts), "MaxStops": str(stops), "InPlace": in_place}
     alike = () if how.get("is_live") or "," not in drivers else ("Drivers",)
     return Configuration(module="Commit", name=name, values=values, alike=alike, **how)
 
@@ -211,6 +214,15 @@ def _table(
     return Configuration(module="Table", name=name, values=values, alike=alike, **how)
 
 
+def _merging(name: str, mergers: str, merges: int, batches: int, stops: int, **how: bool) -> Configuration:
+    values = {
+        "Manifests": "{m1, m2}", "Mergers": mergers, "MaxMerges": str(merges), "MaxBatches": str(batches),
+        "MaxStops": str(stops),
+    }  # fmt: skip
+    alike = () if how.get("is_live") else ("Manifests", *(("Mergers",) if "," in mergers else ()))
+    return Configuration(module="Merging", name=name, values=values, alike=alike, **how)
+
+
 def _topics(
     name: str,
     planners: str,
@@ -243,6 +255,7 @@ SMALL = (
     _shards("one goes"),
     _expiring("a date, beside a rebuild and a reader", "retired"),
     _table("two drivers", "{m1}", "{d1, d2}", 1),
+    _merging("two mergers", "{p1, p2}", 2, 3, 1),
     _topics("two planners", "{c1, c2}", 1, 2, 1),
 )
 """Part of `make test`, so they have to be cheap: starting Java is most of it."""
@@ -251,6 +264,8 @@ MEDIUM = (
     _claims("the end of each file", "{f1}", "{b1, b2}", "{}", 3, 1, is_live=True),
     _sealing("the end of each part", "{1}", 3, 1, is_live=True),
     _commit("two drivers", "{d1, d2}", 2, 0),
+    _commit("one driver in place, and its end", "{d1}", 2, 1, in_place="{2}", is_live=True),
+    _commit("two drivers in place", "{d1, d2}", 2, 0, in_place="{2}"),
     _rebuild("the end of a rebuild", "{r1}", 2, 0, is_live=True),
     _redrive("the end of each file", "files", "{t1}", 2, 1, is_live=True),
     _redrive("of lines", "lines", "{t1}", 2, 1),
@@ -275,6 +290,8 @@ MEDIUM = (
     _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
     _table("a manifest that the catalog refuses", "{m1}", "{d1, d2}", 1, bad="{m1}", batches=2),
     _table("a refused manifest beside another", "{m1, m2}", "{d1}", 0, bad="{m1}", batches=3, is_live=True),
+    _merging("what is on record takes effect", "{p1}", 2, 3, 1, is_live=True),
+    _merging("one merger, and a table that is lost", "{p1}", 2, 4, 1),
     _topics("two planners of two offsets", "{c1, c2}", 2, 2, 0),
     _topics("retention", "{c1}", 2, 2, 0, reads="TRUE"),
     _topics("a topic made again, and the end of each offset", "{c1}", 1, 2, 1, topics=2, reads="TRUE", is_live=True),
@@ -287,6 +304,7 @@ LARGE = (
     _claims("two files", "{f1, f2}", "{b1, b2}", "{}", 3, 1, is_short=False),
     _sealing("two parts", "{1, 2}", 3, 1, is_short=False),
     _commit("two drivers, three attempts", "{d1, d2}", 3, 1, is_short=False),
+    _commit("two drivers in place, and their ends", "{d1, d2}", 2, 1, in_place="{2}", is_short=False),
     _rebuild("two rebuilds beside a late driver", "{r1, r2}", 3, 0, tidying="FALSE", is_short=False),
     _rebuild("a rebuild, and one that clears up", "{r1, r2}", 2, 0, is_short=False),
     _redrive("of two files", "files", "{t1, t2}", 3, 2, is_short=False),
@@ -306,6 +324,7 @@ LARGE = (
     _table(
         "two drivers, a refused manifest and another", "{m1, m2}", "{d1, d2}", 0, bad="{m1}", batches=3, is_short=False
     ),
+    _merging("two mergers and four batches", "{p1, p2}", 2, 4, 1, is_short=False),
     _topics("two planners, three manifests", "{c1, c2}", 2, 3, 1, is_short=False),
     _topics("three planners", "{c1, c2, c3}", 1, 2, 1, is_short=False),
     _topics("two planners of two partitions", "{c1, c2}", 1, 2, 1, partitions="{k1, k2}", is_short=False),
@@ -320,7 +339,11 @@ ASSUMED = _rebuild("with copies that outlive their drivers", "{r1}", 2, 1, late_
 _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
     "Claims": (SMALL[0], _claims("two files", "{f1, f2}", "{b1, b2}", "{}", 3, 1)),
     "Sealing": (SMALL[1], _sealing("two parts", "{1, 2}", 3, 1)),
-    "Commit": (_commit("one driver", "{d1}", 2, 1), _commit("two drivers", "{d1, d2}", 2, 1)),
+    "Commit": (
+        _commit("one driver", "{d1}", 2, 1),
+        _commit("one driver in place", "{d1}", 2, 1, in_place="{2}"),
+        _commit("two drivers", "{d1, d2}", 2, 1),
+    ),
     "Rebuild": (_rebuild("beside a late driver", "{r1}", 2, 1), _rebuild("two rebuilds", "{r1, r2}", 3, 0)),
     "Redrive": (_redrive("of files", "files", "{t1}", 2, 1), _redrive("of lines", "lines", "{t1}", 2, 1)),
     "Closing": (
@@ -348,6 +371,10 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
         _table("a refused manifest", "{m1}", "{d1, d2}", 1, bad="{m1}", batches=2),
         _table("two drivers of two manifests", "{m1, m2}", "{d1, d2}", 0, 3),
         _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, 3),
+    ),
+    "Merging": (
+        _merging("two mergers", "{p1, p2}", 2, 3, 1),
+        _merging("one merger, and a table that is lost", "{p1}", 2, 4, 1),
     ),
     "Topics": (
         _topics("a copied manifest", "{c1}", 1, 2, 0, forged="TRUE"),

@@ -276,7 +276,8 @@ def strays(traces: Sequence[Trace], *, stops: int = 3, drivers: str = "{d1}") ->
         drivers: Those that work on a manifest at the same time.
     """
     attempts = max(1, *(state.number for trace in traces for state in trace.states if isinstance(state, Seen)))
-    return strays_of("Commit", {"Drivers": drivers, "MaxAttempts": str(attempts), "MaxStops": str(stops)}, traces)
+    values = {"Drivers": drivers, "MaxAttempts": str(attempts), "MaxStops": str(stops), "InPlace": "{}"}
+    return strays_of("Commit", values, traces)
 
 
 def strays_of(module: str, values: Mapping[str, str], traces: Sequence[Trace], *, without: str = "") -> list[str]:

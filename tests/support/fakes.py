@@ -18,6 +18,7 @@ from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Staged, StagedOutput, StageRequest
+from compactor.engines.rows_place import RowsPlace
 from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
 from compactor.ndjson.codecs import decode
 from compactor.ndjson.lines import Limits, RejectLimits
@@ -81,11 +82,12 @@ class PlainEngine:
         ]
         outputs: list[StagedOutput] = []
         for start in range(0, len(rows), self._rows_per_file):
-            uri = f"{request.staging}out/{len(outputs):05d}.parquet"
+            place = RowsPlace.final(request.place, "snappy") if request.place else RowsPlace(f"{request.staging}out/")
+            uri = place.uri(f"{len(outputs):05d}")
             table = self._table(request, schema, rows[start : start + self._rows_per_file])
             sink = pa.BufferOutputStream()
             pq.write_table(table, sink)
-            self._store.put(uri, sink.getvalue().to_pybytes())
+            place.put(self._store, uri, sink.getvalue().to_pybytes())
             outputs.append(StagedOutput(uri, schema))
         rejects = () if inspected.rejects_uri is None else (inspected.rejects_uri,)
         misfits = sum(len(_misfits(values, schema)) for _, values in rows)
@@ -327,6 +329,19 @@ class FaultyStore:
         yield collected
         if not collected.is_aborted:
             self._call("writer", uri, lambda: write(bytes(collected.data)))
+
+    @contextmanager
+    def new_writer(self, uri: str) -> Iterator[MemoryWriter]:
+        """As `writer`."""
+
+        def write(data: bytes) -> None:
+            with self._store.new_writer(uri) as writer:
+                writer.write(data)
+
+        collected = MemoryWriter()
+        yield collected
+        if not collected.is_aborted:
+            self._call("new_writer", uri, lambda: write(bytes(collected.data)))
 
     def copy(self, source: str, target: str) -> None:
         self._call("copy", source, lambda: self._store.copy(source, target))

@@ -3,6 +3,7 @@
 import gzip
 import io
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -62,7 +63,8 @@ def holding_in(store: ObjectStore, place: str, value: str = ALICE) -> list[str]:
     """The objects that have a value as a word, however it is encoded; their own names count, too."""
     word, found = _word(value), list[str]()
     for info in store.list(place):
-        if any(word.search(each) for each in (info.uri.encode(), *_readings(store.read(info.uri)))):
+        data = store.read(info.uri)
+        if any(word.search(each) for each in (info.uri.encode(), *_readings(data))) or _is_in_avro(value, data):
             found.append(info.uri)
     return found
 
@@ -95,6 +97,51 @@ def _decoded(data: bytes) -> Iterator[bytes]:
     with suppress(OSError):
         yield gzip.decompress(data)
     if data.startswith(b"PAR1"):
+        yield pq.ParquetFile(io.BytesIO(data)).metadata.to_dict().__repr__().encode()
         for column in pq.read_table(io.BytesIO(data)).columns:
             for value in column.to_pylist():
                 yield value if isinstance(value, bytes) else str(value).encode()
+
+
+def _is_in_avro(value: str, data: bytes) -> bool:
+    """Whether a manifest of a table, or a list of manifests, has a value: as a bound, or as a partition."""
+    if not data.startswith(b"Obj\x01"):
+        return False
+    word = value.encode()  # between lengths, which may look like letters
+    return any(word in block.replace(word + b"-not", b"") for block in _avro_blocks(io.BytesIO(data)))
+
+
+def _avro_blocks(file: io.BytesIO) -> Iterator[bytes]:
+    """The blocks of a file of Avro, as the manifests of a table and their lists are, decoded but not parsed."""
+    file.seek(4)
+    codec = b"null"
+    while count := _avro_long(file):
+        for _ in range(count):
+            key, value = (file.read(_avro_long(file)) for _ in range(2))
+            codec = value if key == b"avro.codec" else codec
+    assert codec in {b"null", b"deflate"}, codec
+    sync = file.read(16)
+    while _avro_block_follows(file):
+        block = file.read(_avro_long(file))
+        assert file.read(len(sync)) == sync
+        yield zlib.decompress(block, -zlib.MAX_WBITS) if codec == b"deflate" else block
+
+
+def _avro_block_follows(file: io.BytesIO) -> bool:
+    """Whether there is another block; reads how many records it has."""
+    at = file.tell()
+    if not file.read(1):
+        return False
+    file.seek(at)
+    _avro_long(file)
+    return True
+
+
+def _avro_long(file: io.BytesIO) -> int:
+    found, shift = 0, 0
+    while True:
+        [byte] = file.read(1)
+        found |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            return (found >> 1) ^ -(found & 1)

@@ -89,12 +89,13 @@ class Harness:
                 "stream": {"retry_pause_seconds": 0.001} | dict(stream or {}),
                 "schema": {"metadata_columns": [], **(schema or {})},
                 "builder": {} if builder is None else builder,
-                "output": {} if output is None else output,
+                "output": {key: value for key, value in (output or {}).items() if key != "publish"},
                 "table": {"name": "lake.events", **(table or {})},
             }
         )
         if table is not None:  # the one in memory needs no column of the partition, which a real one does
-            listed = self.settings.output.model_copy(update={"table": "iceberg"})
+            publish = (output or {}).get("publish", "auto")
+            listed = self.settings.output.model_copy(update={"table": "iceberg", "publish": publish})
             self.settings = replace(self.settings, output=listed)
         self.sink = None if table is None else MemoryTable(exists=lambda uri: self.store.stat(uri) is not None)
 

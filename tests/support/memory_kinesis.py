@@ -70,7 +70,8 @@ class MemoryKinesis:
 
     def log(self, *, consumer: str = "") -> KinesisStreams:
         """The adapter on these streams, which moves the clock where it waits."""
-        pace = Pace(sleep=self.clock.advance if self.limits else lambda _: None)
+        sleep = self.clock.advance if self.limits else lambda _: None
+        pace = Pace(sleep=sleep, now=lambda: self.clock.now().timestamp())
         return KinesisStreams({"main": Source(self, consumer)}, pace)
 
     # What a test does as the producer and the owner of the stream.
@@ -136,7 +137,9 @@ class MemoryKinesis:
         name = asked["StreamName"]
         created, _ = self._found(name, "DescribeStreamSummary")
         arn = f"arn:aws:kinesis:eu-central-1:123456789012:stream/{name}"
-        return {"StreamDescriptionSummary": {"StreamARN": arn, "StreamCreationTimestamp": created}}
+        hours = int(self.retention.total_seconds() // 3600)
+        described = {"StreamARN": arn, "StreamCreationTimestamp": created, "RetentionPeriodHours": hours}
+        return {"StreamDescriptionSummary": described}
 
     def describe_stream_consumer(self, **asked: str) -> dict[str, Any]:
         name = asked["ConsumerName"]

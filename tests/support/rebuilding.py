@@ -68,6 +68,14 @@ class WatchedStore:
         if not collected.is_aborted:
             self.put(uri, bytes(collected.data))
 
+    @contextmanager
+    def new_writer(self, uri: str) -> Iterator[MemoryWriter]:
+        collected = MemoryWriter()
+        yield collected
+        if not collected.is_aborted:
+            with self._change(), self._store.new_writer(uri) as writer:
+                writer.write(bytes(collected.data))
+
     def copy(self, source: str, target: str) -> None:
         with self._change():
             self._store.copy(source, target)

@@ -9,7 +9,15 @@ from compactor.control.gathering import BreakerClosed, StartsRefused
 from compactor.control.notices import Told
 from compactor.core.documents.accepted_losses import AcceptedLoss
 from compactor.core.documents.chains.kafka_records import KafkaLink, KafkaOrigin, TopicProgress
-from compactor.core.documents.chains.kinesis_records import KinesisDraft, KinesisLink, KinesisOrigin, KinesisSeen
+from compactor.core.documents.chains.kinesis_records import (
+    KinesisDraft,
+    KinesisFirstPlan,
+    KinesisLink,
+    KinesisLoss,
+    KinesisOrigin,
+    KinesisProgress,
+    KinesisSeen,
+)
 from compactor.core.documents.closed_dates import ClosedDate, ClosedTotals, ClosingBegun
 from compactor.core.documents.erasures import Erasure, ErasureDone
 from compactor.core.documents.expired import Expired
@@ -30,10 +38,12 @@ from compactor.core.documents.records import (
     RunHeartbeat,
 )
 from compactor.core.documents.table_records import (
+    DoomedMetadata,
     FinishedBatches,
     HeldManifest,
     RefusedBatch,
     TableBatch,
+    TableMerge,
     TableProgress,
 )
 from compactor.schema.schema import SchemaVersion
@@ -57,13 +67,17 @@ MODELS: Mapping[str, Any] = {
             Erasure,
             ErasureDone,
             Expired,
+            DoomedMetadata,
             FinishedBatches,
             HeldManifest,
             KafkaLink,
             KafkaOrigin,
             KinesisDraft,
+            KinesisFirstPlan,
             KinesisLink,
+            KinesisLoss,
             KinesisOrigin,
+            KinesisProgress,
             KinesisSeen,
             LastCleaning,
             Manifest,
@@ -75,6 +89,7 @@ MODELS: Mapping[str, Any] = {
             SchemaVersion,
             StartsRefused,
             TableBatch,
+            TableMerge,
             TableProgress,
             TopicProgress,
             Told,

@@ -9,16 +9,19 @@ from typing import Any
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.adapters.memory.table import Answer, MemoryTable
 from compactor.core.documents.records import Commit, Rebuild, StagedFile
+from compactor.core.documents.table_records import MergedFile, MergedPart, TableBatch, TableMerge
 from compactor.core.errors import CompactorError
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
+from compactor.ledger.table.merges import Merges
 from compactor.table.catalog import TableFile
 from compactor.table.changes import Changes
 from compactor.table.committer import Committer, Progress
 from compactor.table.named import NamedManifests, Placed
+from compactor.table.unmerged import committed_files
 from tests.support.table_catalogs import DATE, version
 
 Meeting = Callable[[], None]
@@ -155,8 +158,38 @@ class TableWorld:
             self.broken.append(f"{left.placed} are not done in the end")
 
     def live(self) -> list[str]:
-        """The URIs of the live files."""
-        return [file.uri for file in self.table.live_files()]
+        """The URIs of the live files, with the files that were merged in place of merged ones."""
+        return [file.uri for file in committed_files(self.merges, self.table.live_files())]
+
+    @property
+    def merges(self) -> Merges:
+        return Merges(self.store, self.layout)
+
+    def written_merge(self, *placed: Placed, name: str = "x", base: int | None = None) -> TableMerge:
+        """Write the files of manifests to one file, and put the merge on record."""
+        head = self.table.head()
+        base = (head.fence if head else 0) if base is None else base
+        merge_id = f"{base:08d}-{name}"
+        uri = self.layout.merged_file(merge_id, 1)
+        parts = [
+            MergedPart(
+                date=DATE, manifest_id=each.key.id, generation=each.generation, uri=file.final, rows=file.rows,
+                size_bytes=file.size_bytes,
+            )
+            for each in placed
+            for file in self.commits[each].outputs
+        ]  # fmt: skip
+        rows, size_bytes = self.merged(uri, parts)
+        merged = MergedFile(uri=uri, rows=rows, size_bytes=size_bytes, date=DATE, parts=parts)
+        now = ManualClock().now()
+        merge = TableMerge(id=merge_id, base=base, files=[merged], run_id="merger", created_at=now)
+        self.merges.create(merge)
+        return merge
+
+    def merged(self, uri: str, parts: Sequence[MergedPart]) -> tuple[int, int]:
+        """Put a merged file into its place."""
+        self.store.put(uri, b"merged")
+        return sum(part.rows for part in parts), 6
 
     def check(self) -> None:
         """Hold what the table has against the ledger: what is not held back for its reason is there, and done."""
@@ -186,12 +219,16 @@ class TableWorld:
         self.broken += [f"{each} is in {count} batches" for each, count in named.items() if count > 1]
         assert self.broken == []
 
-    def recorded(self) -> Iterator[list[Any]]:
-        """The manifests of each batch on record."""
+    def all_batches(self) -> Iterator[TableBatch]:
+        """The batches on record."""
         number = 1
         while (batch := self.batches().batch(number)) is not None:
-            yield batch.manifests
+            yield batch
             number += 1
+
+    def recorded(self) -> Iterator[list[Any]]:
+        """The manifests of each batch on record."""
+        return (batch.manifests for batch in self.all_batches())
 
     def batches(self) -> TableBatches:
         return TableBatches(self.store, self.layout, ManualClock(), "")
@@ -212,7 +249,7 @@ class TableWorld:
                     self.broken.append(f"{placed} is done, and not visible")
 
     def _check_change(self, files: tuple[TableFile, ...]) -> None:
-        live = Counter(file.uri for file in files)
+        live = Counter(file.uri for file in committed_files(self.merges, files))
         self.broken += [f"{uri} is live {count} times" for uri, count in live.items() if count > 1]
         seen = Counter(placed.key.id for placed, commit in self.commits.items() if live.keys() & _uris(commit))
         self.broken += [f"{name} is there in {count} generations" for name, count in seen.items() if count > 1]

@@ -5,15 +5,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from io import BytesIO
 from typing import Any, Self
+from uuid import uuid4
 
-from compactor.adapters.aws.errors import translated
-from compactor.core.errors import CompactorError, StoreUnavailable
+from botocore.exceptions import ClientError
+
+from compactor.adapters.aws.errors import error_code, translated
+from compactor.core.errors import CompactorError, ObjectNotFound, StoreUnavailable
 
 _PART_BYTES = 16 * 1024 * 1024  # of which an object has 10,000 at most [S3 API], so it can have 156 GiB
 _PARTS_UNDER_WAY = 2
 # Named when an upload begins, with every part and at the end: S3 refuses a checksum of a part that was not announced.
 # Clients may add such a checksum to parts by themselves, but do not announce it.
 _CHECKSUM = {"ChecksumAlgorithm": "CRC32"}
+_WRITER = "compactor-writer"  # in the metadata of a new object: who wrote it
+_MET = {"PreconditionFailed", "NoSuchUpload", "ConditionalRequestConflict"}
 
 
 class S3Writer:
@@ -21,12 +26,17 @@ class S3Writer:
 
     It holds three parts at most, 48 MiB: one that fills up, and two that are being sent. The client retries transient
     errors by itself. Errors name the object by its `uri`.
+
+    With `only_new`, S3 refuses the object if there is one. The client may have repeated a request whose answer was
+    lost, so the one that is there is looked at: by its metadata, this writer knows its own.
     """
 
-    def __init__(self, client: Any, uri: str, bucket: str, key: str) -> None:
+    def __init__(self, client: Any, uri: str, bucket: str, key: str, *, only_new: bool = False) -> None:
         self._client = client
         self._uri = uri
         self._object = {"Bucket": bucket, "Key": key}
+        self._only_new: dict[str, Any] = {"IfNoneMatch": "*"} if only_new else {}
+        self._marked: dict[str, Any] = {"Metadata": {_WRITER: uuid4().hex}} if only_new else {}
         self._filling = BytesIO()
         self._upload: dict[str, str] = {}
         self._threads = ThreadPoolExecutor(_PARTS_UNDER_WAY, thread_name_prefix="upload")
@@ -62,7 +72,7 @@ class S3Writer:
         try:
             if not self._upload:
                 with translated(self._uri):
-                    begun = self._client.create_multipart_upload(**self._object, **_CHECKSUM)
+                    begun = self._client.create_multipart_upload(**self._object, **self._marked, **_CHECKSUM)
                 self._upload = {**self._object, "UploadId": begun["UploadId"]}
             if len(self._parts) >= _PARTS_UNDER_WAY:
                 self._parts[-_PARTS_UNDER_WAY].result()
@@ -83,14 +93,35 @@ class S3Writer:
         if self._has_hole:
             raise StoreUnavailable(f"{self._uri}: a part was not written, so the object was not created")
         if not self._upload:
-            with translated(self._uri):
-                self._client.put_object(**self._object, Body=self._filling.getvalue())
+            with self._only_if_new():
+                self._client.put_object(**self._object, **self._only_new, **self._marked, Body=self._filling.getvalue())
             return
         self._send_part()
-        parts = [part.result() for part in self._parts]
-        with translated(self._uri):
-            self._client.complete_multipart_upload(**self._upload, MultipartUpload={"Parts": parts})
+        parts = {"Parts": [part.result() for part in self._parts]}
+        with self._only_if_new():
+            self._client.complete_multipart_upload(**self._upload, **self._only_new, MultipartUpload=parts)
         self._threads.shutdown()
+
+    @contextmanager
+    def _only_if_new(self) -> Iterator[None]:
+        """Pass over a refusal of a new object that is there by now because of this very writer."""
+        try:
+            with translated(self._uri):
+                yield
+        except CompactorError as exc:
+            cause = exc.__cause__
+            if not (self._only_new and isinstance(cause, ClientError) and error_code(cause) in _MET):
+                raise
+            if not self._is_there():
+                raise
+
+    def _is_there(self) -> bool:
+        try:
+            with translated(self._uri):
+                found = self._client.head_object(**self._object)
+        except ObjectNotFound:
+            return False
+        return bool(found["Metadata"].get(_WRITER) == self._marked["Metadata"][_WRITER])
 
     def _abandon(self) -> None:
         """Delete the parts. If that fails, the bucket's lifecycle rule for unfinished uploads deletes them."""

@@ -114,6 +114,9 @@ class S3Store:
     def writer(self, uri: str) -> AbstractContextManager[S3Writer]:
         return S3Writer(self.client, uri, *_split(uri)).block()
 
+    def new_writer(self, uri: str) -> AbstractContextManager[S3Writer]:
+        return S3Writer(self.client, uri, *_split(uri), only_new=True).block()
+
     def copy(self, source: str, target: str) -> None:
         from_bucket, from_key = _split(source)
         bucket, key = _split(target)

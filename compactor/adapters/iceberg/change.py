@@ -26,7 +26,7 @@ from pyiceberg.table.update import (
 )
 from pyiceberg.table.update.snapshot import _SnapshotProducer
 
-from compactor.adapters.iceberg.mixed_snapshots import MixedAppend, MixedOverwrite
+from compactor.adapters.iceberg.mixed_snapshots import MixedAppend, MixedOverwrite, MixedReplace
 from compactor.core.errors import OperatorError
 
 _LAST_ADDED = -1
@@ -88,13 +88,26 @@ class Change(Transaction):
             self._stage((SetDefaultSpecUpdate(spec_id=default),))
         return is_other
 
-    def use_files(self, added: Sequence[DataFile], removed: Collection[DataFile], notes: dict[str, str]) -> int:
+    def use_files(
+        self,
+        added: Sequence[DataFile],
+        removed: Collection[DataFile],
+        notes: dict[str, str],
+        *,
+        keeps_rows: bool = False,
+    ) -> int:
         """Make a snapshot with further files and without others, also for none of both: the table has to move on.
+
+        Args:
+            added: The further files.
+            removed: Files that are there.
+            notes: What the snapshot says of itself.
+            keeps_rows: Whether the former have the rows of the latter.
 
         Returns:
             Its id.
         """
-        with self._producer(added, removed, notes) as snapshot:
+        with self._producer(added, removed, notes, keeps_rows=keeps_rows) as snapshot:
             for entry in added:
                 snapshot.append_data_file(entry)
             for entry in removed:
@@ -102,10 +115,13 @@ class Change(Transaction):
         return int(snapshot.snapshot_id)
 
     def _producer(
-        self, added: Sequence[DataFile], removed: Collection[DataFile], notes: dict[str, str]
+        self, added: Sequence[DataFile], removed: Collection[DataFile], notes: dict[str, str], *, keeps_rows: bool
     ) -> _SnapshotProducer[Any]:
         """What makes the snapshot: pyiceberg's own, unless some files have other partitions than the table by now."""
         metadata = self.table_metadata
+        if keeps_rows and added and removed:
+            io = self._table.io
+            return MixedReplace(operation=Operation.OVERWRITE, transaction=self, io=io, snapshot_properties=notes)
         if all(entry.spec_id == metadata.default_spec_id for entry in added):
             update = self.update_snapshot(snapshot_properties=notes)
             return update.overwrite() if removed else update.merge_append()

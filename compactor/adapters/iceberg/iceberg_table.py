@@ -9,6 +9,7 @@ from pyiceberg.catalog import Catalog, MetastoreCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import SUPPORTED_TABLE_FORMAT_VERSION
 
 from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.data_files import data_files, live_data_files, table_file
@@ -22,7 +23,7 @@ from compactor.adapters.iceberg.schemas import (
     first_schema,
     new_metadata_columns,
 )
-from compactor.adapters.iceberg.upkeep import folder_of, history_of, listed, removed
+from compactor.adapters.iceberg.upkeep import files_of_all_snapshots, folder_of, history_of, listed, removed
 from compactor.core.errors import OperatorError, SettingsError, StoreUnavailable, TableCommitUnknown, TableConflict
 from compactor.core.text.safe_text import visible
 from compactor.schema.schema import FILE_DATE, SchemaVersion
@@ -114,6 +115,13 @@ class IcebergTable:
             for entry in live_data_files(table.io, snapshot) if snapshot else ():
                 yield table_file(entry, specs)
 
+    def files_below(self, folder: str) -> frozenset[str]:
+        table = self._load()
+        if table is None:
+            return frozenset()
+        with reading(self._where):
+            return frozenset(uri for uri in files_of_all_snapshots(table) if uri.startswith(folder))
+
     def history(self) -> tuple[TableHead, TableHistory] | None:
         table = self._load()
         if table is None or not self._is_complete(table):
@@ -153,10 +161,16 @@ class IcebergTable:
 
         Raises:
             TableConflict: It is no longer so.
+            OperatorError: Another program has raised its format to one that pyiceberg only reads.
         """
         table = self._load()
         if table is None or self._head_of(table) != head:
             raise TableConflict(f"{self._where}: the table is no longer as it was read")
+        if (found := table.metadata.format_version) > SUPPORTED_TABLE_FORMAT_VERSION:
+            raise OperatorError(
+                f"{self._where}: has format version {found} -> expected at most {SUPPORTED_TABLE_FORMAT_VERSION}, to "
+                "which it cannot return: drop it in its catalog, without its files, then `compactor table rebuild`"
+            )
         return table
 
     def _sent(self, table: Table, change: Change, snapshot_id: int | None = None) -> int:
@@ -194,7 +208,7 @@ class IcebergTable:
             properties[SPEC] = str(default)
         made.set_properties(properties)
         removed = self._removed(table, change.removed)
-        return made, made.use_files(added, removed, notes)
+        return made, made.use_files(added, removed, notes, keeps_rows=change.keeps_rows)
 
     def _columns(self, schema: SchemaVersion) -> tuple[TableColumn, ...]:
         if found := list(faults(schema, self.metadata_columns, [FILE_DATE])):

@@ -4,7 +4,7 @@ from collections import defaultdict
 from typing import Any
 
 from pyiceberg.manifest import DataFile, ManifestEntry, ManifestEntryStatus, ManifestFile
-from pyiceberg.table.snapshots import SnapshotSummaryCollector, Summary, update_snapshot_summaries
+from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
 from pyiceberg.table.update.snapshot import _MergeAppendFiles, _OverwriteFiles, _SnapshotProducer
 from pyiceberg.typedef import EMPTY_DICT
 
@@ -57,3 +57,11 @@ class MixedAppend(_Mixed, _MergeAppendFiles):
 
 class MixedOverwrite(_Mixed, _OverwriteFiles):
     """Adds files and removes others."""
+
+
+class MixedReplace(MixedOverwrite):
+    """Replaces files by others with the same rows: readers that follow the table may pass over it."""
+
+    def _summary(self, snapshot_properties: dict[str, str] = EMPTY_DICT) -> Summary:
+        made = super()._summary(snapshot_properties)
+        return Summary(operation=Operation.REPLACE, **made.additional_properties)  # pyiceberg makes none of this kind

@@ -8,7 +8,7 @@ from pyarrow.fs import FileInfo, FileSelector, FileType
 from pyiceberg.exceptions import ValidationError
 from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import PyArrowFileIO
-from pyiceberg.manifest import ManifestContent
+from pyiceberg.manifest import ManifestContent, ManifestFile
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.table.metadata import TableMetadata
@@ -41,6 +41,21 @@ def history_of(table: Table) -> TableHistory:
         manifest_target_bytes=int(metadata.properties.get(properties.MANIFEST_TARGET_SIZE_BYTES, default)),
         keeps_all=metadata.properties.get(_KEEPS_ALL, "true").lower() == "false",
     )
+
+
+def files_of_all_snapshots(table: Table) -> Iterator[str]:
+    """The files with rows of all snapshots; one that several manifests list comes several times."""
+    lists = {each.manifest_list: each for each in table.metadata.snapshots}
+    manifests = dict[str, ManifestFile]()
+    for found in map_ordered(lambda each: each.manifests(table.io), lists.values()):
+        manifests.update((each.manifest_path, each) for each in found if each.content == ManifestContent.DATA)
+
+    def uris(manifest: ManifestFile) -> list[str]:
+        entries = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+        return [entry.data_file.file_path for entry in entries]
+
+    for files in map_ordered(uris, manifests.values()):
+        yield from files
 
 
 def listed(table: Table) -> tuple[MetadataFile, ...] | None:

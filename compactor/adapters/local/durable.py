@@ -1,7 +1,7 @@
 """Writes files on a local disk atomically and durably: a file is complete and on disk, or absent."""
 
 # Names are used literally; pathlib would normalise them.
-# ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH112, PTH118, PTH120
+# ruff: noqa: PTH102, PTH106, PTH108, PTH112, PTH118, PTH120
 
 import errno
 import os
@@ -140,11 +140,11 @@ def place(target: str, fill: Callable[[str], None], move: Callable[[str, str], N
 
 
 @contextmanager
-def placed(target: str, mode: int = SHARED) -> Iterator[int]:
+def placed(target: str, mode: int = SHARED, move: Callable[[str, str], None] = os.replace) -> Iterator[int]:
     """Open a new file under a temporary name beside its target and rename it when the block ends.
 
-    Missing folders are created. The rename replaces an existing target. If the block raises, the temporary file is
-    deleted. Raises an OSError if the file cannot be written or renamed.
+    Missing folders are created. The rename replaces an existing target; `move` may be `os.link`, to fail if there is
+    one. If the block raises, the temporary file is deleted. Raises an OSError if the file cannot be written or renamed.
     """
     folder = os.path.dirname(target)
     with ExitStack() as removing:
@@ -152,7 +152,7 @@ def placed(target: str, mode: int = SHARED) -> Iterator[int]:
             temporary, handle = _in_folder(folder, lambda path: (path, writing.enter_context(new_file(path, mode))))
             removing.callback(_remove, temporary)
             yield handle
-        os.replace(temporary, target)
+        move(temporary, target)
     sync_folder(folder)
 
 

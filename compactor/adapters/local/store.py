@@ -8,9 +8,10 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -104,11 +105,23 @@ class LocalStore:
             mode = self._mode(_path(uri))
             durable.place(_path(uri), lambda temporary: _write_file(temporary, str(path), mode))
 
+    def writer(self, uri: str) -> AbstractContextManager["LocalWriter"]:
+        return self._writer(uri, os.replace)
+
     @contextmanager
-    def writer(self, uri: str) -> Iterator["LocalWriter"]:
+    def new_writer(self, uri: str) -> Iterator["LocalWriter"]:
+        try:
+            with self._writer(uri, _link_new) as writer:
+                yield writer
+        except _Taken:
+            raise ObjectChanged(f"{uri}: another file is there; expected none") from None
+
+    @contextmanager
+    def _writer(self, uri: str, move: Callable[[str, str], None]) -> Iterator["LocalWriter"]:
         with suppress(_Aborted), ExitStack() as placing:
             with durable.translated(uri, writing=True):
-                writer = LocalWriter(uri, placing.enter_context(durable.placed(_path(uri), self._mode(_path(uri)))))
+                placed = durable.placed(_path(uri), self._mode(_path(uri)), move)
+                writer = LocalWriter(uri, placing.enter_context(placed))
             yield writer  # the error of the block is not about this file, so it is not translated
             if writer.is_aborted:
                 raise _Aborted
@@ -151,10 +164,9 @@ class LocalStore:
     def _read(self, uri: str, start: int, length: int, etag: str | None) -> bytes:
         with durable.translated(uri):
             handle, status = self._open(_path(uri))
-            with os.fdopen(handle, "rb") as file:
+            with os.fdopen(handle, "rb", 0) as file:
                 _check(uri, status, etag)
-                file.seek(start)
-                data = file.read(length)
+                data = _bytes_from(file, start, length, status.st_size)
                 _check(uri, os.fstat(handle), etag)
                 return data
 
@@ -229,6 +241,17 @@ class _Aborted(Exception):
     """Ends a writer's block without a file."""
 
 
+class _Taken(Exception):
+    """A new file has the name of another one."""
+
+
+def _link_new(temporary: str, target: str) -> None:
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise _Taken from None
+
+
 def _path(uri: str) -> str:
     path = canonical(uri)
     if not path.startswith("/"):
@@ -250,6 +273,18 @@ def _info(uri: str, status: os.stat_result) -> ObjectInfo:
 def _check(uri: str, status: os.stat_result, etag: str | None) -> None:
     if etag is not None and not is_same_version(_etag(status), etag):
         raise ObjectChanged(f"{uri}: expected version {etag}, found {_etag(status)}")
+
+
+def _bytes_from(file: FileIO, start: int, length: int, size: int) -> bytes:
+    """Bytes of a file; all from `start` on if `length` is negative. Takes no more memory than the file is long now."""
+    file.seek(start)
+    if length < 0:
+        return file.readall()
+    left = min(length, max(size - start, 0))
+    data = file.read(left) or b""
+    while len(data) < left and (more := file.read(left - len(data))):  # a signal, or another kind of disk
+        data += more
+    return data
 
 
 def _write(path: str, data: bytes, mode: int) -> None:

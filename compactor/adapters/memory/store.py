@@ -117,6 +117,17 @@ class MemoryStore:
         if not writer.is_aborted:
             self.put(uri, bytes(writer.data))
 
+    @contextmanager
+    def new_writer(self, uri: str) -> Iterator["MemoryWriter"]:
+        writer = MemoryWriter()
+        yield writer
+        if writer.is_aborted:
+            return
+        with self._lock:
+            if canonical(uri) in self._objects:
+                raise ObjectChanged(f"{uri}: another object is there; expected none")
+            self.put(uri, bytes(writer.data))
+
     def copy(self, source: str, target: str) -> None:
         with self._lock:
             self.put(target, self.read(source))

@@ -104,6 +104,11 @@ class MemoryTable:
             raise OperatorError(f"the table has no snapshot {wanted}")
         return iter(table.files[wanted] if wanted is not None else ())
 
+    def files_below(self, folder: str) -> frozenset[str]:
+        self._check_up()
+        kept = self._table.files.values() if self._table else ()
+        return frozenset(file.uri for files in kept for file in files if file.uri.startswith(folder))
+
     def history(self) -> tuple[TableHead, TableHistory] | None:
         self._check_up()
         if (table := self._table) is None:

@@ -9,7 +9,7 @@ from compactor.adapters.local.own_folders import OwnFolders
 from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.stores import StoreSpec
 from compactor.core.documents.manifest import Manifest
-from compactor.core.kafka.ranges import is_kafka
+from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.rules.packing import spread
 from compactor.engines.engine import EngineRules
 from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
@@ -85,7 +85,7 @@ def inspect_on_executors(
     """
     numbered = list(enumerate(manifest.files))
     own = OwnFolders(store.confined)
-    copied = (index for index, file in numbered if is_kafka(file.uri) or not own.hold(file.uri))
+    copied = (index for index, file in numbered if is_topic_or_stream(file.uri) or not own.hold(file.uri))
     refused = {**dict.fromkeys(copied, frozenset[bytes]()), **refused}
     shares = spread(
         numbered, session.sparkContext.defaultParallelism * TASKS_PER_CORE, lambda entry: entry[1].weight_bytes

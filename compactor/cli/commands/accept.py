@@ -1,4 +1,4 @@
-"""`compactor accept`: puts on record that quarantined ranges of topics are gone for good."""
+"""`compactor accept`: puts on record that quarantined ranges of topics and streams are gone for good."""
 
 import click
 
@@ -25,11 +25,11 @@ from compactor.wiring.job.app import App
 def accept(
     invocation: Invocation, *, manifest_ids: tuple[str, ...], why: str, dry_run: bool, yes: bool, as_json: bool
 ) -> ExitCode:
-    """Accept that quarantined ranges of topics are gone.
+    """Accept that quarantined ranges of topics and streams are gone.
 
-    Takes ranges that are quarantined as missing and of which the brokers have nothing any more: of the manifests that
-    are named, else of all. Who accepted them and why is on record. From then on verify and status count them as
-    settled, and redrive leaves them alone.
+    Takes ranges that are quarantined as missing: those of topics of which the brokers have nothing any more, and all of
+    streams, which were gone before they could be landed. Of the manifests that are named, else of all. Who accepted
+    them and why is on record. From then on verify and status count them as settled, and redrive leaves them alone.
 
     Exit codes: 0 done; 1 cancelled at the prompt; 3 of some ranges, records are left to redrive.
     """
@@ -51,8 +51,8 @@ def accept(
 
 
 def _sum(found: Losses) -> str:
-    offsets = sum(each.offsets for each in found.lost)
-    return f"{count(offsets, 'offset')} of {count(len(found.lost), 'range')}"
+    offsets, ranges = sum(each.offsets for each in found.lost), count(len(found.lost), "range")
+    return f"{count(offsets, 'offset')} of {ranges}" if offsets or not found.lost else ranges
 
 
 def _show(found: Losses, *, dry_run: bool) -> None:

@@ -22,6 +22,7 @@ NAMES = {
     Kind.REDRIVEN: "redriven inputs",
     Kind.REJECTS: "rejects files",
     Kind.STAGED: "staged files",
+    Kind.ORPHANED: "orphaned output files",
     Kind.CHECKPOINT: "checkpoint files",
 }
 
@@ -43,14 +44,16 @@ NAMES = {
 def clean(
     invocation: Invocation, *, dry_run: bool, archive_days: int | None, checkpoints: bool, force: bool, as_json: bool
 ) -> None:
-    """Delete expired archives, rejects, staging and checkpoints.
+    """Delete expired archives, rejects, orphans and checkpoints.
 
     Archived manifests, redriven lines and landed records expire after retention.archive_days, rejects after
     retention.rejects_days, orphaned staging after a day, and checkpoints of dead runs after 15 days. Files of a
     manifest that is not committed and done are kept and listed. What expires is put on record first, so that `verify`
     does not call it missing.
 
-    A run does the same once a day.
+    Where a table lists the output, files that attempts wrote in place and that no commit names are deleted after a day.
+
+    A run does the same once a day, for orphaned output files of the last 8 days.
     """
     if force and not checkpoints:
         raise click.UsageError("--force goes with --checkpoints")
@@ -80,6 +83,7 @@ def _cleaned(
                 archive_rule=archive_rule,
                 rejects_days=app.settings.retention.rejects_days,
                 all_checkpoints=checkpoints,
+                all_orphans=True,
                 dry_run=dry_run,
                 resumed=report,
             )

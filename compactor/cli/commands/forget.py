@@ -160,4 +160,4 @@ def _warn(app: App) -> None:
     if is_s3(app.layout.state) or is_s3(app.layout.output):
         say("where a bucket keeps versions, earlier ones hold what was erased until its lifecycle rule deletes them")
     if app.has_table:
-        say("metadata of the table may name erased values for a day more; `compactor table maintain` then removes it")
+        say("what failed commits left may name erased values; `compactor table maintain` removes it a day later")

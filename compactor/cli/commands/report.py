@@ -13,6 +13,7 @@ from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.times import moment
 from compactor.cli.ui.common.expired import expired_lines
+from compactor.cli.ui.common.kinesis_seen import kinesis_lines
 from compactor.cli.ui.common.streams import show_reports, stream_documents
 from compactor.cli.ui.common.table_seen import table_lines
 from compactor.cli.ui.common.topics_seen import topic_lines
@@ -138,7 +139,7 @@ def _period(now: datetime, since: datetime | None, until: datetime | None, hours
 def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, with_samples: bool) -> Report:
     """Read a period, judge it and price it for `job`, whose workers the user may have named."""
     sla_seconds = app.settings.sla_seconds
-    reader = ReportReader(app.state, app.registry, sla_seconds, app.listed_table, app.topic_watch())
+    reader = ReportReader(app.state, app.registry, sla_seconds, app.listed_table, app.topic_watch(), app.stream_watch())
     target_file_bytes = app.settings.output.target_file_bytes
     figures = reader.read(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
     return Report(
@@ -206,6 +207,7 @@ def _show(made: Report, target: str) -> None:
             *([("because", points)] if points else []),
             *([("table", table_lines(table, made.made_at))] if table is not None else []),
             *([("topics", topic_lines(topics))] if topics else []),
+            *([("kinesis", kinesis_lines(made.figures.kinesis))] if made.figures.kinesis else []),
             *([("expired", expired_lines(expired))] if expired else []),
         ]
     )

@@ -11,7 +11,9 @@ from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import waiting
 from compactor.core.errors import TableHeldBack
+from compactor.core.layout import is_date
 from compactor.core.text.formatting import count, size
+from compactor.ops.table.merge_report import MergeReport
 from compactor.ops.table.table_report import TableReport
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.job.app import App
@@ -19,13 +21,20 @@ from compactor.wiring.job.app import App
 if TYPE_CHECKING:
     from compactor.ops.table.maintainer import Maintainer
 
-_REBUILD, _MAINTAIN = "rebuild", "maintain"
+_REBUILD, _MAINTAIN, _MERGE = "rebuild", "maintain", "merge"
 _NOT_LISTED = "none: this catalog does not let its files be listed, so it has to remove them itself"
 
 
 @click.command("table")
-@click.argument("action", required=False, type=click.Choice((_REBUILD, _MAINTAIN)))
-@click.option("--dry-run", is_flag=True, help="maintain: Change nothing; show what would be done.")
+@click.argument("action", required=False, type=click.Choice((_REBUILD, _MAINTAIN, _MERGE)))
+@click.option("--dry-run", is_flag=True, help="maintain, merge: Change nothing; show what would be done.")
+@click.option("--date", "dates", multiple=True, metavar="DATE", help="merge: Only files of this date; may be repeated.")
+@click.option(
+    "--undo",
+    multiple=True,
+    metavar="FILE",
+    help="merge: Have the files that were merged to FILE take its place again; may be repeated.",
+)
 @click.option(
     "--keep-days",
     type=click.IntRange(min=0),
@@ -48,25 +57,39 @@ def table(
     dry_run: bool,
     keep_days: int | None,
     keep_snapshots: int | None,
+    dates: tuple[str, ...],
+    undo: tuple[str, ...],
     as_json: bool,
 ) -> ExitCode:
-    """Compare the table of the output with the ledger; rebuild a lost one; keep its metadata small.
+    """Compare the table of the output with the ledger; rebuild a lost one; keep it fast to read.
 
     A file of a manifest that is done has to be in the table once, with its rows, and nothing else may be there.
     Manifests that the catalog refuses for ever are held back from it; they are named with the reason.
 
     `rebuild` makes the table if there is none, applies all batches on record that it lacks, in their order, and adds
     manifests that are done and in no batch, such as those from before output.table was set. What is held back is tried
-    once more. It changes no file, and it may be repeated. To make a damaged table again, drop it in its catalog first.
+    once more. It changes no file, and it may be repeated. To make a damaged table again, stop the jobs, and drop it in
+    its catalog first.
 
     `maintain` expires snapshots, merges manifests, and removes files of metadata that nothing needs. Run it once a day.
     It removes no file with rows, and is safe beside jobs.
 
+    `merge` replaces small files of one partition by files of output.target_file_bytes. The files of manifests stay
+    where they are; merged files are in _table/merged/ below the output. It is safe beside jobs, rebuilds and itself.
+
     Exit codes: 3 if the table has other files than the ledger, or manifests are held back from it.
     """
-    if action != _MAINTAIN and (dry_run or keep_days is not None or keep_snapshots is not None):
-        raise click.UsageError("--dry-run, --keep-days and --keep-snapshots go with maintain")
+    if action != _MAINTAIN and (keep_days is not None or keep_snapshots is not None):
+        raise click.UsageError("--keep-days and --keep-snapshots go with maintain")
+    if action not in {_MAINTAIN, _MERGE} and dry_run:
+        raise click.UsageError("--dry-run goes with maintain or merge")
+    if (dates or undo) and action != _MERGE:
+        raise click.UsageError("--date and --undo go with merge")
+    if undo and (dates or dry_run):
+        raise click.UsageError("--undo goes with neither --date nor --dry-run")
     app = App(invocation.settings())
+    if action == _MERGE:
+        return _merged(app, dates=dates, undo=undo, dry_run=dry_run, as_json=as_json)
     if action == _MAINTAIN:
         return _maintained(app, app.maintainer(keep_days, keep_snapshots), dry_run=dry_run, as_json=as_json)
     with run_in_log(app.run_id), waiting("reading the ledger") as show:
@@ -104,12 +127,45 @@ def _maintained(app: App, maintainer: "Maintainer", *, dry_run: bool, as_json: b
     return ExitCode.DONE
 
 
+def _merged(app: App, *, dates: tuple[str, ...], undo: tuple[str, ...], dry_run: bool, as_json: bool) -> ExitCode:
+    if wrong := [each for each in dates if not is_date(each)]:
+        raise click.UsageError(f"--date: {wrong[0]!r} -> expected YYYY-MM-DD")
+    with run_in_log(app.run_id), waiting("reading the table") as show:
+        merger = app.merger(lambda made: show(f"made {count(made, 'file')}"))
+        report = merger.undo(undo) if undo else merger.merge(dates=dates or None, dry_run=dry_run)
+    if as_json:
+        print_json({**shallow(report), "dry_run": dry_run})
+    elif not report.exists:
+        echo(f"{report.table}: there is no such table")
+    else:
+        _show_merged(report, dry_run=dry_run)
+    if report.not_merged:
+        say(f"table {report.table}: {count(len(report.not_merged), 'group')} of files could not be merged")
+        say_next("`compactor verify` says whether they are damaged; all others are merged")
+    return ExitCode.NEEDS_OPERATOR if report.not_merged else ExitCode.DONE
+
+
+def _show_merged(report: MergeReport, *, dry_run: bool) -> None:
+    merged = f"{count(report.merged_files, 'file')}, {size(report.merged_bytes)}"
+    made = f"{count(report.made_files, 'file')}, {size(report.made_bytes)}"
+    removed = f"{count(report.removed_files, 'merged file')}, {size(report.removed_bytes)}"
+    rates = " -> ".join(f"{100 * each.hit_rate:.1f} %" for each in (report.before, report.after))
+    rows = [("would merge" if dry_run else "merged", merged), ("would make" if dry_run else "made", made)]
+    if not dry_run:
+        rows += [("taken apart", count(report.taken_apart, "file"))] if report.taken_apart else []
+        rows += [("removed", removed), ("hit rate by bytes", rates)]
+    print_fields(rows)
+    left = [(each.where, each.why) for each in report.not_merged]
+    show_list(left, title=f"Not merged: {len(left):,}")
+
+
 def _show(report: TableReport, *, is_rebuilt: bool) -> None:
     if is_rebuilt:
         adopted = f"; added {count(report.adopted, 'manifest')} that no batch had" if report.adopted else ""
         echo(f"Applied {count(report.applied, 'batch', 'batches')}{adopted}")
     if report.exists:
-        echo(f"{report.table}: {count(report.files, 'file')} with {count(report.rows, 'row')}")
+        merged = f", {report.merged:,} of them merged" if report.merged else ""
+        echo(f"{report.table}: {count(report.files, 'file')} with {count(report.rows, 'row')}{merged}")
         batch = f"batch {report.last_batch:,} of {report.recorded_batch:,} on record"
         echo(f"It has {batch}; snapshot {report.snapshot_id or 'none'}")
     else:

@@ -125,6 +125,9 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
         *misfit_fields(report.misfits, report.rescued_values),
         ("output files", f"{report.output_files:,} ({size(report.output_bytes)})"),
     ]
+    if report.orphans:
+        found = f"{count(report.orphans, 'file')} ({size(report.orphaned_bytes)}) of no commit and in no table"
+        fields.append(("orphans", f"{found}; `compactor clean` deletes them a day later"))
     if report.table is not None:
         fields.append(("table", _table(report.table)))
     if deep:

@@ -13,6 +13,7 @@ class Removed(Document):
     redriven_inputs: int = Field(description="Files of redriven lines.")
     rejects_files: int = Field(description="Files of rejects.")
     staged_files: int = Field(description="Orphaned staged files.")
+    orphaned_files: int = Field(description="Files in place in the output that no commit names.")
     checkpoint_files: int = Field(description="Checkpoint files of ended runs.")
 
 

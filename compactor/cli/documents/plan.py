@@ -62,7 +62,10 @@ class PlannedStream(Document):
     closed: int = Field(description="Number of shards that ended.")
     waiting: int = Field(description="Number of shards whose parents are not landed whole.")
     has_more: bool = Field(description="Whether more is left for the next plan.")
-    behind_seconds: float | None = Field(description="Age of the iterators; null if no shard was read.")
+    behind_seconds: float | None = Field(
+        description="For how long the oldest record that is not landed may have waited; null if no shard was read."
+    )
+    troubles: list[str] = Field(description="What kept the plan from landing more; empty if nothing did.")
     former_ids: list[str] = Field(description="Ids of streams of the same name that are gone, and were landed.")
 
 

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Document
+from compactor.ops.table.merge_report import MergeReport
 from compactor.ops.table.table_report import TableReport
 from compactor.ops.table.upkeep_report import UpkeepReport
 
@@ -21,4 +22,10 @@ class Upkeep(Document, of=UpkeepReport):
     dry_run: bool = Field(description="Whether nothing was changed.")
 
 
-Root = Table | Upkeep
+class Merge(Document, of=MergeReport):
+    """What `compactor table merge` did. With `--dry-run` nothing is changed."""
+
+    dry_run: bool = Field(description="Whether nothing was changed.")
+
+
+Root = Table | Upkeep | Merge

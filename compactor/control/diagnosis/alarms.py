@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from compactor.control.diagnosis.findings import topics_behind
+from compactor.control.diagnosis.findings import kinesis_behind, topics_behind
 from compactor.control.diagnosis.health import Condition, Finding, columns_nearly_full, finding, is_late
 from compactor.control.diagnosis.symptoms import STALL_RESTARTS, Case
 from compactor.control.runs import JobRun, JobState
@@ -21,6 +21,7 @@ def alarms(case: Case) -> Iterator[Finding]:
     yield from _of_runs(case)
     yield from _of_backlog(case)
     yield from topics_behind(case.snapshot.topics or ())
+    yield from kinesis_behind(case.snapshot.kinesis or ())
     for latest in (case.snapshot.recent or ())[-1:]:
         yield from columns_nearly_full(ColumnsUsed(latest.columns, latest.max_columns))
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from compactor.control.diagnosis.health import Condition, Finding, finding
 from compactor.core.documents.totals import are_few_rows
-from compactor.core.kafka.ranges import SCHEME
 from compactor.core.text.formatting import by_name, count, percent
 from compactor.core.text.suggestions import Suggestions
 from compactor.manifests.kafka.topics_seen import TopicSeen
+from compactor.manifests.kinesis.streams_seen import StreamSeen
 from compactor.table.standing import TableSeen
 
 
@@ -42,11 +42,20 @@ def manifests_held_back(table: TableSeen | None) -> Iterator[Finding]:
 
 def topics_behind(topics: Iterable[TopicSeen]) -> Iterator[Finding]:
     """Whether records of topics wait too long for a plan, or topics are not planned."""
-    for each in topics:
+    return _behind(Condition.TOPIC_BEHIND, "topic", topics)
+
+
+def kinesis_behind(streams: Iterable[StreamSeen]) -> Iterator[Finding]:
+    """Whether records of streams of Kinesis wait too long for a plan, or streams are not planned."""
+    return _behind(Condition.KINESIS_BEHIND, "stream", streams)
+
+
+def _behind(condition: Condition, kind: str, seen: Iterable[TopicSeen | StreamSeen]) -> Iterator[Finding]:
+    for each in seen:
         if each.is_behind:
             why = f": {each.error}" if each.error else ""
-            subject = each.name.removeprefix(SCHEME)
-            yield finding(Condition.TOPIC_BEHIND, f"topic {subject}: {each.words}{why}", subject=subject)
+            subject = each.name.partition("://")[2]
+            yield finding(condition, f"{kind} {subject}: {each.words}{why}", subject=subject)
 
 
 def few_rows(rows: int, rejected_lines: int, suggest: Suggestions) -> Iterator[Finding]:

@@ -60,6 +60,12 @@ class Condition(StrEnum):
         "act",
         "see that a job runs; compactor doctor checks the brokers, topic.not_planned in the job's log says what failed",
     )
+    KINESIS_BEHIND = (
+        "kinesis_behind",
+        "behind",
+        "act",
+        "see that a job runs; compactor doctor asks the streams, kinesis.not_planned in the job's log says what failed",
+    )
     OLDEST_MANIFEST = "oldest_manifest", "behind", "look", _ADD_WORKERS
     FALLING_BEHIND = "falling_behind", "behind", "look", _ADD_WORKERS
     QUEUE_AGE = "queue_age", "behind", "look", "read the builder's log"

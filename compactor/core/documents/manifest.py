@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 from compactor.core.documents.formats import FORMAT_KEY
-from compactor.core.kafka.ranges import is_kafka
+from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.kafka.record_columns import RecordColumn
 from compactor.core.manifest_key import ManifestKey
 
@@ -128,6 +128,6 @@ RANGES_VERSION = 2
 
 def version_keys(files: Iterable[ManifestFile]) -> dict[str, Any]:
     """The keys of a new manifest that say which releases read it: none without a range."""
-    if not any(is_kafka(file.uri) for file in files):
+    if not any(is_topic_or_stream(file.uri) for file in files):
         return {}
     return {"version": RANGES_VERSION, FORMAT_KEY: RANGES_VERSION}

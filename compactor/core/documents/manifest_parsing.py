@@ -15,8 +15,10 @@ from compactor.core.errors import ManifestError, RecordTooNew
 from compactor.core.inputs.dates import DEFAULT_WINDOW, DateWindow
 from compactor.core.inputs.named_dates import RULES, NamedDate, named_date
 from compactor.core.inputs.path_columns import MAX_PATH_COLUMNS, are_path_columns, path_columns
-from compactor.core.kafka.ranges import KafkaRange, is_kafka
+from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.kafka.ranges import KafkaRange
 from compactor.core.kafka.record_columns import RECORD_COLUMNS, are_record_columns
+from compactor.core.kinesis.places import StreamGap, is_kinesis
 
 MAX_MANIFEST_FILES = 100_000
 MAX_MANIFEST_BYTES = 64 * 1024 * 1024
@@ -276,7 +278,7 @@ def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str], 
     seen: set[str] = set()
     for file in manifest.files:
         path = layout.canonical(file.uri)
-        is_range = manifest.version == RANGES_VERSION and is_kafka(path)
+        is_range = manifest.version == RANGES_VERSION and is_topic_or_stream(path)
         fault = _range_fault(file) if is_range else uri_fault(path)
         if fault:
             raise ManifestError("bad_uri", f"{uri}: {_shown(file.uri)} {fault}")
@@ -325,12 +327,17 @@ def uri_fault(path: str) -> str:
 
 def _range_fault(file: ManifestFile) -> str:
     """Return why a manifest of version 2 cannot name a range, with what was expected; empty if it can."""
+    is_gap = is_kinesis(file.uri)
     try:
-        KafkaRange.parse(file.uri)
+        if is_gap:
+            StreamGap.parse(file.uri)
+        else:
+            KafkaRange.parse(file.uri)
     except ValueError as exc:
         return f"is not a range; expected {exc}"
     if file.etag is None or file.size_bytes is None:
-        return "has no etag or no size_bytes; expected the id of the topic, and about how long its values are"
+        expected = "the id of the stream, and 0" if is_gap else "the id of the topic, and about how long its values are"
+        return f"has no etag or no size_bytes; expected {expected}"
     return ""
 
 

@@ -250,7 +250,7 @@ class AttemptsFolded(Document):
 
 
 class StagedFile(Document):
-    """One verified Parquet file, with its staged and its final place.
+    """One verified Parquet file, with its staged and its final place. These are one if it was written in place.
 
     Attributes:
         rows: Number of rows in its footer.
@@ -266,6 +266,11 @@ class StagedFile(Document):
     schema_version: int | None = None
     partition: list[str | None] = Field(default_factory=list)
     holds_others: bool = False
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether it was written under its final name, so that nothing is left to copy."""
+        return self.staged == self.final
 
     def version_in(self, commit: "Commit") -> int:
         """The schema version whose columns a file of rows of this commit has."""

@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from pydantic import Field
+
 from compactor.core.documents.records import Document
 from compactor.core.manifest_key import ManifestKey
 
@@ -23,11 +25,72 @@ class TableBatch(Document):
 
     Attributes:
         number: From 1, without gaps. The table's fence is the number of the last batch that it took.
-        manifests: No other batch that took effect has the same generation of any of them.
+        manifests: No other batch that took effect has the same generation of any of them. None in a batch of a merge.
+        merge: The merge whose files take the place of those that they have the rows of; empty in other batches.
+        unmerged: Merged files that the files take the place of whose rows they have; none in other batches.
     """
 
     number: int
     manifests: list[BatchedManifest]
+    merge: str = ""
+    unmerged: list[str] = Field(default_factory=list)
+    run_id: str
+    created_at: datetime
+
+    @property
+    def replaces_files(self) -> bool:
+        """Whether files that the table had before may be gone."""
+        return bool(self.merge or self.unmerged) or any(each.generation > 1 for each in self.manifests)
+
+
+class MergedPart(BatchedManifest):
+    """A file of a commit whose rows a merged file has.
+
+    Attributes:
+        uri: The file. It stays where it is.
+        rows: Number of its rows, which follow each other in the merged file.
+        size_bytes: Its length.
+    """
+
+    uri: str
+    rows: int
+    size_bytes: int
+
+
+class MergedFile(Document):
+    """A file with the rows of several files of one partition.
+
+    Attributes:
+        uri: Where it is.
+        rows: Number of rows in its footer: the sum over its parts.
+        size_bytes: Its length.
+        date: The date of all its rows.
+        partition: The values of its partition within the date.
+        parts: The files whose rows it has, in the order of the rows. All are of commits, and none is a merged file.
+    """
+
+    uri: str
+    rows: int
+    size_bytes: int
+    date: str
+    partition: list[str | None] = Field(default_factory=list)
+    parts: list[MergedPart]
+
+
+class TableMerge(Document):
+    """Files that were merged. Create-only, and written once the files are verified.
+
+    It takes effect by a batch that names it, and only by the first one behind `base` that replaces files: after any
+    other one, the files may no longer have the rows that they ought to have.
+
+    Attributes:
+        id: Its name.
+        base: The last batch that the table had taken when the files to merge were chosen.
+    """
+
+    id: str
+    base: int
+    files: list[MergedFile]
     run_id: str
     created_at: datetime
 
@@ -75,12 +138,14 @@ class RefusedBatch(Document):
 
     Attributes:
         reason: Why the catalogue refused it, in its words.
+        held_by: The run that holds its manifest back, if it had one; empty if it had more, or if that is not known.
     """
 
     number: int
     reason: str
     run_id: str
     created_at: datetime
+    held_by: str = ""
 
 
 class HeldManifest(BatchedManifest):
@@ -95,3 +160,15 @@ class HeldManifest(BatchedManifest):
     reason: str
     run_id: str
     created_at: datetime
+
+
+class DoomedMetadata(Document):
+    """Files of the table's metadata that may have lowest and highest values of erased rows.
+
+    Written before their snapshots expire, and deleted once they are removed, so that an erasure that died is finished.
+
+    Attributes:
+        names: In the folder of the metadata. Those that the table still needs are not removed.
+    """
+
+    names: list[str]

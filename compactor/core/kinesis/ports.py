@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
 from compactor.core.kinesis.places import KinesisStream
@@ -30,9 +30,11 @@ class LiveStream:
 
     Attributes:
         stream_id: Differs from that of any other stream, also of one that had the same name before.
+        retention: No record is removed that is younger, unless it is lowered.
     """
 
     stream_id: str
+    retention: timedelta = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from typing import Self
 
 from compactor.core.ports import ObjectStore, ObjectWriter
 from compactor.engines.native.kernel import Kernel
+from compactor.engines.rows_place import RowsPlace
 from compactor.engines.staging_writes import writing
 from compactor.ledger.file_counts import closes_file
 
@@ -15,7 +16,8 @@ class BinOutputs:
     Args:
         store: Receives the files.
         kernel: Makes their bytes.
-        name: The beginning of their URIs, which no other pass uses.
+        place: Where they go.
+        name: The beginning of their names, which no other pass uses.
         target_file_bytes: The size of a file at which the next one begins.
 
     Attributes:
@@ -23,11 +25,12 @@ class BinOutputs:
         finished_bytes: The total length of the finished ones.
     """
 
-    def __init__(self, store: ObjectStore, kernel: Kernel, name: str, target_file_bytes: int) -> None:
+    def __init__(self, store: ObjectStore, kernel: Kernel, place: RowsPlace, name: str, target_file_bytes: int) -> None:
         self.uris: list[str] = []
         self.finished_bytes = 0
         self._store = store
         self._kernel = kernel
+        self._place = place
         self._name = name
         self._target_file_bytes = target_file_bytes
         self._current_bytes = 0
@@ -47,7 +50,8 @@ class BinOutputs:
         Args:
             done: The share of the input that has been read, from 0 to 1.
         """
-        self._write(self._kernel.take())
+        while data := self._kernel.take():
+            self._write(data)
         length = self._kernel.output_bytes
         if length == self._length:
             return  # rows are held back: only when they are written do both lengths tell of the same rows
@@ -83,9 +87,9 @@ class BinOutputs:
         if not data:
             return
         if self._writer is None:
-            uri = f"{self._name}{len(self.uris):03d}.parquet"
+            uri = self._place.uri(f"{self._name}{len(self.uris):03d}")
             with writing(uri):
-                self._writer = self._open_file.enter_context(self._store.writer(uri))
+                self._writer = self._open_file.enter_context(self._place.writer(self._store, uri))
             self.uris.append(uri)
         with writing(self.uris[-1]):
             self._writer.write(data)

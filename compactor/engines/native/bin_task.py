@@ -13,6 +13,7 @@ from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.ports import ObjectStore
 from compactor.engines.native.bin_outputs import BinOutputs
 from compactor.engines.native.kernel import Kernel, NewKernel, RefusedPlace, RowPlan
+from compactor.engines.rows_place import RowsPlace
 from compactor.ndjson.files.file_walk import FileWalk, OnChangedFile, OpenedFile, WalkedFile
 from compactor.ndjson.files.path_values import PathValues, places_in
 from compactor.ndjson.files.rejects import RejectsWriter
@@ -45,6 +46,7 @@ class BinTask:
         staging: The attempt's folder; ends with `/`.
         number: Distinguishes the tasks of an attempt.
         target_file_bytes: The output size at which the next output file begins.
+        place: Where the files of rows go; None to stage them.
     """
 
     files: tuple[tuple[int, ManifestFile], ...]
@@ -57,6 +59,7 @@ class BinTask:
     target_file_bytes: int
     formats: Formats = Formats()  # noqa: RUF009 - it is frozen
     kafka: OpenKafka = NoKafka()  # noqa: RUF009
+    place: RowsPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +152,8 @@ class _Pass:
         self._kernel: Kernel = new_kernel(task.plan)
         # A task that Spark believes lost may still run beside its repetition: neither may overwrite the other's files.
         self._name = f"{task.number:06d}-{number}-{uuid4().hex[:8]}"
-        outputs = f"{task.staging}out/{self._name}-"
-        self._outputs = BinOutputs(store, self._kernel, outputs, task.target_file_bytes)
+        place = task.place or RowsPlace(f"{task.staging}out/")
+        self._outputs = BinOutputs(store, self._kernel, place, f"{self._name}-", task.target_file_bytes)
         self._walk = FileWalk(
             store,
             task.plan.manifest_id,
@@ -241,7 +244,8 @@ class _Pass:
 
     def _flush(self) -> None:
         if self._needs_rescan:
-            self._kernel.take()
+            while self._kernel.take():
+                pass
         else:
             self._outputs.flush(min(1.0, self._walk.stored_bytes_read / max(self._task.stored_bytes, 1)))
 

@@ -23,6 +23,7 @@ from compactor.engines.native.written_bins import (
     new_keys,
     staged,
 )
+from compactor.engines.rows_place import RowsPlace
 
 ROUNDS = 4
 """How often a bin may be written: again for new keys, and again if changed files bring yet other keys."""
@@ -162,6 +163,7 @@ class NativeEngine:
         *,
         folder: str = "",
     ) -> list[WrittenBin]:
+        """Write bins; into a folder of the staging if one is given, for what does not count."""
         plan = RowPlan(
             schema=columns.schema,
             metadata_columns=self.rules.metadata_columns,
@@ -186,6 +188,7 @@ class NativeEngine:
             kafka=self.rules.kafka,
             on_changed_file=self.rules.on_changed_file,
             target_file_bytes=self.rules.target_file_bytes,
+            place=RowsPlace.final(request.place, self.rules.compression) if request.place and not folder else None,
         )
         tasks = [
             replace(

@@ -84,13 +84,13 @@ class Kernel(Protocol):
         """
 
     def take(self) -> bytes:
-        """The Parquet bytes completed since the last call, without those of the last batch of rows."""
+        """The next Parquet bytes that are completed, without those of the last batch of rows; none if there are no more."""
 
     def finish_output(self) -> bytes:
         """End the Parquet file; the next row begins another one.
 
         Returns:
-            Its last bytes, after those of `take`. Nothing if it has no rows.
+            All bytes that were not taken. Nothing if it has no rows.
         """
 
 

@@ -2,20 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from compactor.core.map_ordered import map_ordered
+from compactor.core.partitions import folders
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest
 from compactor.engines.partitioned.counting import Division, divided
 from compactor.engines.partitioned.rules import PartitionRules
 from compactor.engines.partitioned.splitting import Splitter
+from compactor.engines.rows_place import RowsPlace
 from compactor.ndjson.files.scratch import scratch_errors
+
+_AT_ONCE = 2  # files that are sent once more, of each of which memory holds some parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionedEngine:
     """Has another engine stage the rows, and divides them in this process.
 
-    A staged file whose rows are of one partition stays as it is.
+    A staged file whose rows are of one partition stays as it is. In place, only the divided files are: the engine
+    stages, for which partition a file is of is not known before all of its rows are.
 
     Attributes:
         engine: Any engine.
@@ -41,10 +48,13 @@ class PartitionedEngine:
         Raises:
             StagingError: Rows were lost or doubled while they were divided.
         """
-        staged = self.engine.stage(request)
+        staged = self.engine.stage(replace(request, place=""))
+        place = RowsPlace(f"{request.staging}partitions/out/")
+        if request.place:
+            place = RowsPlace.final(request.place, self.rules.compression)
         with scratch_errors():
             division = divided(self.store, staged.outputs, self.rules)
-            outputs = self._outputs(staged.outputs, division, request.staging)
+            outputs = self._outputs(staged.outputs, division, place)
         return replace(
             staged,
             outputs=outputs,
@@ -54,7 +64,9 @@ class PartitionedEngine:
             are_partition_rows_exact=division.is_exact,
         )
 
-    def _outputs(self, outputs: Sequence[StagedOutput], division: Division, staging: str) -> tuple[StagedOutput, ...]:
+    def _outputs(
+        self, outputs: Sequence[StagedOutput], division: Division, place: RowsPlace
+    ) -> tuple[StagedOutput, ...]:
         whole = [
             replace(output, partition=values)
             for output, values in zip(outputs, division.single, strict=True)
@@ -62,5 +74,14 @@ class PartitionedEngine:
         ]
         uris = {output.uri for output in whole}
         mixed = [output for output in outputs if output.uri not in uris]
-        splitter = Splitter(self.store, self.rules, tuple(division.kept), f"{staging}partitions/")
+        splitter = Splitter(self.store, self.rules, tuple(division.kept), place)
+        if place.in_place:
+            whole = list(map_ordered(partial(self._taken, place), enumerate(whole), threads=_AT_ONCE))
         return (*whole, *(splitter.split(mixed) if mixed else ()))
+
+    def _taken(self, place: RowsPlace, numbered: tuple[int, StagedOutput]) -> StagedOutput:
+        """A staged file that is written in place as it is."""
+        number, output = numbered
+        uri = place.uri(f"whole-{number:06d}", folders(self.rules.fields, output.partition))
+        place.take(self.store, output.uri, uri)
+        return replace(output, uri=uri)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compactor.core.ports import ObjectStore, ObjectWriter
+from compactor.engines.rows_place import RowsPlace
 from compactor.engines.staging_writes import writing
 
 ROW_GROUP_BYTES = 64 * 1024 * 1024
@@ -65,12 +66,14 @@ class PartitionFiles:
         schema: The columns, with field ids.
         compression: The codec.
         target_file_bytes: The size at which the next file begins.
+        place: Where they go.
     """
 
     store: ObjectStore
     schema: pa.Schema
     compression: str
     target_file_bytes: int
+    place: RowsPlace
 
     def write(self, pieces: Iterable[pa.Table], new_uri: Iterator[str]) -> Iterator[tuple[str, int]]:
         """Write rows.
@@ -89,7 +92,7 @@ class PartitionFiles:
         group = next(groups, None)
         while group is not None:
             uri, rows = next(new_uri), 0
-            with writing(uri), self.store.writer(uri) as writer:
+            with writing(uri), self.place.writer(self.store, uri) as writer:
                 sink = _Sink(writer)
                 with self._parquet(sink) as parquet:
                     while group is not None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from compactor.core.errors import StagingError
 from compactor.core.map_ordered import map_ordered
-from compactor.core.partitions import PartitionValues
+from compactor.core.partitions import PartitionValues, folders
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import StagedOutput
 from compactor.engines.parquet_files import StoredParquet, open_parquet
@@ -19,6 +19,7 @@ from compactor.engines.partitioned.partition_files import PartitionFiles
 from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
 from compactor.engines.partitioned.rules import PartitionRules
 from compactor.engines.partitioned.sorted_rows import RUN_BYTES, SortedRows
+from compactor.engines.rows_place import RowsPlace
 
 _BATCH_BYTES = 8 * 1024 * 1024
 _AT_ONCE = 8
@@ -45,7 +46,7 @@ class Splitter:
         store: Has the files, and receives the new ones.
         rules: The settings.
         kept: The partitions that get files of their own. All other rows are in one without values.
-        folder: Where new files go; ends with `/`.
+        place: Where new files go.
         run_bytes: See `RUN_BYTES`.
         small_bytes: See `SMALL_BYTES`.
     """
@@ -53,7 +54,7 @@ class Splitter:
     store: ObjectStore
     rules: PartitionRules
     kept: Sequence[PartitionValues]
-    folder: str
+    place: RowsPlace
     run_bytes: int = RUN_BYTES
     small_bytes: int = SMALL_BYTES
 
@@ -66,12 +67,11 @@ class Splitter:
             OSError: Trouble of the scratch folder.
         """
         numbers = count()
-        new_uri = (f"{self.folder}out/{next(numbers):06d}.parquet" for _ in count())
         versions = sorted({output.schema.version for output in outputs})
         for version in versions:
-            yield from self._split([output for output in outputs if output.schema.version == version], new_uri)
+            yield from self._split([output for output in outputs if output.schema.version == version], numbers)
 
-    def _split(self, outputs: Sequence[StagedOutput], new_uri: Iterator[str]) -> Iterator[StagedOutput]:
+    def _split(self, outputs: Sequence[StagedOutput], numbers: Iterator[int]) -> Iterator[StagedOutput]:
         schema = outputs[0].schema
         opened = [(output, open_parquet(self.store, output.uri)[0]) for output in outputs]
         written = sum(file.metadata.num_rows for _, file in opened)
@@ -81,18 +81,24 @@ class Splitter:
             for output, file in opened:
                 self._read(output, file, rows)
             rows.finish()
-            files = PartitionFiles(self.store, columns, self.rules.compression, self.rules.target_file_bytes)
-            for each in map_ordered(self._stored, self._files(rows, files, new_uri), threads=_AT_ONCE):
+            files = PartitionFiles(
+                self.store, columns, self.rules.compression, self.rules.target_file_bytes, self.place
+            )
+            for each in map_ordered(self._stored, self._files(rows, files, numbers), threads=_AT_ONCE):
                 written -= each.rows
                 none = each.code == len(self.kept)
-                values = without_values(self.rules.fields) if none else self.kept[each.code]
-                yield StagedOutput(each.uri, schema, values, holds_others=none)
+                yield StagedOutput(each.uri, schema, self._values(each.code), holds_others=none)
         if written:
             raise StagingError(f"{outputs[0].uri}: {written} of its rows were not written to partitions; expected all")
 
-    def _files(self, rows: SortedRows, files: PartitionFiles, new_uri: Iterator[str]) -> Iterator[_File]:
+    def _values(self, code: int) -> PartitionValues:
+        return without_values(self.rules.fields) if code == len(self.kept) else self.kept[code]
+
+    def _files(self, rows: SortedRows, files: PartitionFiles, numbers: Iterator[int]) -> Iterator[_File]:
         """The files in order; small ones are still to be stored, several at once, for a store takes its time."""
         for code in range(len(self.kept) + 1):
+            partition = folders(self.rules.fields, self._values(code))
+            new_uri = (self.place.uri(f"{number:06d}", partition) for number in numbers)
             if rows.bytes_of(code) > min(self.small_bytes, self.rules.target_file_bytes):
                 for uri, number in files.write(rows.rows_of(code), new_uri):
                     yield _File(code, uri, number)
@@ -103,7 +109,7 @@ class Splitter:
 
     def _stored(self, file: _File) -> _File:
         if file.data:
-            self.store.put(file.uri, file.data)
+            self.place.put(self.store, file.uri, file.data)
         return _File(file.code, file.uri, file.rows)
 
     def _read(self, output: StagedOutput, file: StoredParquet, rows: SortedRows) -> None:

@@ -1,26 +1,33 @@
-"""Deletes what has expired: archived manifests, redriven lines, rejects, orphaned staging, checkpoints of dead runs.
+"""Deletes what has expired: archived manifests, redriven lines, rejects, orphans, checkpoints of dead runs.
+
+Orphans are staged files, and files in place in the output that no commit names.
 
 What a command could ask for later is put on record before it is deleted.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
 
 from compactor.core.documents.expired import Expiry
 from compactor.core.errors import AccessError, CompactorError
-from compactor.core.layout import digest
+from compactor.core.layout import digest, folder
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.job.retention.expiring import Expirer
+from compactor.job.retention.orphans import InPlaceOrphans
 from compactor.job.retention.retention import Found, Retention
 from compactor.ledger.state import State
 
 ORPHAN_AGE_SECONDS = 24 * 3600.0
 """Staging that nothing was written to for so long belongs to no living attempt."""
+
+ORPHAN_DAYS = 8.0
+"""How far back the job looks for orphans in the output each day, so that its cost does not grow with the output."""
 
 CHECKPOINT_AGE_SECONDS = 15 * 24 * 3600.0
 """Glue ends a streaming run after 14 days at the latest, so an older checkpoint belongs to no living run."""
@@ -42,6 +49,7 @@ class Kind(StrEnum):
     REDRIVEN = "redriven_inputs"
     REJECTS = "rejects_files"
     STAGED = "staged_files"
+    ORPHANED = "orphaned_files"
     CHECKPOINT = "checkpoint_files"
 
 
@@ -100,10 +108,12 @@ class _Expiry:
     kind: Kind
     folder: str
     age_seconds: float
-    why_keep: Callable[[str], Found | str]
+    why_keep: Callable[[str], Found | str | None]  # None for what was never up for deletion
     expiry: Expiry | None = None  # of what is put on record
     rule: str = ""
     owner_of: Callable[[str], str] | None = None  # of an object by its URI; without it, the first folder is the owner
+    newest_seconds: float = math.inf  # older objects are passed over
+    may_be_denied: bool = False  # if the store refuses, a person with more rights does it, and nothing waits for it
 
     def owner(self, info: ObjectInfo) -> str:
         """Return the owner by which `Retention` judges an object."""
@@ -112,7 +122,7 @@ class _Expiry:
         return info.uri.removeprefix(self.folder).partition("/")[0]
 
     def where(self, owner: str) -> str:
-        return owner if self.kind is Kind.ARCHIVED else f"{self.folder}{owner}/"
+        return owner if self.kind in {Kind.ARCHIVED, Kind.ORPHANED} else f"{self.folder}{owner}/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +146,16 @@ class _Doomed:
 
 @dataclass(frozen=True, slots=True)
 class Cleaner:
-    """Deletes what is old enough and need not stay. Memory does not grow with the number of objects."""
+    """Deletes what is old enough and need not stay. Memory does not grow with the number of objects.
+
+    Attributes:
+        has_table: Whether a table lists the output, so that its folders may hold files in place of no commit.
+    """
 
     state: State
     retention: Retention
     expirer: Expirer
+    has_table: bool = False
 
     def clean(
         self,
@@ -150,6 +165,7 @@ class Cleaner:
         rejects_days: float = 0.0,
         archive_rule: str = "",
         all_checkpoints: bool = False,
+        all_orphans: bool = False,
         dry_run: bool = False,
         resumed: CleaningReport | None = None,
     ) -> CleaningReport:
@@ -163,6 +179,7 @@ class Cleaner:
             rejects_days: Age from which rejects may go; 0 keeps them.
             archive_rule: What gave `archive_days`, in words; by default the setting.
             all_checkpoints: Also young checkpoints: they are one run's scratch, and later runs begin new ones.
+            all_orphans: Also orphans in the output that are older than `ORPHAN_DAYS`.
             dry_run: Only report what would be deleted.
             resumed: The report of an earlier call that met its deadline: go on from there, and add to it.
 
@@ -171,6 +188,7 @@ class Cleaner:
         """
         expiries = [
             *self._recorded(archive_days, rejects_days, archive_rule),
+            *self._in_place(math.inf if all_orphans else ORPHAN_DAYS * _DAY_SECONDS),
             *self._orphans(0.0 if all_checkpoints else CHECKPOINT_AGE_SECONDS),
         ]
         report = self._clean(expiries, deadline, resumed or CleaningReport(), dry_run=dry_run)
@@ -231,6 +249,19 @@ class Cleaner:
                 f"expected nothing for {STILL_SECONDS:.0f} s, or --force"
             )
 
+    def _in_place(self, newest_seconds: float) -> Iterator[_Expiry]:
+        """Files in the output that were written in place."""
+        if self.has_table:
+            yield _Expiry(
+                Kind.ORPHANED,
+                folder(self.state.layout.output),
+                ORPHAN_AGE_SECONDS,
+                InPlaceOrphans(self.state).why_keep,
+                owner_of=lambda uri: uri if self.state.layout.in_place_attempt(uri) else "",
+                newest_seconds=newest_seconds,
+                may_be_denied=newest_seconds < math.inf,
+            )
+
     def _orphans(self, checkpoint_age_seconds: float) -> list[_Expiry]:
         layout, keep = self.state.layout, self.retention
         return [
@@ -251,7 +282,11 @@ class Cleaner:
                     self.expirer.finish([expiry.expiry])
                 report.position = self._clean_kind(expiry, after, deadline, report, dry_run=dry_run)
             except AccessError as exc:  # nothing else of this kind expires before this can be deleted
-                report.denied = report.denied or exc
+                if expiry.may_be_denied:
+                    del report.removed[expiry.kind]
+                    report.keep(expiry.folder, "the store does not let the job delete orphans there")
+                else:
+                    report.denied = report.denied or exc
             if report.position is not None:
                 break
         return report
@@ -262,11 +297,13 @@ class Cleaner:
         """Delete the expired objects of one kind; return where to continue if the deadline came first."""
         doomed = _Doomed()
 
-        def judged(found: _Candidate) -> tuple[_Candidate, Found | str]:
+        def judged(found: _Candidate) -> tuple[_Candidate, Found | str | None]:
             return found, expiry.why_keep(found.owner) if found.owner else ""
 
         for number, (found, verdict) in enumerate(map_ordered(judged, self._candidates(expiry, after)), start=1):
-            if isinstance(verdict, str) and verdict:
+            if verdict is None:
+                pass
+            elif isinstance(verdict, str) and verdict:
                 report.keep(expiry.where(found.owner), verdict)
             elif found.owner:
                 if not isinstance(verdict, str):
@@ -284,11 +321,12 @@ class Cleaner:
 
     def _candidates(self, expiry: _Expiry, after: str | None) -> Iterator[_Candidate]:
         """Yield owners whose objects are all old enough and, at intervals, the objects that were passed over last."""
-        limit = self.state.clock.now() - timedelta(seconds=expiry.age_seconds)
-        passed = 0
+        now, passed = self.state.clock.now(), 0
         for owner, objects in groupby(self.state.store.list(expiry.folder, start_after=after), key=expiry.owner):
             found = tuple(objects)
-            if owner and not owner.endswith("/") and max(info.modified_at for info in found) <= limit:
+            age_seconds = (now - max(info.modified_at for info in found)).total_seconds()
+            is_old = expiry.age_seconds <= age_seconds <= expiry.newest_seconds
+            if owner and not owner.endswith("/") and is_old:
                 yield _Candidate(owner, found)
             else:
                 passed += len(found)

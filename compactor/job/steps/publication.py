@@ -1,5 +1,6 @@
 """Finishes a decided manifest: publishes it, records done, and cleans up. Any driver may repeat every step."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -12,6 +13,7 @@ from compactor.core.layout import digest
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import quoted
 from compactor.ledger.state import State
+from compactor.ledger.table.orphans import InPlaceFiles
 
 
 class TableNow(Protocol):
@@ -72,7 +74,7 @@ class Publisher:
         return done_at
 
     def _publish(self, commit: Commit) -> bool:
-        """Copy every file to its final place; return False if another driver is further."""
+        """Have every file in its final place; return False if another driver is further."""
         if commit.rebuild is not None:
             self._make_way(commit, commit.rebuild)
         publish = map_ordered if commit.partition_by else map  # of partitions, there may be many files
@@ -108,31 +110,42 @@ class Publisher:
     def _publish_file(self, commit: Commit, file: StagedFile) -> bool:
         if self._is_placed(commit, file):
             return True
-        try:
-            self.state.store.copy(file.staged, file.final)
-        except ObjectNotFound as exc:
-            # Staging is only removed after done: another driver was faster, and there is nothing left to publish.
-            if self.state.ledger.is_done(commit.key, commit.generation):
-                return False
-            if self._superseding(commit) is not None:
-                return False
-            published = self.state.store.stat(file.final)
-            # A file of an earlier generation may have the same name and length.
-            if published is None or published.size_bytes != file.size_bytes or commit.rebuild is not None:
-                found = "nothing" if published is None else f"{published.size_bytes} bytes"
-                raise StagingLost(
-                    f"manifest {commit.manifest_id} is committed, but {file.staged} is gone before it was published: "
-                    f"found {found} at {file.final}, expected {file.size_bytes} bytes; "
-                    f"`compactor rebuild {quoted(commit.manifest_id)}` makes its rows again from the input"
-                ) from exc
+        if not file.is_in_place:
+            with suppress(ObjectNotFound):
+                self.state.store.copy(file.staged, file.final)
+                return True
+        return self._is_published(commit, file)
+
+    def _is_published(self, commit: Commit, file: StagedFile) -> bool:
+        """Whether a file that is gone may count as published; False if another driver is further.
+
+        Raises:
+            StagingLost: It is lost.
+        """
+        # Staging is only removed after done: another driver was faster, and there is nothing left to publish. A rebuild
+        # removes the files of the commit that it takes the place of.
+        if self.state.ledger.is_done(commit.key, commit.generation):
+            return False
+        if self._superseding(commit) is not None:
+            return False
+        published = self.state.store.stat(file.final)
+        # A file of an earlier generation may have the same name and length.
+        if published is None or published.size_bytes != file.size_bytes or commit.rebuild is not None:
+            found = "nothing" if published is None else f"{published.size_bytes} bytes"
+            raise StagingLost(
+                f"manifest {commit.manifest_id} is committed, but {file.staged} is gone before it was published: "
+                f"found {found} at {file.final}, expected {file.size_bytes} bytes; "
+                f"`compactor rebuild {quoted(commit.manifest_id)}` makes its rows again from the input"
+            )
         return True
 
     def _is_placed(self, commit: Commit, file: StagedFile) -> bool:
-        """Whether a driver published a file that the table may have by now: what it has is not written again.
+        """Whether a file is in its final place: it was written there, or a driver published it.
 
-        No other commit than the first one of a manifest has written under its names.
+        What the table may have by now is not written again. No other commit than the first one of a manifest has
+        written under its names, and no two attempts write in place under the same.
         """
-        if self.table is None or commit.generation > 1:
+        if not file.is_in_place and (self.table is None or commit.generation > 1):
             return False
         published = self.state.store.stat(file.final)
         return published is not None and published.size_bytes == file.size_bytes
@@ -171,6 +184,8 @@ class Publisher:
         manifest_id = outcome.manifest_id
         self.state.ledger.mark_unsummarised(outcome)
         self.delete_staging(manifest_id, upto=outcome.generation)
+        if self.table is not None and all(file.is_in_place for file in _rows(outcome)):
+            self.delete_orphans(outcome)
         self.on_crash_point(CrashPoint.UNSTAGED, manifest_id)
         if isinstance(outcome, Commit):
             target = self.state.layout.archived_manifest(outcome.key)
@@ -186,6 +201,11 @@ class Publisher:
         staged = (info.uri for info in self.state.store.list(layout.staging_of(manifest_id)))
         self.state.store.delete([uri for uri in staged if layout.staged_generation(uri) <= upto])
 
+    def delete_orphans(self, outcome: Commit | DeadLetter) -> None:
+        """Delete what other attempts wrote in place, as far as the store lets it: the cleaner finds the rest."""
+        with suppress(AccessError, ObjectNotFound):
+            self.state.store.delete([info.uri for info in InPlaceFiles(self.state).orphans_of(outcome)])
+
     def remove_delivery(self, uri: str, fingerprint: str) -> None:
         """Delete one delivered object from the watched prefix, unless its content has changed."""
         if self._is_unchanged(uri, fingerprint):
@@ -199,3 +219,7 @@ class Publisher:
             return fingerprint == digest(info.etag.encode()) or fingerprint == digest(self.state.store.read(uri))
         except ObjectNotFound:
             return False
+
+
+def _rows(outcome: Commit | DeadLetter) -> list[StagedFile]:
+    return outcome.outputs if isinstance(outcome, Commit) else []

@@ -9,6 +9,8 @@ from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_p
 from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.documents.records import Accepted, Attempt, Commit, FileReport, FileStatus, StagedFile
 from compactor.core.errors import CompactorError, InputRefused
+from compactor.core.layout import Layout
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.partitions import folders
 from compactor.core.rules.attempts import RetryRules
 from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest
@@ -33,6 +35,7 @@ class CompactionRules:
         manifests_in_flight: How many manifests are worked on at once.
         limits: The limits of inspection; every commit records them.
         grok: What reads lines as records; None if they are JSON. Every commit records it.
+        in_place: Whether the engine writes files of rows under their final names, for a table that lists them.
     """
 
     retries: RetryRules
@@ -40,11 +43,15 @@ class CompactionRules:
     manifests_in_flight: int
     limits: Limits
     grok: GrokRules | None = None
+    in_place: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stager:
-    """Stages the output of manifests. Nothing that it writes is visible before the commit is decided."""
+    """Stages the output of manifests. Nothing that it writes is visible before the commit is decided.
+
+    In place, the files of rows are in the output before that, and visible once a table lists them.
+    """
 
     state: State
     engine: Engine
@@ -70,10 +77,13 @@ class Stager:
         manifest_id = accepted.manifest_id
         self.registry.check_declared()  # an engine need not ask for columns if it finds no new keys
         columns = ManifestColumns(self.registry, manifest_id)
+        layout = self.state.layout
+        place = layout.in_place(accepted.key, attempt.number, attempt.generation) if self.rules.in_place else ""
         staged = self.engine.stage(
             StageRequest(
                 manifest=manifest,
-                staging=self.state.layout.staging(manifest_id, attempt.number, attempt.generation),
+                staging=layout.staging(manifest_id, attempt.number, attempt.generation),
+                place=place,
                 schema=self.registry.latest(),
                 declared_keys=self.registry.declared_keys,
                 columns_for=columns,
@@ -108,19 +118,25 @@ class Stager:
             What to decide; None if no such attempt has all of its staged files.
         """
         key, layout = accepted.key, self.state.layout
-        staged = {info.uri: info.size_bytes for info in self.state.store.list(layout.staging_of(key.id))}
+        store = self.state.store
+        staged = {info.uri: info.size_bytes for info in store.list(layout.staging_of(key.id))}
+
+        def size_of(file: StagedFile) -> int | None:
+            found = store.stat(file.staged) if file.is_in_place else None
+            return found.size_bytes if found else staged.get(file.staged)
+
         for number in numbers:
             commit = None
             if layout.verified_commit(key.id, number) in staged:
                 commit = self.state.ledger.verified_commit(key, number)
             files = (*commit.outputs, *commit.rejects) if commit else ()
-            if commit is not None and all(staged.get(file.staged) == file.size_bytes for file in files):
+            if commit is not None and all(size_of(file) == file.size_bytes for file in files):
                 return commit
         return None
 
     def discard(self, accepted: Accepted, attempt: Attempt) -> None:
         """Delete what a failed attempt staged. What stays is deleted with the manifest's staging."""
-        discard_staged(self.state, accepted.manifest_id, attempt)
+        discard_staged(self.state, accepted.key, attempt, in_place=self.rules.in_place)
 
     def _tell(self, commit: Commit, *, new_columns: int) -> None:
         """Log what a person may have to know of the columns."""
@@ -156,7 +172,7 @@ class Stager:
             engine=self.engine.name,
             schema_version=staged.schema.version,
             outputs=[
-                _output_file(file, output, staged, partial(layout.output_file, key, part))
+                _output_file(file, output, staged, partial(_final, layout, key, file.uri, part))
                 for part, (file, output) in enumerate(zip(outputs, staged.outputs, strict=True))
             ],
             rejects=[_staged_file(file, layout.rejects_file(key, part)) for part, file in enumerate(rejects)],
@@ -178,11 +194,13 @@ class Stager:
         )
 
 
-def discard_staged(state: State, manifest_id: str, attempt: Attempt) -> None:
-    """Delete what an attempt staged, as far as the store lets it."""
-    with suppress(CompactorError):
-        folder = state.layout.staging(manifest_id, attempt.number, attempt.generation)
-        state.store.delete([info.uri for info in state.store.list(folder)])
+def discard_staged(state: State, key: ManifestKey, attempt: Attempt, *, in_place: bool) -> None:
+    """Delete what an attempt staged, and wrote in place if it did, as far as the store lets it."""
+    folders = [state.layout.staging(key.id, attempt.number, attempt.generation)]
+    folders += [state.layout.in_place(key, attempt.number, attempt.generation)] if in_place else []
+    for folder in folders:
+        with suppress(CompactorError):
+            state.store.delete([info.uri for info in state.store.list(folder)])
 
 
 def _check_access(reports: Sequence[FileReport]) -> None:
@@ -200,6 +218,11 @@ def _check_access(reports: Sequence[FileReport]) -> None:
 
 def _staged_file(file: VerifiedFile, final: str) -> StagedFile:
     return StagedFile(staged=file.uri, final=final, rows=file.facts.rows, size_bytes=file.facts.size_bytes)
+
+
+def _final(layout: Layout, key: ManifestKey, uri: str, part: int, partition: str) -> str:
+    """The final name of a file of rows: its own if it was written in place."""
+    return uri if layout.in_place_attempt(uri) else layout.output_file(key, part, partition)
 
 
 def _output_file(file: VerifiedFile, output: StagedOutput, staged: Staged, place: Callable[[str], str]) -> StagedFile:

@@ -1,11 +1,17 @@
-"""The chains of what was landed: one for each shard of each stream id, and how far a shard was seen to be empty."""
+"""The chains of what was landed and lost: of each shard of each stream id, and how far a shard was seen to be empty."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from compactor.core.documents.chains.kinesis_records import KinesisLink, KinesisOrigin, KinesisSeen
+from compactor.core.documents.chains.kinesis_records import (
+    KinesisFirstPlan,
+    KinesisLink,
+    KinesisLoss,
+    KinesisOrigin,
+    KinesisSeen,
+)
 from compactor.core.documents.records import read_record
 from compactor.core.errors import ObjectNotFound
 from compactor.core.kinesis.places import SCHEME, KinesisStream
@@ -13,6 +19,7 @@ from compactor.ledger.chains.chain import Chain, children
 from compactor.ledger.state import State
 
 _DIGITS = 129  # of the largest sequence number, by the documents of Kinesis
+_LOSS_DIGITS = 9
 
 _SHARDS, _DRAFTS, _LANDING = "shards", "drafts", "landing"
 
@@ -38,8 +45,8 @@ class Head:
         anchor: A record that reading has to find first, as long as retention keeps it; 0 without one.
         whole_since: All records behind `after` came at this time or later; None if only the anchor tells.
         latest: The latest time that is known of the shard: of its last record, or when it was seen to have no other.
-        gap: Whether records behind `after` may have been lost before `whole_since`.
-        told: Whether a plan told of that gap.
+        gap: Whether records behind `after` may have been lost before `whole_since`, and no manifest names them.
+        losses: How many losses are on record of which no next record was known.
         closed: Whether the shard ended here.
     """
 
@@ -48,7 +55,7 @@ class Head:
     whole_since: datetime | None
     latest: datetime
     gap: bool = False
-    told: bool = False
+    losses: int = 0
     closed: bool = False
 
 
@@ -70,6 +77,24 @@ class ShardChains:
         """The links of a shard."""
         return Chain(self.state.store, self._folder(place), _DIGITS, _read_link)
 
+    def losses(self, place: ShardPlace) -> Chain[KinesisLoss]:
+        """What of a shard was lost while no next record was known."""
+        return Chain(self.state.store, f"{self._folder(place)}lost/", _LOSS_DIGITS, _read_loss)
+
+    def first_plan(self, stream: KinesisStream, stream_id: str) -> KinesisFirstPlan | None:
+        """When a stream was first planned; None if it was not."""
+        uri = self._first_plan(stream, stream_id)
+        try:
+            data = self.state.store.read(uri)
+        except ObjectNotFound:
+            return None
+        read = partial(read_record, kind="KinesisFirstPlan", expected="when a stream was first planned")
+        return read(KinesisFirstPlan.model_validate_json, data, uri)
+
+    def begin_stream(self, stream: KinesisStream, stream_id: str, first: KinesisFirstPlan) -> None:
+        """Note when a stream was first planned, unless another planner did so before."""
+        self.state.store.create(self._first_plan(stream, stream_id), first.model_dump_json().encode())
+
     def begin(self, place: ShardPlace, origin: KinesisOrigin) -> None:
         """Begin a chain, unless another planner began it before."""
         self.state.store.create(self._origin(place), origin.model_dump_json().encode())
@@ -79,15 +104,17 @@ class ShardChains:
         last = self.chain(place).last()
         if last is None:
             return self._begun(place)
-        seen = None if last.closes else self._seen(place, last.last)
+        if last.closes:
+            return Head(last.end, last.end, None, last.arrived_at, closed=True)
+        loss = self.losses(place).last()
+        seen = self._seen(place, last.last)
+        moments = [*([seen.at] if seen else []), *([loss.seen_at] if loss and loss.after == last.last else [])]
         return Head(
             after=last.end,
             anchor=last.end,
-            whole_since=seen.at if seen is not None else None,
-            latest=max(seen.at, last.arrived_at) if seen is not None else last.arrived_at,
-            gap=seen is not None and seen.gap,
-            told=seen is not None and seen.gap,
-            closed=last.closes,
+            whole_since=max(moments, default=None),
+            latest=max([*moments, last.arrived_at]),
+            losses=loss.end if loss else 0,
         )
 
     def origin(self, place: ShardPlace) -> KinesisOrigin:
@@ -124,16 +151,17 @@ class ShardChains:
             origin = self.origin(place)
         except ObjectNotFound:
             return None
-        seen = self._seen(place, "0")
-        since = max(origin.whole_since, seen.at) if seen is not None else origin.whole_since
-        # A shard that had records when its chain was begun must still have the first of them.
+        seen, loss = self._seen(place, "0"), self.losses(place).last()
+        moments = [*([seen.at] if seen else []), *([loss.seen_at] if loss else [])]
+        since = max([*moments, origin.whole_since])
+        # A shard that had records when its chain was begun must still have the first of them, until their loss is told.
         return Head(
             after=0,
             anchor=int(origin.first or 0),
-            whole_since=None if origin.first else since,
+            whole_since=None if origin.first and not moments else since,
             latest=since,
-            gap=origin.gap or (seen is not None and seen.gap),
-            told=seen is not None and seen.gap,
+            gap=origin.gap and loss is None,
+            losses=loss.end if loss else 0,
         )
 
     def _seen(self, place: ShardPlace, after: str) -> KinesisSeen | None:
@@ -161,11 +189,18 @@ class ShardChains:
     def _folder(self, place: ShardPlace) -> str:
         return f"{self._id_folder(place.stream, place.stream_id)}{_SHARDS}/{place.shard_id}/"
 
+    def _first_plan(self, stream: KinesisStream, stream_id: str) -> str:
+        return f"{self._id_folder(stream, stream_id)}first-plan.json"
+
     def _origin(self, place: ShardPlace) -> str:
         return f"{self._folder(place)}origin.json"
 
     def _seen_uri(self, place: ShardPlace) -> str:
         return f"{self._folder(place)}seen.json"
+
+
+def _read_loss(data: bytes, uri: str) -> KinesisLoss:
+    return read_record(KinesisLoss.model_validate_json, data, uri, kind="KinesisLoss", expected="a loss of a shard")
 
 
 def _read_link(data: bytes, uri: str) -> KinesisLink:

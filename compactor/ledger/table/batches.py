@@ -45,13 +45,22 @@ class TableBatches:
             return None
         return read_record(TableBatch.model_validate_json, data, uri, kind="TableBatch", expected="a batch")
 
-    def create(self, number: int, manifests: Sequence[BatchedManifest]) -> TableBatch:
-        """Record a batch, unless its number has one.
+    def create(
+        self, number: int, manifests: Sequence[BatchedManifest], *, merge: str = "", unmerged: Sequence[str] = ()
+    ) -> TableBatch:
+        """Record a batch, unless its number has one; see `TableBatch`.
 
         Returns:
             The batch that is valid from now on: this one, or another process's.
         """
-        made = TableBatch(number=number, manifests=list(manifests), run_id=self.run_id, created_at=self.clock.now())
+        made = TableBatch(
+            number=number,
+            manifests=list(manifests),
+            merge=merge,
+            unmerged=list(unmerged),
+            run_id=self.run_id,
+            created_at=self.clock.now(),
+        )
         if self.store.create(self.layout.table_batch(number), _json(made)):
             return made
         found = self.batch(number)

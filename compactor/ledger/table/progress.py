@@ -77,6 +77,20 @@ def read_progress(state: State, shard: int) -> TableProgress | None:
     return None
 
 
+def note_working(state: State) -> None:
+    """Note for all jobs that commits work, after one of an operator: a job that ended on a failure says so no more.
+
+    A job that writes its record at the same moment wins or loses; its next commit says how it is.
+    """
+    for info in list(state.store.list(state.layout.table_progress_folder)):
+        name = base_name(info.uri).removesuffix(".json")
+        last = read_progress(state, int(name)) if name.isdecimal() else None
+        if last is not None and last.failures:
+            fine = last.model_copy(update={"failures": 0, "failing_since": None, "error": ""})
+            with suppress(CompactorError):
+                state.store.put(info.uri, fine.model_dump_json().encode())
+
+
 def noted_placed(state: State, *, but_shard: int) -> list[BatchedManifest]:
     """The placed manifests that the jobs of other shards noted. They may be in the table meanwhile, or done."""
     names = [base_name(info.uri).removesuffix(".json") for info in state.store.list(state.layout.table_progress_folder)]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compactor.core.documents.records import read_record
-from compactor.core.documents.table_records import HeldManifest, RefusedBatch, TableBatch
+from compactor.core.documents.table_records import BatchedManifest, HeldManifest, RefusedBatch, TableBatch
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
@@ -30,7 +30,8 @@ class RefusedBatches:
         """Record that the table has passed over a batch; its manifest is held back if it was alone in it.
 
         The manifest comes first, so that it is not held back again by a process that is late, once the batch is on
-        record as refused and an operator has released the manifest.
+        record as refused and an operator has released the manifest. One that was late amid this takes it back: the
+        record of the batch tells which run held the manifest back.
 
         Args:
             batch: The batch; the fence of the table has its number without its files.
@@ -38,13 +39,28 @@ class RefusedBatches:
         """
         if self.has(batch.number):
             return
-        run_id, now = self.run_id, self.clock.now()
-        if len(batch.manifests) == 1:
-            alone = batch.manifests[0]
-            held = HeldManifest(**alone.model_dump(), batch=batch.number, reason=reason, run_id=run_id, created_at=now)
-            self.store.create(self.layout.held(alone.key, alone.generation), held.model_dump_json().encode())
-        refusal = RefusedBatch(number=batch.number, reason=reason, run_id=run_id, created_at=now)
-        self.store.create(self.layout.refused_batch(batch.number), refusal.model_dump_json().encode())
+        held = self._hold(batch.manifests[0], batch.number, reason) if len(batch.manifests) == 1 else None
+        refusal = RefusedBatch(
+            number=batch.number,
+            reason=reason,
+            run_id=self.run_id,
+            created_at=self.clock.now(),
+            held_by=held.run_id if held is not None else "",
+        )
+        uri = self.layout.refused_batch(batch.number)
+        if self.store.create(uri, refusal.model_dump_json().encode()) or held is None or held.run_id != self.run_id:
+            return
+        parse = RefusedBatch.model_validate_json
+        first = read_record(parse, self.store.read(uri), uri, kind="RefusedBatch", expected="a refused batch")
+        if first.held_by not in {"", self.run_id}:
+            self.release(held)
+
+    def _hold(self, alone: BatchedManifest, batch: int, reason: str) -> HeldManifest | None:
+        """Hold a manifest back, unless it is; return the record of that, or None if it was released just now."""
+        named = alone.model_dump()
+        held = HeldManifest(**named, batch=batch, reason=reason, run_id=self.run_id, created_at=self.clock.now())
+        is_made = self.store.create(self.layout.held(alone.key, alone.generation), held.model_dump_json().encode())
+        return held if is_made else self.held(alone.key, alone.generation)
 
     def is_held(self, key: ManifestKey, generation: int) -> bool:
         """Whether a generation of a manifest is held back."""

@@ -1,19 +1,26 @@
 """Writes the records of shards as objects, and gives each object to one manifest."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
-from compactor.core.documents.chains.kinesis_records import KinesisDraft, KinesisLink, ShardLink
-from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.chains.kinesis_records import (
+    KinesisDraft,
+    KinesisLink,
+    KinesisLoss,
+    ShardLink,
+    ShardLoss,
+)
+from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
 from compactor.core.documents.records import read_record
 from compactor.core.errors import ObjectNotFound, StoreUnavailable
 from compactor.core.inputs.named_dates import ARRIVAL
-from compactor.core.kinesis.places import KinesisStream
+from compactor.core.kinesis.places import KinesisStream, StreamGap
 from compactor.core.layout import base_name
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
 from compactor.manifests.kinesis.shard_reading import Piece
-from compactor.manifests.kinesis.stream_plan import gap_of, tell
+from compactor.manifests.kinesis.stream_plan import Gap, gap_of, tell
 from compactor.manifests.linked import Wanted, settle
 
 SWEEP_SECONDS = 24 * 3600.0
@@ -28,11 +35,19 @@ class Settled:
         manifest: What was written; None if others have all of its records, or if it has none.
         links: The links that it got.
         lost: The shards of those that others got.
+        losses: The losses that it got.
     """
 
     manifest: Manifest | None
     links: Sequence[ShardLink]
     lost: frozenset[str]
+    losses: Sequence[ShardLoss] = ()
+
+    @property
+    def gaps(self) -> list[Gap]:
+        """Where records may be lost."""
+        of_links = [gap_of(each.shard_id, each.link) for each in self.links if each.link.gap]
+        return [*of_links, *(Gap(each.shard_id, each.loss.after, "") for each in self.losses)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +82,35 @@ class Landing:
             raise StoreUnavailable(f"{uri}: it is gone right after it was written")
         return ShardLink(shard_id=shard_id, link=link.model_copy(update={"uri": uri, "etag": info.etag}))
 
-    def drafted(self, manifest_id: str, links: Sequence[ShardLink], sizes: Sequence[int]) -> KinesisDraft:
-        """The manifest of landed objects.
+    def drafted(
+        self, manifest_id: str, links: Sequence[ShardLink], sizes: Sequence[int], losses: Sequence[ShardLoss] = ()
+    ) -> KinesisDraft:
+        """The manifest of landed objects, and of what may be lost.
 
         Args:
             manifest_id: For which they were landed.
             links: In the order of each shard.
             sizes: The length of the lines of each.
+            losses: What no link tells of.
         """
-        now = self.chains.state.clock.now()
-        files = tuple(
-            ManifestFile(uri=each.link.uri, size_bytes=size, etag=each.link.etag, event_time=now, dated_by=ARRIVAL)
-            for each, size in zip(links, sizes, strict=True)
-            if each.link.lines
+        now, files = self.chains.state.clock.now(), list[ManifestFile]()
+        for each, size in zip(links, sizes, strict=True):
+            link = each.link
+            if link.gap:
+                files.append(self._lost(each.shard_id, link.first, int(link.begins or 0)))
+            if link.lines:
+                files.append(ManifestFile(uri=link.uri, size_bytes=size, etag=link.etag))
+        files += [self._lost(each.shard_id, int(each.loss.after)) for each in losses]
+        dated = tuple(each.model_copy(update={"event_time": now, "dated_by": ARRIVAL}) for each in files)
+        manifest = Manifest(
+            **version_keys(dated),
+            manifest_id=manifest_id,
+            date=f"{now:%Y-%m-%d}",
+            created_at=now,
+            files=dated,
+            listed_at=now,
         )
-        date = f"{now:%Y-%m-%d}"
-        manifest = Manifest(manifest_id=manifest_id, date=date, created_at=now, files=files, listed_at=now)
-        return KinesisDraft(manifest=manifest, links=tuple(links))
+        return KinesisDraft(manifest=manifest, links=tuple(links), losses=tuple(losses))
 
     def settle(self, draft: KinesisDraft, *, is_new: bool = False) -> Settled:
         """Create the links of a draft and write its manifest, as far as that was not done.
@@ -96,16 +123,19 @@ class Landing:
         if is_new:
             state.store.create(self._draft(manifest_id), draft.model_dump_json().encode())
         named = {file.uri: file for file in draft.manifest.files}
-        wanted = [self._wanted(each, named.get(each.link.uri)) for each in draft.links]
+        of_links = [self._wanted(each, named) for each in draft.links]
+        of_losses = [self._wanted_loss(each, named) for each in draft.losses]
+        wanted: list[Wanted[Any]] = [*of_links, *of_losses]
         manifest, missed = settle(state, draft.manifest, wanted)
-        got = [each for each, want in zip(draft.links, wanted, strict=True) if want not in missed]
-        lost = [each for each, want in zip(draft.links, wanted, strict=True) if want in missed]
-        for each in got:
-            if each.link.gap:
-                tell(self.stream, gap_of(each.shard_id, each.link))
+        got = [each for each, want in zip(draft.links, of_links, strict=True) if want not in missed]
+        lost = [each for each, want in zip(draft.links, of_links, strict=True) if want in missed]
+        losses = [each for each, want in zip(draft.losses, of_losses, strict=True) if want not in missed]
+        settled = Settled(manifest, got, frozenset(each.shard_id for each in lost), losses)
+        for gap in settled.gaps:
+            tell(self.stream, gap)
         state.store.delete([each.link.uri for each in lost if each.link.uri])  # no one can get a link for them
         state.store.delete([self._draft(manifest_id), self._mark(manifest_id)])
-        return Settled(manifest, got, frozenset(each.shard_id for each in lost))
+        return settled
 
     def settle_all(self) -> list[Settled]:
         """Settle the drafts that planners left."""
@@ -123,17 +153,22 @@ class Landing:
             found.append(read(expected="the draft of a manifest"))
         return found
 
-    def sweep(self) -> int:
+    def sweep(self, *, is_gone: bool = False) -> int:
         """Delete objects of planners that died before they wrote a draft; returns how many.
 
         One may go as soon as the link for its records is of another object. Then it can never get a link, however long
         its planner was held up.
+
+        Args:
+            is_gone: Whether another stream has the name by now. No plan goes on with these chains, so they are ended.
         """
         store, now, swept = self.chains.state.store, self.chains.state.clock.now(), 0
         for mark in list(store.list(self.chains.landing_folder(self.stream, self.stream_id))):
             if (now - mark.modified_at).total_seconds() < SWEEP_SECONDS:
                 continue
             manifest_id = base_name(mark.uri)
+            if is_gone:
+                self._end(manifest_id)
             objects = [info.uri for info in store.list(self.chains.state.layout.landed_inputs(manifest_id))]
             useless = [uri for uri in objects if self._has_lost(uri)]
             linked = [uri for uri in objects if uri not in useless and self._is_linked(uri)]
@@ -144,22 +179,46 @@ class Landing:
         return swept
 
     def _has_lost(self, uri: str) -> bool:
-        """Whether the records of an object are in another one."""
+        """Whether the records of an object are in another one, or the chain ended before them."""
         shard_id, after = _range_of(uri)
         chain = self.chains.chain(ShardPlace(self.stream, self.stream_id, shard_id))
         link = chain.at(after)
         if link is None:  # the chain may end here, or go past by a longer link
             link = chain.link_with(after)
-        return link is not None and link.uri != uri
+        if link is None:
+            last = chain.last()
+            return last is not None and last.closes
+        return link.uri != uri
+
+    def _end(self, manifest_id: str) -> None:
+        """End the chains of the shards that a manifest has objects of."""
+        objects = self.chains.state.store.list(self.chains.state.layout.landed_inputs(manifest_id))
+        for shard_id in sorted({_range_of(info.uri)[0] for info in objects}):
+            chain = self.chains.chain(ShardPlace(self.stream, self.stream_id, shard_id))
+            while (last := chain.last()) is None or not last.closes:
+                end = "0" if last is None else last.last
+                now = self.chains.state.clock.now()
+                chain.create(KinesisLink(after=end, last=end, manifest_id="", arrived_at=now, closes=True))
+
+    def _lost(self, shard_id: str, after: int, before: int = 0) -> ManifestFile:
+        """What a manifest names where records may be lost: its reading finds none, and says so."""
+        gap = StreamGap(self.stream, shard_id, after, before)
+        return ManifestFile(uri=str(gap), size_bytes=0, etag=self.stream_id)
 
     def _is_linked(self, uri: str) -> bool:
         shard_id, after = _range_of(uri)
         link = self.chains.chain(ShardPlace(self.stream, self.stream_id, shard_id)).at(after)
         return link is not None and link.uri == uri
 
-    def _wanted(self, each: ShardLink, file: ManifestFile | None) -> Wanted[KinesisLink]:
-        chain = self.chains.chain(ShardPlace(self.stream, self.stream_id, each.shard_id))
-        return Wanted(chain, each.link, () if file is None else (file,))
+    def _wanted(self, each: ShardLink, named: Mapping[str, ManifestFile]) -> Wanted[KinesisLink]:
+        chain, link = self.chains.chain(ShardPlace(self.stream, self.stream_id, each.shard_id)), each.link
+        gap = [str(StreamGap(self.stream, each.shard_id, link.first, int(link.begins or 0)))] if link.gap else []
+        return Wanted(chain, link, [named[uri] for uri in (*gap, link.uri) if uri in named])
+
+    def _wanted_loss(self, each: ShardLoss, named: Mapping[str, ManifestFile]) -> Wanted[KinesisLoss]:
+        place = ShardPlace(self.stream, self.stream_id, each.shard_id)
+        gap = str(StreamGap(self.stream, each.shard_id, int(each.loss.after)))
+        return Wanted(self.chains.losses(place), each.loss, [named[gap]])
 
     def _object(self, manifest_id: str, shard_id: str, link: KinesisLink) -> str:
         place = f"{self.stream.source}/{self.stream.name}/{shard_id}"
@@ -181,6 +240,7 @@ def link_of(piece: Piece, manifest_id: str) -> KinesisLink:
         manifest_id=manifest_id,
         lines=piece.lines.lines,
         records=piece.lines.records,
+        packed=piece.lines.packed,
         strays=piece.lines.strays,
         arrived_at=piece.latest,
         gap=piece.gap,

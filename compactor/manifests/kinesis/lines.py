@@ -23,6 +23,7 @@ class ShardLines:
         stray_rule: See `Strays`. "drop" leaves out all that are packed with a stray one, as the Kinesis Client Library
             does, because the KPL sends all of these again.
         records: Records as the stream counts them.
+        packed: How many of these have others packed into them.
         strays: Packed records that were left out.
         length_bytes: Of the lines.
     """
@@ -30,6 +31,7 @@ class ShardLines:
     shard: Shard
     stray_rule: Strays = "keep"
     records: int = 0
+    packed: int = 0
     strays: int = 0
     length_bytes: int = 0
     _lines: list[bytes] = field(default_factory=list)
@@ -47,6 +49,7 @@ class ShardLines:
         packed = user_records(data)
         if packed is None:
             return [data]
+        self.packed += 1
         shard = self.shard
         if self.stray_rule == "drop" and any(
             not shard.first_hash <= each.hash_key <= shard.last_hash for each in packed

@@ -5,20 +5,20 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from math import ceil
 
-from compactor.core.documents.chains.kinesis_records import ShardLink
-from compactor.core.errors import SettingsError
+from compactor.core.documents.chains.kinesis_records import ShardLink, ShardLoss
+from compactor.core.errors import CompactorError, SettingsError
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import is_within
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import MetricsSink
-from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
+from compactor.ledger.kinesis.shard_chains import ShardChains
 from compactor.ledger.state import State
 from compactor.manifests.kinesis.landing import Landing, Settled, link_of
 from compactor.manifests.kinesis.lines import Strays
 from compactor.manifests.kinesis.shard_reading import ShardReader
-from compactor.manifests.kinesis.shards import Shards
-from compactor.manifests.kinesis.stream_plan import StreamPlan
+from compactor.manifests.kinesis.shards import Shards, with_manifest
+from compactor.manifests.kinesis.stream_plan import StreamPlan, about_stream
 from compactor.manifests.partitioning import new_manifest_id
 from compactor.manifests.spilled.totals import planned
 
@@ -58,38 +58,44 @@ class KinesisPlanner:
             max_manifests: The most manifests to write. What is left is for the next plan.
             dry_run: Write nothing. Records are read all the same.
 
+        Returns:
+            What was done. Of trouble that kept it from more, the plan tells; nothing is lost by it.
+
         Raises:
             SettingsError: The stream is not within the allowed prefixes, or there is none of its name.
-            StoreUnavailable: The stream or the store fails for now. What other shards had is planned.
+            StoreUnavailable: The stream or the store fails before anything was done.
         """
         self._check(stream)
         live = self.log.stream(stream)
         if live is None:
             raise SettingsError([f"plan: {stream} -> expected a stream that is there"])
         chains = ShardChains(self.state)
-        plan = StreamPlan(former_ids=[each for each in chains.stream_ids(stream) if each != live.stream_id])
-        landing = Landing(chains, stream, live.stream_id)
-        if not dry_run:
-            for left in (*(Landing(chains, stream, each) for each in plan.former_ids), landing):
-                for settled in left.settle_all():
-                    self._add(plan, settled, left)
-            plan.swept = landing.sweep()
+        former_ids = [each for each in chains.stream_ids(stream) if each != live.stream_id]
+        plan, landing = (
+            StreamPlan(stream_id=live.stream_id, former_ids=former_ids),
+            Landing(chains, stream, live.stream_id),
+        )
         shards = Shards(
             chains=chains,
             log=self.log,
             stream=stream,
-            stream_id=live.stream_id,
+            live=live,
             stray_rule=self.stray_rules.get(stream.source, "keep"),
             now=self.state.clock.now,
             began_at=self.state.clock.now(),
-            plan=plan,
             writes=not dry_run,
         )
-        with closing(shards):
-            self._land_all(shards, landing, max_manifests)
-        self._measure(shards)
-        for trouble in shards.troubles:
-            raise trouble
+        try:
+            if not dry_run:
+                self._settle_left(plan, landing)
+            with closing(shards):
+                self._land_all(shards, landing, plan, max_manifests)
+        except CompactorError as exc:  # what was done until then is done for good, and has to be told
+            plan.troubles.append(exc)
+        plan.troubles += shards.troubles
+        plan.waiting, plan.behind_seconds = shards.waiting, shards.age_seconds()
+        if shards.writes and plan.behind_seconds is not None:
+            self._emit(stream, plan.behind_seconds)
         return plan
 
     def _check(self, stream: KinesisStream) -> None:
@@ -97,26 +103,51 @@ class KinesisPlanner:
             allowed = ", ".join(self.allowed_prefixes)
             raise SettingsError([f"plan: {stream} -> expected a stream within input.allowed_prefixes: {allowed}"])
 
-    def _land_all(self, shards: Shards, landing: Landing, max_manifests: int) -> None:
-        target_bytes, plan = max(self.target_bytes(), 1.0), shards.plan
+    def _settle_left(self, plan: StreamPlan, landing: Landing) -> None:
+        """Finish what planners began that died, of this stream and of former ones of its name."""
+        former = [Landing(landing.chains, landing.stream, each) for each in plan.former_ids]
+        for left in (*former, landing):
+            for settled in left.settle_all():
+                _add(plan, settled)
+            plan.swept += left.sweep(is_gone=left is not landing)
+
+    def _land_all(self, shards: Shards, landing: Landing, plan: StreamPlan, max_manifests: int) -> None:
+        target_bytes = max(self.target_bytes(), 1.0)
         shards.refresh()
-        while shards.unread() and len(plan.totals.manifests) < max_manifests:
+        while (shards.unread() or shards.gone) and len(plan.totals.manifests) < max_manifests:
             landed = self._landed(shards, landing, target_bytes)
-            if not landed.links:
-                continue
-            draft = landing.drafted(landed.manifest_id, landed.links, landed.sizes)
-            if shards.writes:
-                settled = landing.settle(draft, is_new=True)
-            else:
-                settled = Settled(draft.manifest if draft.manifest.files else None, draft.links, frozenset())
-            self._add(plan, settled, landing)
-            shards.settled(settled)
-        plan.has_more = bool(shards.unread())
-        shards.note_idle()
+            if landed.links:
+                shards.settled(self._settled(shards, landing, plan, landed))
+        plan.has_more = bool(shards.unread() or shards.gone)
+        if shards.writes:
+            shards.check()
+        idle = _Landed(self._new_id())
+        idle.losses = shards.losses(idle.manifest_id)
+        if idle.losses:
+            self._settled(shards, landing, plan, idle)
+        if shards.writes:
+            shards.note_idle()
+
+    def _settled(self, shards: Shards, landing: Landing, plan: StreamPlan, landed: "_Landed") -> Settled:
+        """Settle what was landed for a manifest."""
+        draft = landing.drafted(landed.manifest_id, landed.links, landed.sizes, landed.losses)
+        if shards.writes:
+            shards.check()
+            settled = landing.settle(draft, is_new=True)
+        else:
+            settled = Settled(draft.manifest if draft.manifest.files else None, draft.links, frozenset(), draft.losses)
+        _add(plan, settled)
+        return settled
+
+    def _new_id(self) -> str:
+        return new_manifest_id(f"{self.state.clock.now():%Y-%m-%d}")
 
     def _landed(self, shards: Shards, landing: Landing, target_bytes: float) -> "_Landed":
         """Land what fills a manifest, or all that there is up to the end of a shard, behind which others come."""
-        landed = _Landed(new_manifest_id(f"{self.state.clock.now():%Y-%m-%d}"))
+        landed = _Landed(self._new_id())
+        landed.links = with_manifest(list(shards.gone.values()), landed.manifest_id)
+        landed.sizes = [0] * len(landed.links)
+        shards.gone.clear()
 
         def land(reader: ShardReader) -> tuple[ShardLink, int] | None:
             piece = shards.piece(reader, self.object_bytes)
@@ -139,20 +170,20 @@ class KinesisPlanner:
                     landed.sizes.append(found[1])
         return landed
 
-    def _add(self, plan: StreamPlan, settled: Settled, landing: Landing) -> None:
-        for each in settled.links:
-            plan.add(ShardPlace(landing.stream, landing.stream_id, each.shard_id), each.link)
-        plan.totals.held += len(settled.lost)
-        if settled.manifest is not None:
-            manifest = settled.manifest
-            plan.totals.manifests.append(planned(manifest.date, manifest.files, manifest.manifest_id))
+    def _emit(self, stream: KinesisStream, age_seconds: float) -> None:
+        values = {"IteratorAgeSeconds": age_seconds}
+        self.metrics.emit(values)
+        self.metrics.emit(values, about_stream(stream))
 
-    def _measure(self, shards: Shards) -> None:
-        plan = shards.plan
-        behind = [each.behind_seconds for each in shards.readers.values() if each.behind_seconds is not None]
-        plan.behind_seconds = max(behind, default=None)
-        if shards.writes and plan.behind_seconds is not None:
-            self.metrics.emit({"IteratorAgeSeconds": plan.behind_seconds})
+
+def _add(plan: StreamPlan, settled: Settled) -> None:
+    for each in settled.links:
+        plan.add(each.link)
+    plan.gaps += settled.gaps
+    plan.totals.held += len(settled.lost)
+    if settled.manifest is not None:
+        manifest = settled.manifest
+        plan.totals.manifests.append(planned(manifest.date, manifest.files, manifest.manifest_id))
 
 
 @dataclass(slots=True)
@@ -167,6 +198,7 @@ class _Landed:
     is_marked: bool = False
     links: list[ShardLink] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
+    losses: list[ShardLoss] = field(default_factory=list)
 
     @property
     def closes(self) -> bool:

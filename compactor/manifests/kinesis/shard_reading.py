@@ -5,13 +5,17 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.ports import Batch, KinesisLog, Shard, StreamRecord
 from compactor.ledger.kinesis.shard_chains import Head
 from compactor.manifests.kinesis.lines import ShardLines, Strays
 
-KEPT = timedelta(hours=23)
-"""No stream removes records that are younger: the shortest retention is a day, and clocks differ."""
+MARGIN = timedelta(hours=1)
+"""How far clocks may differ, and how long a reading may take."""
+
+KEPT = timedelta(days=1) - MARGIN
+"""No stream removes records that are younger: the shortest retention is a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +48,11 @@ class ShardReader:
     Attributes:
         head: Where the chain of the shard ends.
         until: Records that arrived later may wait for the next plan.
+        kept: No record is removed that is younger, unless the retention is lowered.
         stray_rule: See `ShardLines`.
         now: Tells the time.
         is_done: Whether there is no more to read now.
+        trouble: Why it could not be read further; None if it could.
         pieces: How many were read.
         behind_seconds: How far the last answer was behind the newest record; None before the first one.
         gap: Whether records behind `after` may be lost; the next piece tells.
@@ -61,7 +67,9 @@ class ShardReader:
     until: datetime
     stray_rule: Strays
     now: Callable[[], datetime]
+    kept: timedelta = KEPT
     is_done: bool = False
+    trouble: CompactorError | None = None
     pieces: int = 0
     behind_seconds: float | None = None
     empty_since: datetime | None = None
@@ -78,11 +86,18 @@ class ShardReader:
         self._batches = self._read()
 
     def piece(self, max_bytes: int) -> Piece | None:
-        """The next records, about so many bytes of them; None if there are no more now."""
+        """The next records, about so many bytes of them; None if there are no more now.
+
+        Trouble ends the reading behind what was read until then, which is not read again.
+        """
         lines, after, begins, closes = ShardLines(self.shard, self.stray_rule), self.after, 0, False
         while not self.is_done and lines.length_bytes < max_bytes:
             asked_at = self.now()
-            batch = next(self._batches)
+            try:
+                batch = next(self._batches)
+            except (StoreUnavailable, AccessError) as exc:
+                self.trouble, self.is_done, self.empty_since = exc, True, None
+                break
             self.behind_seconds = batch.behind_seconds
             lines.add(batch.records)
             if batch.records:
@@ -98,6 +113,11 @@ class ShardReader:
         self.pieces += 1
         gap, self.gap = self.gap, False
         return Piece(after, self.after, begins, lines, self._latest, gap, closes)
+
+    def age_seconds(self, now: datetime) -> float:
+        """For how long a record of the shard that is not landed may have waited, as far as is known."""
+        unread = max((now - self._latest).total_seconds(), 0.0)
+        return unread if self.behind_seconds is None or self.trouble is not None else self.behind_seconds
 
     def close(self) -> None:
         """End reading."""
@@ -117,7 +137,7 @@ class ShardReader:
                     if batch.records:
                         self._anchor, self._whole_since = batch.records[-1].sequence, None
                     yield Batch(fresh, batch.behind_seconds, batch.is_end)
-                    if fresh and self.now() - fresh[-1].arrived_at > KEPT:
+                    if fresh and self.now() - fresh[-1].arrived_at > self.kept:
                         break  # retention is near: the last record has to be there still when the next ones are read
 
     def _is_whole(self, records: Sequence[StreamRecord], asked_at: datetime) -> bool:

@@ -1,21 +1,28 @@
 """The shards of a stream that may be read now, each from where its chain ends."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from compactor.core.documents.chains.kinesis_records import KinesisLink, KinesisOrigin, KinesisSeen
-from compactor.core.errors import StoreUnavailable
+from compactor.core.documents.chains.kinesis_records import (
+    KinesisFirstPlan,
+    KinesisLink,
+    KinesisLoss,
+    KinesisOrigin,
+    KinesisSeen,
+    ShardLink,
+    ShardLoss,
+)
+from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.core.kinesis.places import KinesisStream
-from compactor.core.kinesis.ports import KinesisLog, Shard
+from compactor.core.kinesis.ports import KinesisLog, LiveStream, Shard
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.kinesis.shard_chains import Head, ShardChains, ShardPlace
 from compactor.manifests.kinesis.landing import Settled
 from compactor.manifests.kinesis.lineage import lineage
 from compactor.manifests.kinesis.lines import Strays
-from compactor.manifests.kinesis.shard_reading import KEPT, Piece, ShardReader
-from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan, gap_of, tell
+from compactor.manifests.kinesis.shard_reading import KEPT, MARGIN, Piece, ShardReader
 
 NOTED_EVERY = timedelta(hours=1)
 """How often it is noted that an idle shard has no further record."""
@@ -26,53 +33,70 @@ class Shards:
     """The readers of one plan.
 
     Attributes:
+        live: The stream that is planned.
         began_at: When the plan began: it ends with the records of that time.
-        writes: Whether chains may be begun and closed; not in a dry run.
+        writes: Whether chains may be begun; not in a dry run.
         readers: By the id of their shard.
+        waiting: How many shards have parents that are not landed whole.
+        gone: Shards that the stream lists no more, by id: links that end their chains with a gap.
         troubles: Why shards could not be read further.
     """
 
     chains: ShardChains
     log: KinesisLog
     stream: KinesisStream
-    stream_id: str
+    live: LiveStream
     stray_rule: Strays
     now: Callable[[], datetime]
     began_at: datetime
-    plan: StreamPlan
     writes: bool
     readers: dict[str, ShardReader] = field(default_factory=dict)
-    troubles: list[StoreUnavailable] = field(default_factory=list)
-    _was_planned: bool = field(init=False)
+    waiting: int = 0
+    gone: dict[str, ShardLink] = field(default_factory=dict)
+    troubles: list[CompactorError] = field(default_factory=list)
     _lost: set[str] = field(default_factory=set)
     _ended: dict[str, Head] = field(default_factory=dict)  # where no chain says so, as in a dry run
-
-    def __post_init__(self) -> None:
-        self._was_planned = next(self.chains.places_of(self.stream, self.stream_id), None) is not None
+    _unbegun: dict[str, datetime] = field(default_factory=dict)  # shards with trouble, and since when records may wait
 
     def place(self, shard_id: str) -> ShardPlace:
         """The chain of a shard."""
-        return ShardPlace(self.stream, self.stream_id, shard_id)
+        return ShardPlace(self.stream, self.live.stream_id, shard_id)
+
+    def check(self) -> None:
+        """Make sure that what was read is of the stream that is planned: it is asked by name, which another may have.
+
+        Raises:
+            StoreUnavailable: It is not, or records may have gone that were thought to be kept.
+        """
+        found, expected = self.log.stream(self.stream), self.live
+        if found is None or found.stream_id != expected.stream_id:
+            raise StoreUnavailable(
+                f"{self.stream}: deleted or made again while it was planned; expected the id {expected.stream_id}"
+            )
+        if found.retention < expected.retention:
+            raise StoreUnavailable(f"{self.stream}: its retention was lowered while it was planned; plan it again")
 
     def refresh(self) -> None:
         """Find the shards that may be read now: at the beginning, and after one was closed."""
         shards = self.log.shards(self.stream)
+        self.check()
         listed = {shard.shard_id for shard in shards}
+        first = self._first_plan(listed)
         known = dict.fromkeys(each for shard in shards for each in (shard.shard_id, *shard.parents))
         heads = dict(zip(known, map_ordered(self._head, known), strict=True))
         for shard_id in known:
             head = heads[shard_id]
             if shard_id not in listed and head is not None and not head.closed:
-                heads[shard_id] = self._closed_unlisted(shard_id, head)
+                self._end(shard_id, head)
         found = lineage(shards, heads)
-        self.plan.waiting = len(found.waiting)
+        self.waiting = len(found.waiting)
         new = [shard for shard in found.ready if shard.shard_id not in self.readers]
 
-        def begun(shard: Shard) -> Head:
-            return heads[shard.shard_id] or self._begun(shard, [heads[each] for each in shard.parents])
+        def begun(shard: Shard) -> Head | None:
+            return heads[shard.shard_id] or self._begun(shard, heads, first)
 
         for shard, head in zip(new, map_ordered(begun, new), strict=True):
-            if not head.closed:  # as another planner may have done since the shards were listed
+            if head is not None and not head.closed:  # as another planner may have done since the shards were listed
                 self.readers[shard.shard_id] = self._reader(shard, head)
 
     def close(self) -> None:
@@ -81,50 +105,66 @@ class Shards:
             reader.close()
 
     def unread(self) -> list[ShardReader]:
-        """The readers that may have more, those first that were read least."""
+        """The readers that may have more. First those that were read least, and of these those that wait longest."""
         found = [reader for reader in self.readers.values() if not reader.is_done]
-        return sorted(found, key=lambda reader: reader.pieces)
+        return sorted(found, key=lambda reader: (reader.pieces, reader.head.latest))
 
     def piece(self, reader: ShardReader, max_bytes: int) -> Piece | None:
         """The next records of a shard. Trouble with one shard does not keep the others from being landed."""
-        try:
-            return reader.piece(max_bytes)
-        except StoreUnavailable as exc:
-            reader.is_done = True
+        found = reader.piece(max_bytes)
+        if reader.trouble is not None:
             self._lost.add(reader.shard.shard_id)
-            self.troubles.append(exc)
-            return None
+            self.troubles.append(reader.trouble)
+        return found
 
     def settled(self, settled: Settled) -> None:
         """Take in what came of a draft. What others landed waits for the next plan; children of ended shards begin."""
         self._lost.update(settled.lost)
-        for shard_id in settled.lost:
+        for shard_id in settled.lost & self.readers.keys():
             self.readers[shard_id].is_done = True
         ended = [each for each in settled.links if each.link.closes]
         if not self.writes:
             for each in ended:
-                self._ended[each.shard_id] = _head_behind(each.link)
+                self._ended[each.shard_id] = Head(each.link.end, each.link.end, None, each.link.arrived_at, closed=True)
         if ended:
             self.refresh()
 
-    def note_idle(self) -> None:
-        """Note which shards have no further record, and tell of those where one may be lost."""
-        for shard_id, reader in self.readers.items():
-            since, head = reader.empty_since, reader.head
-            if since is None or shard_id in self._lost:
-                continue
-            is_news = reader.gap and not (head.told and reader.after == head.after)
-            if is_news:
-                self._tell(Gap(shard_id, str(reader.after), ""))
-            is_old = head.whole_since is None or since - head.whole_since >= NOTED_EVERY
-            if self.writes and (is_news or (is_old and reader.after == head.after)):
-                seen = KinesisSeen(after=str(reader.after), at=since, gap=reader.gap)
-                self.chains.note_seen(self.place(shard_id), seen)
+    def losses(self, manifest_id: str) -> list[ShardLoss]:
+        """What of shards without a further record may be lost, for a manifest that is to name it."""
+        found = list[ShardLoss]()
+        for shard_id, reader in self._idle().items():
+            if reader.gap and reader.empty_since is not None:
+                loss = KinesisLoss(
+                    number=reader.head.losses,
+                    after=str(reader.after),
+                    seen_at=reader.empty_since,
+                    manifest_id=manifest_id,
+                )
+                found.append(ShardLoss(shard_id=shard_id, loss=loss))
+        return found
 
-    def _tell(self, gap: Gap) -> None:
-        self.plan.gaps.append(gap)
-        if self.writes:
-            tell(self.stream, gap)
+    def note_idle(self) -> None:
+        """Note which shards have no further record, unless one may be lost that no manifest names."""
+        for shard_id, reader in self._idle().items():
+            since, head = reader.empty_since, reader.head
+            if since is None or reader.gap or reader.after != head.after:
+                continue
+            if head.whole_since is None or since - head.whole_since >= NOTED_EVERY:
+                self.chains.note_seen(self.place(shard_id), KinesisSeen(after=str(reader.after), at=since))
+
+    def age_seconds(self) -> float | None:
+        """For how long a record of any shard may have waited that is not landed; None without a shard."""
+        now = self.now()
+        unbegun = [max((now - since).total_seconds(), 0.0) for since in self._unbegun.values()]
+        return max([*unbegun, *(reader.age_seconds(now) for reader in self.readers.values())], default=None)
+
+    def _idle(self) -> dict[str, ShardReader]:
+        """The readers of shards that were seen to have no further record."""
+        return {
+            shard_id: reader
+            for shard_id, reader in self.readers.items()
+            if reader.empty_since is not None and shard_id not in self._lost
+        }
 
     def _head(self, shard_id: str) -> Head | None:
         return self._ended.get(shard_id) or self.chains.head(self.place(shard_id))
@@ -138,28 +178,45 @@ class Shards:
             until=self.began_at,
             stray_rule=self.stray_rule,
             now=self.now,
+            kept=max(KEPT, self.live.retention - MARGIN),
         )
 
-    def _begun(self, shard: Shard, parents: Sequence[Head | None]) -> Head:
-        """Begin the chain of a shard. One whose parents were landed begins where these ended."""
-        known, now = [each for each in parents if each is not None], self.now()
-        first = 0 if known else self._first(shard)
+    def _first_plan(self, listed: set[str]) -> KinesisFirstPlan:
+        """When the stream was first planned, and what it had then."""
+        known = self.chains.first_plan(self.stream, self.live.stream_id)
+        if known is not None:
+            return known
+        first = KinesisFirstPlan(planned_at=self.began_at, shards=tuple(sorted(listed)))
+        if not self.writes:
+            return first
+        self.chains.begin_stream(self.stream, self.live.stream_id, first)
+        return self.chains.first_plan(self.stream, self.live.stream_id) or first
+
+    def _begun(self, shard: Shard, heads: Mapping[str, Head | None], first: KinesisFirstPlan) -> Head | None:
+        """Begin the chain of a shard; None if it cannot be read now. One whose parents were landed begins there."""
+        known, now = [found for each in shard.parents if (found := heads.get(each)) is not None], self.now()
+        since = max((each.latest for each in known), default=first.planned_at)
+        try:
+            earliest = 0 if known else self._earliest(shard)
+        except (StoreUnavailable, AccessError) as exc:
+            self._unbegun[shard.shard_id] = since
+            self.troubles.append(exc)
+            return None
+        self._unbegun.pop(shard.shard_id, None)
+        is_late = shard.shard_id not in first.shards or now - first.planned_at >= KEPT
         origin = KinesisOrigin(
-            first=str(first or ""),
-            whole_since=max((each.latest for each in known), default=now),
-            planned_at=now,
-            gap=bool(shard.parents) and not known and self._was_planned,
+            first=str(earliest or ""), whole_since=since if known else now, planned_at=now, gap=is_late and not known
         )
         if not self.writes:
-            since = None if first else origin.whole_since
-            return Head(after=0, anchor=first, whole_since=since, latest=origin.whole_since, gap=origin.gap)
+            since = origin.whole_since
+            return Head(after=0, anchor=earliest, whole_since=None if earliest else since, latest=since, gap=origin.gap)
         self.chains.begin(self.place(shard.shard_id), origin)
         head = self.chains.head(self.place(shard.shard_id))
         if head is None:
             raise AssertionError("a chain that was begun has a head")
         return head
 
-    def _first(self, shard: Shard) -> int:
+    def _earliest(self, shard: Shard) -> int:
         """The sequence number of the earliest record that a shard has now; 0 without any."""
         with closing(self.log.read(self.stream, shard.shard_id, 0)) as batches:
             for batch in batches:
@@ -169,21 +226,17 @@ class Shards:
                     break
         return 0
 
-    def _closed_unlisted(self, shard_id: str, head: Head) -> Head:
-        """The head of a chain whose shard the stream lists no more: all its records are older than the retention."""
-        if self.now() - head.latest < KEPT:  # it is listed again, or its records are still there
-            return head
-        link = KinesisLink(
-            after=str(head.after), last=str(head.after), manifest_id="", arrived_at=head.latest, gap=True, closes=True
-        )
-        self._tell(gap_of(shard_id, link))
-        self.plan.closed += 1
-        if self.writes:
-            self.chains.chain(self.place(shard_id)).create(link)
-        self._ended[shard_id] = _head_behind(link)
-        return self._ended[shard_id]
+    def _end(self, shard_id: str, head: Head) -> None:
+        """End the chain of a shard that the stream lists no more: all its records are older than the retention."""
+        if self.now() - head.latest < KEPT or shard_id in self._lost:  # it is listed again, or records are still there
+            return
+        end = str(head.after)
+        link = KinesisLink(after=end, last=end, manifest_id="", arrived_at=head.latest, gap=True, closes=True)
+        self.gone[shard_id] = ShardLink(shard_id=shard_id, link=link)
 
 
-def _head_behind(link: KinesisLink) -> Head:
-    """Where the chain of a shard that ended with a link ends."""
-    return Head(link.end, link.end, None, link.arrived_at, closed=True)
+def with_manifest(links: Sequence[ShardLink], manifest_id: str) -> list[ShardLink]:
+    """Links for a manifest."""
+    return [
+        each.model_copy(update={"link": each.link.model_copy(update={"manifest_id": manifest_id})}) for each in links
+    ]

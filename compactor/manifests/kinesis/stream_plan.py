@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from compactor.core.documents.chains.kinesis_records import KinesisLink
-from compactor.core.kinesis.places import KinesisStream
-from compactor.ledger.kinesis.shard_chains import ShardPlace
+from compactor.core.errors import CompactorError
+from compactor.core.kinesis.places import SCHEME, KinesisStream, StreamGap
 from compactor.manifests.spilled.totals import PlanTotals
 from compactor.telemetry.logs import log_event
 
@@ -24,8 +24,11 @@ class Gap:
     before: str
 
     def __str__(self) -> str:
-        after = f"after sequence number {self.after}" if self.after != "0" else "from its beginning"
-        return f"{self.shard}: {after}, {f'before {self.before}' if self.before else 'to its end, or its next record'}"
+        return f"{self.shard}: {self.of(KinesisStream('', '')).words}"
+
+    def of(self, stream: KinesisStream) -> StreamGap:
+        """The name that manifests have for it."""
+        return StreamGap(stream, self.shard, int(self.after), int(self.before or 0))
 
 
 def gap_of(shard_id: str, link: KinesisLink) -> Gap:
@@ -34,8 +37,13 @@ def gap_of(shard_id: str, link: KinesisLink) -> Gap:
 
 
 def tell(stream: KinesisStream, gap: Gap) -> None:
-    """Put a gap into the log. Do so before what keeps later plans from telling of it: one that dies has told then."""
+    """Put a gap into the log."""
     log_event("kinesis.gap", stream=stream.name, shard=gap.shard, after=gap.after, before=gap.before)
+
+
+def about_stream(stream: KinesisStream) -> dict[str, str]:
+    """The dimension of the metrics of a stream."""
+    return {"KinesisStream": str(stream).removeprefix(SCHEME)}
 
 
 @dataclass(slots=True)
@@ -45,14 +53,17 @@ class StreamPlan:
     Attributes:
         totals: The manifests; `held` counts objects whose records another planner landed.
         lines: Landed lines.
-        gaps: Where records may be lost; each is told once.
+        gaps: Where records may be lost; each is told once, and in one manifest.
         strays: Packed records that were left out, because they hash to another shard.
         closed: Shards that ended.
         waiting: Shards whose parents are not landed whole.
         has_more: Whether more is left beyond the bound, for the next plan.
         swept: Objects that were deleted, of planners that died.
         former_ids: Ids of streams of this name that are gone, of which records were landed.
-        behind_seconds: How far the last answers were behind the newest records; None if no shard was read.
+        behind_seconds: For how long the oldest record that is not landed may have waited, by the last answer of each
+            shard; None if no shard was to be read.
+        stream_id: The id of the stream that is there.
+        troubles: What kept the plan from landing more. All else that it tells has happened.
     """
 
     totals: PlanTotals = field(default_factory=PlanTotals)
@@ -65,16 +76,16 @@ class StreamPlan:
     swept: int = 0
     former_ids: list[str] = field(default_factory=list)
     behind_seconds: float | None = None
+    stream_id: str = ""
+    troubles: list[CompactorError] = field(default_factory=list)
 
     @property
     def needs_operator(self) -> bool:
         """Whether records may be gone that were not landed."""
         return bool(self.gaps)
 
-    def add(self, place: ShardPlace, link: KinesisLink) -> None:
+    def add(self, link: KinesisLink) -> None:
         """Count a link."""
         self.lines += link.lines
         self.strays += link.strays
         self.closed += link.closes
-        if link.gap:
-            self.gaps.append(gap_of(place.shard_id, link))

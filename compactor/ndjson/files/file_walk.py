@@ -13,6 +13,7 @@ from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
 from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.kafka.ranges import is_kafka
+from compactor.core.kinesis.places import StreamGap, is_kinesis
 from compactor.core.layout import is_s3
 from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectStore
@@ -178,6 +179,8 @@ class FileWalk:
             ranged = open_range(self._kafka, file)
             ranged.begin(self._pool)
             return ranged
+        if is_kinesis(file.uri):
+            raise FileError(FileStatus.MISSING, f"retention may have removed records {StreamGap.parse(file.uri).words}")
         try:
             opened = open_file(self._input, file, any_version=self._any_version)
             return opened if is_s3(file.uri) else replace(opened, digest=ContentDigest(self._pool))

@@ -1,1 +1,1 @@
-"""Accepts that quarantined ranges of topics are gone for good."""
+"""Accepts that quarantined ranges of topics and streams are gone for good."""

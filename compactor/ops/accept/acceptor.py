@@ -1,4 +1,4 @@
-"""Finds quarantined ranges of topics of which nothing is left, and puts on record who accepted that, and why."""
+"""Finds quarantined ranges of topics and streams that are gone, and puts on record who accepted that, and why."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from compactor.core.documents.accepted_losses import AcceptedLoss
 from compactor.core.documents.records import Commit, FileStatus
 from compactor.core.kafka.ports import OpenKafka
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
+from compactor.core.kinesis.places import is_kinesis
 from compactor.ledger.history.accepted_losses import AcceptedLosses
 from compactor.ledger.state import State
 from compactor.ops.redrive.ranges import parts_of
@@ -20,7 +21,7 @@ class LostRange:
 
     manifest_id: str
     uri: str
-    offsets: int  # how many it has
+    offsets: int  # how many it has; 0 of a stream, whose sequence numbers tell no count
     detail: str  # why it was quarantined
 
 
@@ -81,7 +82,11 @@ class Acceptor:
         if not isinstance(outcome, Commit):
             return
         for report in outcome.files:
-            if report.uri not in uris or report.status is not FileStatus.MISSING or not is_kafka(report.uri):
+            if report.uri not in uris or report.status is not FileStatus.MISSING:
+                continue
+            if is_kinesis(report.uri):  # it was gone before it could be landed
+                found.lost.append(LostRange(source.key.id, report.uri, 0, report.detail))
+            if not is_kafka(report.uri):
                 continue
             left = parts_of(report, self.kafka.open())
             if isinstance(left, str):

@@ -20,6 +20,7 @@ from compactor.ops.doctor.stream_checks import try_stream
 from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
+from compactor.table.listed import ListedTable
 
 _ON_S3 = ("endpoint", "clock", "credentials")
 _ON_AWS = (*_ON_S3, "region")
@@ -37,6 +38,7 @@ class Environment:
     releases: Callable[[Settings], Sequence[str]]  # those of the living runs; empty strings are not told
     kafka: Callable[[Settings], OpenKafka]  # the clusters of the settings
     waiting_seconds: Callable[[Settings], float]  # for how long the oldest manifest has waited
+    listed: Callable[[Settings], ListedTable | None]  # the Iceberg table of the output; None without one
     trial_id: str  # part of the names of the objects that places are tried with; unique to this run of the doctor
 
 
@@ -46,6 +48,7 @@ def checks_of(env: Environment, settings: Settings, config: str) -> list[Check]:
     Of several streams, the places and tables of each are checked, and what they have together once.
     """
     places = [*_place_checks(env, settings, only=("state",) if settings.streams else ()), *_kafka_checks(env, settings)]
+    places += _iceberg_checks(env, settings)
     for each in settings.streams:
         places += [replace(check, stream=each.name) for check in _place_checks(env, each)]
     releases = [Check("releases", partial(_releases, env, settings))] if settings.streams else []
@@ -68,6 +71,14 @@ def _kafka_checks(env: Environment, settings: Settings) -> Iterator[Check]:
         for topic in sorted(planned | named):
             check = partial(_topic_check, env, each, topic, is_planned=topic in planned)
             yield Check("topic", check, (f"kafka {topic.cluster}",), each.name)
+
+
+def _iceberg_checks(env: Environment, settings: Settings) -> Iterator[Check]:
+    """The checks of the tables that list the output."""
+    for each in settings.streams or (settings,):
+        if (table := env.listed(each)) is not None:
+            check = partial(catalog_checks.iceberg_table, table, each.layout().table_owner)
+            yield Check("iceberg table", check, stream=each.name)
 
 
 def _topic_check(env: Environment, settings: Settings, topic: Topic, *, is_planned: bool) -> list[Finding]:
@@ -97,11 +108,14 @@ def uses_s3(settings: Settings) -> bool:
 
 
 def _place_checks(env: Environment, settings: Settings, only: Sequence[str] = ()) -> Iterator[Check]:
+    for stream in () if only else settings.kinesis_streams:
+        yield Check("input", partial(_stream, env, settings, str(stream)))
     for prefix in () if only else settings.input.allowed_prefixes:
         if is_kafka(prefix):
             continue
         if is_kinesis(prefix):
-            yield Check("input", partial(_stream, env, settings, prefix))
+            if prefix not in map(str, settings.kinesis_streams):
+                yield Check("input", partial(_stream, env, settings, prefix))
             continue
         yield Check("input", partial(try_input, env.store, prefix, "input.allowed_prefixes"), _needs(prefix))
     for name, place, key, rights in (
@@ -116,10 +130,12 @@ def _place_checks(env: Environment, settings: Settings, only: Sequence[str] = ()
         yield Check("schema file", partial(_schema_file, env.store, settings), _needs(settings.schema.file))
 
 
-def _stream(env: Environment, settings: Settings, prefix: str) -> Finding:
-    if is_kinesis(prefix) and prefix.count("/") == STREAM_EXPECTED.count("/"):
-        return try_stream(env.kinesis(settings), KinesisStream.parse(prefix))
-    return skipped(f"{prefix}: `compactor plan --dry-run` tells what it has")
+def _stream(env: Environment, settings: Settings, prefix: str) -> list[Finding]:
+    if prefix.count("/") < STREAM_EXPECTED.count("/"):
+        return [skipped(f"{prefix}: `compactor plan --dry-run` tells what it has")]
+    stream, wait_seconds = KinesisStream.parse(prefix), settings.kinesis_late_seconds
+    is_planned = stream in settings.kinesis_streams
+    return try_stream(env.kinesis(settings), stream, wait_seconds=wait_seconds, is_planned=is_planned)
 
 
 def _schema_file(store: ObjectStore, settings: Settings) -> Finding:

@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Accepted, Attempt, Commit, Erased, FileReport, FileStatus, StagedFile
 from compactor.core.errors import StagingError
+from compactor.core.partitions import folders, parse_fields
 from compactor.engines.parquet_files import open_parquet, parquet_facts
+from compactor.engines.rows_place import RowsPlace
 from compactor.job.steps.staging import discard_staged
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
@@ -35,6 +37,7 @@ class ErasingStager:
         commit: The valid commit, whose files are published.
         erasure: The id of the erasure.
         compression: The Parquet codec of files with rows.
+        in_place: Whether files of rows are written under their final names, for a table that lists them.
     """
 
     state: State
@@ -42,6 +45,7 @@ class ErasingStager:
     commit: Commit
     erasure: str
     compression: str
+    in_place: bool = False
     on_crash_point: OnCrashPoint = ignore_crash_point
 
     def stage(self, accepted: Accepted, attempt: Attempt) -> tuple[Commit, int]:
@@ -51,9 +55,11 @@ class ErasingStager:
             StagingError: A file is lost or damaged, or was not written as it should be.
         """
         commit, folder = self.commit, self._folder(attempt)
+        place, fields = self._place(attempt), parse_fields(commit.partition_by)
         outputs, rows = [], 0
         for number, file in enumerate(sorted(commit.outputs, key=lambda each: each.final)):
-            made, gone = self._output(file, f"{folder}out/{number:05d}.parquet")
+            partition = folders(fields, tuple(file.partition))
+            made, gone = self._output(file, place, place.uri(f"{number:05d}", partition))
             outputs += [made] if made.rows else []
             rows += gone
         rejects, found = [], list[RejectFound]()
@@ -84,23 +90,36 @@ class ErasingStager:
 
     def discard(self, accepted: Accepted, attempt: Attempt) -> None:
         """Delete what a failed attempt staged."""
-        discard_staged(self.state, accepted.manifest_id, attempt)
+        discard_staged(self.state, accepted.key, attempt, in_place=self.in_place)
 
     def _folder(self, attempt: Attempt) -> str:
         return self.state.layout.staging(attempt.manifest_id, attempt.number, attempt.generation)
+
+    def _place(self, attempt: Attempt) -> RowsPlace:
+        if not self.in_place:
+            return RowsPlace(f"{self._folder(attempt)}out/")
+        folder = self.state.layout.in_place(self.commit.key, attempt.number, attempt.generation)
+        return RowsPlace.final(folder, self.compression)
 
     def _reports(self, files: Sequence[FileReport], found: Sequence[RejectFound]) -> list[FileReport]:
         redriven = numbers_of(settled_of(self.state, self.commit.manifest_id).inputs) if found else {}
         return erased_reports(files, found, redriven)
 
-    def _output(self, file: StagedFile, staged: str) -> tuple[StagedFile, int]:
+    def _output(self, file: StagedFile, place: RowsPlace, staged: str) -> tuple[StagedFile, int]:
         """Stage a file without the rows that go; return it, and how many went."""
         version = file.version_in(self.commit)
         column = self.search.column_of(self.commit, file)
         gone = self.search.count(self.commit, file)
-        made = file.model_copy(update={"staged": staged, "rows": file.rows - gone, "schema_version": version})
+        made = file.model_copy(
+            update={
+                "staged": staged,
+                "final": staged if place.in_place else file.final,
+                "rows": file.rows - gone,
+                "schema_version": version,
+            }
+        )
         if not gone:
-            self.state.store.copy(file.final, staged)
+            place.take(self.state.store, file.final, staged)
             return made, 0
         if not made.rows:
             return made, gone
@@ -114,7 +133,7 @@ class ErasingStager:
                     kept = table if mask is None else table.filter(pc.invert(mask))
                     if kept.num_rows:
                         writer.write_table(kept)
-            return self._uploaded(made, path), gone
+            return self._uploaded(made, path, place), gone
 
     def _rejects(self, file: StagedFile, staged: str, found: Sequence[RejectFound]) -> StagedFile:
         """Stage a file of rejects without the lines that go, and without samples of files that were quarantined."""
@@ -131,15 +150,15 @@ class ErasingStager:
                     if any(stays):
                         writer.write(batch.filter(pa.array(stays)))
             made = file.model_copy(update={"staged": staged, "rows": writer.rows})
-            return self._uploaded(made, path) if made.rows else made
+            return self._uploaded(made, path, RowsPlace("")) if made.rows else made
 
     @contextmanager
     def _local_file(self) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="compactor-forget-") as folder:
             yield Path(folder) / "rewritten.parquet"
 
-    def _uploaded(self, made: StagedFile, path: Path) -> StagedFile:
-        self.state.store.upload(made.staged, path)
+    def _uploaded(self, made: StagedFile, path: Path, place: RowsPlace) -> StagedFile:
+        place.upload(self.state.store, made.staged, path)
         facts = parquet_facts(self.state.store, made.staged)
         if facts.rows != made.rows:
             raise StagingError(f"{made.staged}: found {facts.rows} rows, expected {made.rows}")

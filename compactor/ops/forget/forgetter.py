@@ -5,12 +5,15 @@ input goes last: until then, a call that is repeated finds everything again.
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from compactor.core.documents.erasures import ErasedManifest, Erasure, ErasureDone, Inputs
 from compactor.core.errors import StuckError, TryAgainError
+from compactor.core.layout import folder
+from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
+from compactor.ledger.table.orphans import Fate, InPlaceFiles
 from compactor.ops.forget.candidates import NEEDED, Candidate
 from compactor.ops.forget.forget_report import ForgetReport, Forgotten, NotForgotten
 from compactor.ops.forget.inputs import InputEraser
@@ -31,7 +34,7 @@ class Forgetter:
         rebuilder_for: Makes what makes manifests again without the values, given the id of the erasure.
         key: The key, as it was asked for.
         by: Who asks.
-        after: Called when the manifests are done, for what else has old copies of their rows.
+        after: Called when the manifests are done, for what else has old copies of their rows; returns what is left.
     """
 
     state: State
@@ -40,7 +43,7 @@ class Forgetter:
     rebuilder_for: Callable[[str], Rebuilder]
     key: str
     by: str
-    after: Callable[[], None] = lambda: None
+    after: Callable[[], Iterable[str]] = tuple
 
     def forget(self, scan: ForgetScan, *, dry_run: bool = False) -> ForgetReport:
         """Erase; or, in a dry run, only tell what would be erased.
@@ -63,7 +66,7 @@ class Forgetter:
             self._erase(scan.held[start : start + _AT_ONCE], rebuilder, report)
         self._unstage(rebuilder)
         try:
-            self.after()
+            report.refused += [NotForgotten("", why) for why in self.after()]
         except TryAgainError as exc:
             report.failed.append(NotForgotten("", str(exc)))
         # Only their input can make the rows of these again.
@@ -134,6 +137,15 @@ class Forgetter:
                 continue  # the scan has named it
             if found is not None and found.outcome is not None and found.is_done:
                 rebuilder.publisher.delete_staging(name, upto=found.outcome.generation)
+        if rebuilder.publisher.table is not None:
+            self._delete_orphans()
+
+    def _delete_orphans(self) -> None:
+        """Delete files that attempts wrote in place, and that no commit names."""
+        store, layout, in_place = self.state.store, self.state.layout, InPlaceFiles(self.state)
+        listed = (info.uri for info in store.list(folder(layout.output)) if layout.in_place_attempt(info.uri))
+        fates = map_ordered(lambda uri: (uri, in_place.fate(uri)), listed)
+        store.delete(uri for uri, fate in fates if fate is Fate.ORPHANED)
 
     def _end(self, report: ForgetReport) -> None:
         record = ErasureDone(

@@ -8,6 +8,7 @@ A file without a footer keeps its name only if no file has other rows. Else a qu
 of them again in what replaces it.
 
 Where rows are in partitions, no name is used again: each names a partition, and a rebuild may divide rows otherwise.
+Nor is that of a file in place: what a rebuild writes in place has its final names already.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -51,13 +52,16 @@ def successor(
     fields = parse_fields(staged.partition_by)
 
     def place_output(part: int, file: StagedFile) -> str:
+        if file.is_in_place:
+            return file.final
         return layout.output_file(staged.key, part, folders(fields, tuple(file.partition)))
 
     def place_rejects(part: int, _: StagedFile) -> str:
         return layout.rejects_file(staged.key, part)
 
     reuses_names = reuses_names and not (fields or previous.partition_by)
-    outputs = _placed(previous.outputs if reuses_names else [], staged.outputs, place_output, fresh, found_at)
+    reused = [file for file in previous.outputs if reuses_names and not file.is_in_place]
+    outputs = _placed(reused, staged.outputs, place_output, fresh, found_at)
     kept = [file for file in previous.rejects if file.final not in expired]
     rejects = _placed(kept, staged.rejects, place_rejects, fresh, found_at)
     used = {file.final for file in (*outputs, *rejects)}

@@ -10,6 +10,7 @@ from compactor.core.documents.records import Commit, DeadLetter, FileReport, Fil
 from compactor.core.errors import AccessError, StuckError
 from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.kafka.ranges import is_kafka
+from compactor.core.kinesis.places import is_kinesis
 from compactor.core.layout import canonical, redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
@@ -94,7 +95,7 @@ class RedrivePlanner:
         accepted = self.state.ledger.accepted(commit.manifest_id)
         draft.listed_at = accepted.manifest.listed_at if accepted and accepted.manifest else None
         for report in files_left(scope, commit, redrives):
-            named = parts_of(report, self.kafka.open()) if is_kafka(report.uri) else [_named(report)]
+            named = self._named_again(report)
             if isinstance(named, str):
                 draft.refuse({report.uri: named})
                 continue
@@ -107,6 +108,12 @@ class RedrivePlanner:
         found = self._pin(draft)
         draft.refuse({uri: why for uri, why in found.items() if isinstance(why, str)})
         return draft
+
+    def _named_again(self, report: FileReport) -> list[ManifestFile] | str:
+        """What a quarantined input is redriven as, or why it cannot be."""
+        if is_kinesis(report.uri):
+            return "retention removed it before it was landed; `compactor accept` puts on record that it is gone"
+        return parts_of(report, self.kafka.open()) if is_kafka(report.uri) else [_named(report)]
 
     def _draft_of_letter(self, root: ManifestKey, letter: DeadLetter) -> Draft:
         original = original_of(letter, self.state, self.allowed_prefixes)

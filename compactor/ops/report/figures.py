@@ -10,6 +10,7 @@ from compactor.core.distributions import Distribution
 from compactor.core.documents.records import NEEDS_OPERATOR
 from compactor.ledger.history.expired_seen import ExpiredSeen
 from compactor.manifests.kafka.topics_seen import TopicSeen
+from compactor.manifests.kinesis.streams_seen import StreamSeen
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.report.period import Period
 from compactor.table.standing import TableSeen
@@ -247,3 +248,4 @@ class Figures:
     expired: ExpiredSeen  # what is on record as expired by now, whatever the period
     table: TableSeen | None = None  # the table that lists the output, as of now; null if the settings name none
     topics: tuple[TopicSeen, ...] = ()  # the topics that jobs plan, as of their latest plans
+    kinesis: tuple[StreamSeen, ...] = ()  # the streams of Kinesis that jobs plan, as of their latest plans

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from compactor.control.diagnosis.findings import (
     dead_letters,
     few_rows,
+    kinesis_behind,
     manifests_held_back,
     quarantined_files,
     table_behind,
@@ -64,6 +65,7 @@ def _to_act(figures: Figures, suggest: Suggestions) -> Iterator[Finding]:
         yield from table_behind(table)
         yield from manifests_held_back(table)
     yield from topics_behind(each for each in figures.topics if each.seen_at and figures.period.holds(each.seen_at))
+    yield from kinesis_behind(each for each in figures.kinesis if each.seen_at and figures.period.holds(each.seen_at))
     waiting = [letter for letter in letters.latest if not letter.is_settled]
     if waiting:
         yield from dead_letters(len(waiting), waiting[0].manifest_id, suggest)

@@ -7,6 +7,7 @@ from itertools import chain
 from compactor.control.diagnosis.findings import (
     dead_letters,
     few_rows,
+    kinesis_behind,
     manifests_held_back,
     quarantined_files,
     table_behind,
@@ -48,7 +49,7 @@ def health(facts: Facts, rules: Rules) -> Finding:
 
     What keeps data from getting through at all comes before what makes it late, and that before what is quarantined.
     """
-    waiting = (table_behind(facts.table), topics_behind(facts.topics))
+    waiting = (table_behind(facts.table), topics_behind(facts.topics), kinesis_behind(facts.kinesis))
     found = (_of_runs(facts, rules), *waiting, _of_lateness(facts, rules), _of_faults(facts, rules))
     return most_urgent([*chain.from_iterable(found), _at_rest(facts, rules)])
 

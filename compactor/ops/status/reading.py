@@ -16,6 +16,7 @@ from compactor.ledger.sizing import learned_ratio
 from compactor.ledger.state import State
 from compactor.ledger.work_time import arrival_seconds
 from compactor.manifests.kafka.topics_seen import TopicWatch
+from compactor.manifests.kinesis.streams_seen import StreamWatch
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.failures import FailureReader
@@ -59,6 +60,7 @@ class StatusReader:
     no_cost: str = NOT_ON_GLUE  # why no cost is shown without `glue`
     table: ListedTable | None = None  # the table of the output; its catalog is not asked
     topics: TopicWatch | None = None  # the topics that jobs plan; asks brokers if it can
+    kinesis: StreamWatch | None = None  # the streams of Kinesis that jobs plan
     cache: StatusCache = field(default_factory=StatusCache)
 
     def read(self) -> Status:
@@ -87,6 +89,7 @@ class StatusReader:
             shards=shards_among(living, self.rules.shards),
             table=None if self.table is None else table_seen(self.state, self.table, now),
             topics=() if self.topics is None else self.topics.seen(now),
+            kinesis=() if self.kinesis is None else self.kinesis.seen(now),
         )
         status = Status(
             **vars(facts),

@@ -12,6 +12,7 @@ from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.history.expired_seen import NOTHING_EXPIRED, ExpiredSeen
 from compactor.manifests.kafka.topics_seen import TopicSeen
+from compactor.manifests.kinesis.streams_seen import StreamSeen
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
 from compactor.table.standing import TableSeen
@@ -127,6 +128,7 @@ class Facts:
     shards: int = 1  # how many jobs share the manifests
     table: TableSeen | None = None  # the table that lists the output; null if the settings name none
     topics: tuple[TopicSeen, ...] = ()  # the topics that jobs plan
+    kinesis: tuple[StreamSeen, ...] = ()  # the streams of Kinesis that jobs plan
 
     @property
     def last_commit_at(self) -> datetime | None:

@@ -1,35 +1,39 @@
 """Compares the table of the output with the ledger, and makes a lost table again from the ledger alone."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
 from compactor.core.documents.records import Commit
-from compactor.core.errors import StuckError
+from compactor.core.errors import OperatorError, StuckError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.ledger import LedgerState
 from compactor.ledger.state import State
+from compactor.ledger.table.progress import note_working
 from compactor.ops.table.table_report import HeldBack, TableReport
 from compactor.table.committer import Committer
 from compactor.table.named import Placed, needs_table
+from compactor.table.unmerged import looked_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableKeeper:
-    """Looks after the table. Safe beside jobs.
+    """Looks after the table. Safe beside jobs, but for making a lost table again.
 
     Attributes:
         committer: Commits batches, also those that were applied to a table that was lost.
         name: The name of the table.
         on_batch: Called with the number of each batch that was applied.
+        living: Returns the ids of the runs that are alive.
     """
 
     state: State
     committer: Committer
     name: str
     on_batch: Callable[[int], None] = lambda _: None
+    living: Callable[[], Collection[str]] = tuple
 
     def compare(self) -> TableReport:
         """Compare the live files with those of all manifests that are done. Holds the name of each file in memory."""
@@ -38,7 +42,7 @@ class TableKeeper:
         expected, open_files = dict[str, tuple[int, int]](), set[str]()
         for found in self._states():
             commit = found.outcome
-            for file in commit.outputs if isinstance(commit, Commit) else ():
+            for file in commit.outputs if isinstance(commit, Commit) and not self._is_retired(commit) else ():
                 expected[file.final] = (file.rows, file.size_bytes)
                 if not found.is_done:
                     open_files.add(file.final)
@@ -55,14 +59,18 @@ class TableKeeper:
             return report
         report.exists, report.snapshot_id = True, head.snapshot_id
         report.last_batch, report.schema_version = head.fence, head.schema_version
-        live = list(self.committer.catalog.live_files(head.snapshot_id)) if head.snapshot_id is not None else []
-        report.files, report.rows = len(live), sum(file.records for file in live)
+        listed = self.committer.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
+        found_files = list(looked_up(self.committer.changes.merges, listed))
+        live = [file for each in found_files for file in each.committed]
+        report.files, report.rows = len(found_files), sum(each.file.records for each in found_files)
+        report.merged = sum(each.merged is not None for each in found_files)
         times = Counter(file.uri for file in live)
         report.doubled = sorted(uri for uri, many in times.items() if many > 1)
         report.missing = sorted(expected.keys() - open_files - times.keys())
         report.surplus = sorted(self._surplus(times.keys() - expected.keys() - open_files))
         figures = ((file.uri, (file.records, file.size_bytes)) for file in live)
-        report.differing = sorted({uri for uri, found in figures if expected.get(uri, found) != found})
+        differing = {uri for uri, found in figures if expected.get(uri, found) != found}
+        report.differing = sorted(differing | {each.file.uri for each in found_files if each.differs})
         return report
 
     def rebuild(self) -> TableReport:
@@ -72,6 +80,7 @@ class TableKeeper:
             TryAgainError: The catalog or the store does not answer now; another call goes on.
             OperatorError: A person must act.
         """
+        self._check_alone()
         applied = adopted = 0
         released = self._released()
         while (taken := (progress := self.committer.commit(())).applied or progress.refused) is not None:
@@ -90,7 +99,19 @@ class TableKeeper:
                 left = [each for each in left if each not in gone]
         report = self.compare()
         report.applied, report.adopted = applied, adopted
+        if applied or adopted:
+            note_working(self.state)
         return report
+
+    def _check_alone(self) -> None:
+        """Refuse to make a lost table again beside a job, which knows of batches what the lost table did with them."""
+        batches, head = self.committer.batches, self.committer.catalog.head()
+        fence, taken = (0, batches.recorded()) if head is None else (head.fence, batches.finished())
+        if taken > fence and (alive := sorted(self.living())):
+            raise OperatorError(
+                f"table {self.name}: it was dropped or restored, and {', '.join(alive)} may still commit to it -> "
+                "expected no job while the table is made again: `compactor stop`, then start the job again afterwards"
+            )
 
     def _released(self) -> list[Placed]:
         """Release what is held back; return those that are not done, which a job would commit only later."""
@@ -101,6 +122,9 @@ class TableKeeper:
                 self.committer.batches.refused.release(held)
                 released += [] if is_done else [Placed(held.key, held.generation)]
         return released
+
+    def _is_retired(self, commit: Commit) -> bool:
+        return self.committer.changes.is_retired(commit.key, commit.generation)
 
     def _surplus(self, uris: set[str]) -> Iterator[str]:
         """Those of these files that no manifest has that was decided since the ledger was read."""
@@ -114,7 +138,7 @@ class TableKeeper:
     def _done(self) -> Iterator[Placed]:
         for found in self._states():
             commit = found.outcome
-            if isinstance(commit, Commit) and found.is_done and needs_table(commit):
+            if isinstance(commit, Commit) and found.is_done and needs_table(commit) and not self._is_retired(commit):
                 yield Placed(commit.key, commit.generation)
 
     def _states(self) -> Iterator[LedgerState]:

@@ -35,6 +35,7 @@ class TableReport:
         schema_version: The schema version whose columns it has.
         files: How many files it has.
         rows: How many rows these have.
+        merged: How many of them have the rows of several files of commits.
         missing: Files of manifests that are done and that it lacks.
         surplus: Files that it has and that are of no valid commit.
         doubled: Files that it has more than once.
@@ -52,6 +53,7 @@ class TableReport:
     schema_version: int = 0
     files: int = 0
     rows: int = 0
+    merged: int = 0
     missing: list[str] = field(default_factory=list)
     surplus: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)

@@ -1,5 +1,6 @@
 """Finds what carried a manifest to the table of the output: a batch on record, and the snapshot that took it."""
 
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,12 +8,16 @@ from typing import Literal
 
 from compactor.core.documents.records import Commit
 from compactor.core.errors import CompactorError, RecordUnreadable
-from compactor.core.text.formatting import shown_seconds
+from compactor.core.text.formatting import count, shown_seconds
+from compactor.ledger.history.retired_rows import RetiredRows
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
+from compactor.ledger.table.merges import Merges
 from compactor.ledger.table.refused_batches import refused_batches
+from compactor.table.catalog import TableCatalog
 from compactor.table.listed import ListedTable, held_words
 from compactor.table.named import needs_table
+from compactor.table.unmerged import looked_up
 from compactor.telemetry.error_text import described
 
 TableState = Literal["listed", "waiting", "held_back", "unlisted"]
@@ -24,24 +29,31 @@ class TracedTable:
 
     name: str  # name of the table, as namespace.table
     state: TableState  # listed in the table, waiting for it, held back from it, or in no batch
-    batch: int | None = None  # the batch on record that has it, or that was refused with it alone; null without one
+    # The batch on record that has it, or that was refused with it alone; null if it is in none, or in one much later
+    batch: int | None = None
     snapshot_id: int | None = None  # the snapshot that took the batch; null if it expired, or is not known
     waiting_seconds: float | None = None  # for how long it has waited for the table; null if it does not
     error: str = ""  # why the snapshot is not known; empty if the catalog was read
     reason: str = ""  # why the catalog refuses the manifest; empty if it is not held back
+    merged_files: tuple[str, ...] = ()  # merged files that have its rows in place of its own files
 
     @property
     def meaning(self) -> str:
         """All of it in words."""
+        if self.state == "unlisted" and self.error:
+            return f"{self.name}: in no batch of its time; whether the table has its files is not known: {self.error}"
         if self.state == "unlisted":
             return f"{self.name}: in no batch that was found, as if done before the table was set"
+        if self.state == "listed" and self.batch is None:
+            return f"{self.name}: the table has its files, by a batch long after it was decided"
         if self.state == "held_back":
             return f"{self.name}: {held_words(self.reason)}"
         if self.state == "waiting":
             batch = f"; it is in batch {self.batch:,}" if self.batch else ""
             return f"{self.name}: waits for the table, for {shown_seconds(self.waiting_seconds or 0.0)}{batch}"
         unknown = f"not known: {self.error}" if self.error else "expired"
-        return f"{self.name}: in batch {self.batch:,}, snapshot {self.snapshot_id or unknown}"
+        merged = f"; its rows are in {count(len(self.merged_files), 'merged file')}" if self.merged_files else ""
+        return f"{self.name}: in batch {self.batch:,}, snapshot {self.snapshot_id or unknown}{merged}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +74,38 @@ class TableTracer:
             seconds = max((now - commit.decided_at).total_seconds(), 0.0)
             return TracedTable(self.table.name, "waiting", batch, waiting_seconds=seconds)
         if batch is None:  # a table that was made again may refuse what the one before took
-            return self._held(commit) or TracedTable(self.table.name, "unlisted")
+            return self._held(commit) or self._by_files(commit)
         try:
-            return TracedTable(self.table.name, "listed", batch, self.table.catalog().snapshot_of(batch))
+            catalog = self.table.catalog()
+            merged = tuple(self._merged(catalog, {file.final for file in commit.outputs}))
+            return TracedTable(self.table.name, "listed", batch, catalog.snapshot_of(batch), merged_files=merged)
         except CompactorError as exc:
             return TracedTable(self.table.name, "listed", batch, error=described(exc))
+
+    def _by_files(self, commit: Commit) -> TracedTable | None:
+        """Where a commit is that is in none of the batches of its time: the table itself has to tell.
+
+        A rebuild of the table adds what was done before the table was set, at any time later.
+        """
+        if RetiredRows(self.state).has(commit.key, commit.generation):
+            return None
+        left = {file.final for file in commit.outputs}
+        try:
+            for live in looked_up(Merges(self.state.store, self.state.layout), self.table.catalog().live_files()):
+                left.difference_update(live.uris)
+                if not left:
+                    return TracedTable(self.table.name, "listed")
+        except CompactorError as exc:
+            return TracedTable(self.table.name, "unlisted", error=described(exc))
+        return TracedTable(self.table.name, "unlisted")
+
+    def _merged(self, catalog: TableCatalog, finals: Collection[str]) -> Iterator[str]:
+        """The merged files of the table that have rows of these files."""
+        if next(self.state.store.list(self.state.layout.merged_folder), None) is None:
+            return  # nor does the table need to be listed
+        for each in looked_up(Merges(self.state.store, self.state.layout), catalog.live_files()):
+            if each.merged is not None and not set(each.uris).isdisjoint(finals):
+                yield each.file.uri
 
     def _held(self, commit: Commit) -> TracedTable | None:
         """Why a commit that is not done is held back; None if it is not."""

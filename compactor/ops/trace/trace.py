@@ -122,7 +122,13 @@ class Trace:
 
     @property
     def needs_operator(self) -> bool:
-        """Whether it is a dead letter, or a version of it is quarantined, and that is not settled: exit code 3."""
+        """Whether a person must act: exit code 3.
+
+        That is: it is a dead letter, or a version of it is quarantined, and that is not settled; or the table does not
+        get its rows.
+        """
+        if self.table is not None and self.table.state == "held_back":
+            return True
         if self.kind == "file" and any(not each.is_settled for each in self.quarantined):
             return True
         if self.settled_by or any(each.manifest_id == self.manifest_id for each in self.quarantined):

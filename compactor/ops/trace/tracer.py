@@ -187,11 +187,17 @@ class Tracer:
         return trace
 
     def _trace_landed(self, uri: str, days: int) -> Trace:
-        """Follow the landed object with a record of a stream. Whether the stream still has it is not asked."""
+        """Follow the landed object with a record of a stream, or a gap. The stream is not asked."""
         found = landed_record(self.state, uri)
         if found is None:
             return Trace(uri=uri, exists=True, searched="the chains of landed shards")
-        trace = self._trace_input(found.link.uri, days)
+        if not found.uri:
+            return Trace(uri=uri, exists=True, searched=f"the chains of landed shards: {found.words}")
+        if is_kinesis(found.uri):
+            trace = Trace(uri=found.uri, state=TraceState.CLAIMED, manifest_id=found.manifest_id)
+            trace = self._followed(trace, None, days)
+        else:
+            trace = self._trace_input(found.uri, days)
         trace.message = "; ".join(filter(None, (found.words, trace.message)))
         return trace
 

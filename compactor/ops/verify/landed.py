@@ -1,11 +1,15 @@
-"""Verifies the chains of landed shards: no gap in a chain, and each object in its manifest, with all of its lines."""
+"""Verifies the chains of landed shards: no gap in a chain, and each object in its manifest, with all of its lines.
+
+What retention took before it was landed is in a manifest, too, whose reading quarantines it.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from compactor.core.documents.chains.kinesis_records import KinesisLink
 from compactor.core.documents.records import Commit, FileStatus
 from compactor.core.errors import ObjectNotFound
+from compactor.core.kinesis.places import StreamGap
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy
@@ -44,24 +48,42 @@ def _faults(chains: ShardChains, place: ShardPlace, named_by: _NamedBy) -> Itera
                 link.manifest_id, str(place), f"records behind sequence number {expected}", f"some {behind}"
             )
         expected, is_closed = link.end, link.closes
+        if link.gap:
+            gap = StreamGap(place.stream, place.shard_id, link.first, int(link.begins or 0))
+            yield from _faults_of_named(chains, place, _Landed(link.manifest_id, str(gap), place.stream_id), named_by)
         if link.uri:
-            yield from _object_faults(chains, place, link, named_by)
+            landed = _Landed(link.manifest_id, link.uri, link.etag, link.lines)
+            yield from _faults_of_named(chains, place, landed, named_by)
+    for loss in chains.losses(place).links():
+        gap = StreamGap(place.stream, place.shard_id, int(loss.after))
+        yield from _faults_of_named(chains, place, _Landed(loss.manifest_id, str(gap), place.stream_id), named_by)
 
 
-def _object_faults(
-    chains: ShardChains, place: ShardPlace, link: KinesisLink, named_by: _NamedBy
+@dataclass(frozen=True, slots=True)
+class _Landed:
+    """What a manifest has to name: a landed object, or where records may be lost, which has no lines."""
+
+    manifest_id: str
+    uri: str
+    etag: str
+    lines: int | None = None
+
+
+def _faults_of_named(
+    chains: ShardChains, place: ShardPlace, landed: _Landed, named_by: _NamedBy
 ) -> Iterator[Discrepancy]:
-    found = named_by(link.manifest_id)
+    manifest_id, uri, etag = landed.manifest_id, landed.uri, landed.etag
+    found = named_by(manifest_id)
     if found is None:
-        if _waits(chains, place, link):
+        if _waits(chains, place, manifest_id):
             return
-        found = _named(chains.state, link.manifest_id)  # a job may have taken it in meanwhile
+        found = _named(chains.state, manifest_id)  # a job may have taken it in meanwhile
     if found is None:
-        yield Discrepancy(link.manifest_id, link.uri, f"manifest {link.manifest_id} with it", "no such manifest")
-    elif (link.uri, link.etag) not in found:
-        yield Discrepancy(link.manifest_id, link.uri, f"version {link.etag!r} in its manifest", "no such file")
-    elif (lines := found[link.uri, link.etag]) not in {None, link.lines}:
-        yield Discrepancy(link.manifest_id, link.uri, f"{link.lines} landed lines", f"{lines} lines")
+        yield Discrepancy(manifest_id, uri, f"manifest {manifest_id} with it", "no such manifest")
+    elif (uri, etag) not in found:
+        yield Discrepancy(manifest_id, uri, f"version {etag!r} in its manifest", "no such file")
+    elif (lines := found[uri, etag]) not in {None, landed.lines}:
+        yield Discrepancy(manifest_id, uri, f"{landed.lines} landed lines", f"{lines} lines")
 
 
 def _named(state: State, manifest_id: str) -> _Named | None:
@@ -78,7 +100,7 @@ def _named(state: State, manifest_id: str) -> _Named | None:
     return {(file.uri, file.etag or ""): lines.get(file.uri) for file in accepted.manifest.files}
 
 
-def _waits(chains: ShardChains, place: ShardPlace, link: KinesisLink) -> bool:
-    """Whether the manifest of a link is written, or will be, because its draft is there."""
-    state, draft = chains.state, f"{chains.drafts_folder(place.stream, place.stream_id)}{link.manifest_id}.json"
-    return any(state.store.stat(uri) is not None for uri in (draft, state.layout.manifest(link.manifest_id)))
+def _waits(chains: ShardChains, place: ShardPlace, manifest_id: str) -> bool:
+    """Whether a manifest is written, or will be, because its draft is there."""
+    state, draft = chains.state, f"{chains.drafts_folder(place.stream, place.stream_id)}{manifest_id}.json"
+    return any(state.store.stat(uri) is not None for uri in (draft, state.layout.manifest(manifest_id)))

@@ -1,6 +1,7 @@
 """The report of a verification: figures, discrepancies, quarantined files and dead letters."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from compactor.core.documents.closed_dates import ManifestSums
@@ -19,6 +20,14 @@ class Discrepancy:
     where: str  # the URI of the file or record
     expected: str  # what the ledger says
     found: str  # what is stored
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A file in place of no commit, which no table lists."""
+
+    uri: str
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,8 @@ class VerifyReport:
     # Quarantined input files, without those that changed, whose new version has its own event
     quarantined_files: list[QuarantinedFile] = field(default_factory=list)
     dead_letter_manifests: list[DeadLetterManifest] = field(default_factory=list)
+    orphans: int = 0  # files that attempts wrote in place in the output and no commit names; no table lists them
+    orphaned_bytes: int = 0  # their total length
     table: VerifiedTable | None = None  # the table that lists the output; null if the settings name none
 
     @property
@@ -163,6 +174,15 @@ class VerifyReport:
                 self.expired[at] = ExpiredFiles(date, part, why, each.files + files)
                 return
         self.expired.append(ExpiredFiles(date, part, why, files))
+
+    def add_surplus(self, found: Iterable[Discrepancy | Orphan]) -> None:
+        """Add files that no commit names."""
+        for each in found:
+            if isinstance(each, Orphan):
+                self.orphans += 1
+                self.orphaned_bytes += each.size_bytes
+            else:
+                self.discrepancies.append(each)
 
     def add_dead_letter(self, letter: DeadLetter) -> None:
         """Add a dead letter as if nothing had settled it."""

@@ -61,7 +61,7 @@ class Verifier:
         listed = self._listed(TableScope(keys=frozenset(keys)))
         report = self._verified_manifests(keys, with_sources=False, listed=listed)
         for key in keys:
-            report.discrepancies += surplus_of_manifest(self.state, key)
+            report.add_surplus(surplus_of_manifest(self.state, key, has_table=self.table is not None))
         if listed is not None:
             listed.add_to(report)
         return report
@@ -108,7 +108,7 @@ class Verifier:
             self._add_folders(report, date)
         for key in found.keys:
             if key.date in found.totals.dates:
-                report.discrepancies += surplus_of_manifest(self.state, key)
+                report.add_surplus(surplus_of_manifest(self.state, key, has_table=self.table is not None))
         if listed is not None:
             listed.add_to(report)
             if not listed.found.error and (listed.summed_files, listed.summed_rows) != summed:
@@ -117,7 +117,9 @@ class Verifier:
 
     def _listed(self, scope: TableScope) -> TableFiles | None:
         """The files of the table, read now; None without a table."""
-        return None if self.table is None else TableFiles(state=self.state, table=self.table, scope=scope)
+        return (
+            None if self.table is None else TableFiles(state=self.state, table=self.table, scope=scope, deep=self.deep)
+        )
 
     def _add_listed_of(self, report: VerifyReport, dates: Collection[str]) -> None:
         """Compare the table with the records of closed dates, whose sums differ, to find the files or that none is."""
@@ -133,7 +135,7 @@ class Verifier:
             report.table = known
 
     def _add_folders(self, report: VerifyReport, date: str) -> None:
-        report.discrepancies += surplus_of_date(self.state, date)
+        report.add_surplus(surplus_of_date(self.state, date, has_table=self.table is not None))
         report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder_of(date))
 
     def verify_for_summary(
@@ -153,14 +155,14 @@ class Verifier:
             self._add_folders(report, date)
         else:
             for key in keys:
-                report.discrepancies += surplus_of_manifest(self.state, key)
+                report.add_surplus(surplus_of_manifest(self.state, key, has_table=self.table is not None))
         return report
 
     def _verify_records(self) -> VerifyReport:
         """Verify all manifests and all folders, and that no accepted manifest was forgotten."""
         listed = self._listed(EVERYTHING)
         report = self._verified_manifests(self.state.ledger.manifests(), listed=listed)
-        report.discrepancies += surplus_everywhere(self.state)
+        report.add_surplus(surplus_everywhere(self.state, has_table=self.table is not None))
         report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder)
         for lost in lost_of_accepted(self.state):
             if lost is None:

@@ -54,7 +54,9 @@ if TYPE_CHECKING:
     from compactor.adapters.local.native.fair_threads import FairThreads
     from compactor.core.kafka.ranges import Topic
     from compactor.manifests.kafka.planner import KafkaPlanner
+    from compactor.manifests.kafka.topic_loop import TopicLoop
     from compactor.manifests.kinesis.planner import KinesisPlanner
+    from compactor.manifests.kinesis.stream_loop import StreamLoop
     from compactor.ops.rebuild.rebuilder import Rebuilder, Restager
     from compactor.ops.rebuild.replacing import Replacer
 
@@ -125,12 +127,15 @@ class App(TableComponents):
         )
 
     def planning(self) -> TopicPlanning:
-        """Make what plans the topics of the settings beside the work of a job."""
+        """Make what plans the topics and streams of the settings beside the work of a job."""
+        return TopicPlanning([*self._topic_loops(), *self._stream_loops()])
+
+    def _topic_loops(self) -> "list[TopicLoop]":
         by_cluster: dict[str, list[Topic]] = {}
         for each in self.settings.topics:
             by_cluster.setdefault(each.cluster, []).append(each)
         if not by_cluster:
-            return TopicPlanning()
+            return []
         from compactor.ledger.kafka.planned_work import PlannedWork  # noqa: PLC0415 - only planning needs it
         from compactor.ledger.kafka.topic_notes import TopicNotes  # noqa: PLC0415 - as above
         from compactor.manifests.kafka.topic_loop import LoopRules, TopicLoop  # noqa: PLC0415 - as above
@@ -142,7 +147,7 @@ class App(TableComponents):
             max_manifests=settings.builder.max_manifests_per_plan,
             partition_metrics=settings.kafka.partition_metrics,
         )
-        loops = [
+        return [
             TopicLoop(
                 cluster=cluster,
                 topics=topics,
@@ -155,7 +160,28 @@ class App(TableComponents):
             )
             for cluster, topics in by_cluster.items()
         ]
-        return TopicPlanning(loops)
+
+    def _stream_loops(self) -> "list[StreamLoop]":
+        if not self.settings.kinesis_streams:
+            return []
+        from compactor.ledger.kinesis.stream_notes import StreamNotes  # noqa: PLC0415 - only planning needs it
+        from compactor.manifests.kinesis.stream_loop import StreamLoop  # noqa: PLC0415 - as above
+
+        builder, share = self.settings.builder, self.share
+        return [
+            StreamLoop(
+                stream=each,
+                plan_seconds=builder.max_wait_seconds,
+                max_manifests=builder.max_manifests_per_plan,
+                new_planner=lambda: self.kinesis_planner,
+                notes=StreamNotes(self.state, self.run_id),
+                metrics=self.metrics,
+                clock=self.clock,
+                # All shards of a job would land the same records, of which one would get them.
+                leads=share.leads if isinstance(share, ShardShare) else lambda: True,
+            )
+            for each in self.settings.kinesis_streams
+        ]
 
     @cached_property
     def kinesis_planner(self) -> "KinesisPlanner":
@@ -405,6 +431,7 @@ class App(TableComponents):
             manifests_in_flight=settings.stream.manifests_in_flight,
             limits=self.limits,
             grok=self.grok.rules if self.grok else None,
+            in_place=self.is_in_place,
         )
 
     def _stager(self, engine: Engine, rules: CompactionRules, history: SizingHistory) -> Stager:

@@ -5,6 +5,7 @@ from typing import Any
 
 from compactor.adapters.local.native.kernel import is_installed, why_not_installed
 from compactor.core.errors import SettingsError
+from compactor.core.layout import is_s3
 from compactor.engines.engine import Engine, EngineName, EngineRules
 from compactor.engines.native.engine import BinWorkers, NativeEngine
 from compactor.ndjson.kinds.formats import Formats
@@ -57,6 +58,23 @@ class EngineComponents(OperatorComponents):
                 [f'convert.engine: "native": {why_not_installed()} -> install one with it, or use "spark" or "auto"']
             )
         return name
+
+    @cached_property
+    def is_in_place(self) -> bool:
+        """Whether files of rows are written under their final names, where a table lists them.
+
+        Raises:
+            SettingsError: The settings ask for it, and the engine cannot.
+        """
+        publish = self.settings.output.publish
+        if not self.has_table or publish == "copy":
+            return False
+        if publish == "auto":
+            return is_s3(self.layout.output) and self.engine_choice.name == "native"
+        if self.engine_name != "native":
+            why = f"the engine is {self.engine_choice.name} ({self.engine_choice.reason})"
+            raise SettingsError([f'output.publish: "in_place" -> expected "copy" or "auto", because {why}'])
+        return True
 
     @cached_property
     def engine_rules(self) -> EngineRules:

@@ -12,6 +12,7 @@ from compactor.ops.forget.row_search import RowSearch
 from compactor.ops.forget.scan import ForgetScanner
 from compactor.ops.forget.wanted import Wanted, path_of
 from compactor.ops.rebuild.rebuilder import Rebuilder
+from compactor.ops.table.metadata_eraser import MetadataEraser
 from compactor.wiring.job.app import App
 
 
@@ -39,15 +40,20 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
                 commit=commit,
                 erasure=erasure,
                 compression=app.layout.compression,
+                in_place=app.settings.output.publish == "in_place" or app.is_in_place,  # no engine does it
                 on_crash_point=app.on_crash_point,
             )
 
         return app.rebuilder_with(stager_for)
 
-    def after() -> None:
-        """Have the table forget all that names what was replaced, but for files that upkeep removes a day later."""
-        if app.has_table:
-            replace(app.maintainer(keep_days=0, keep_snapshots=1), always_merges=True).maintain()
+    def after() -> list[str]:
+        """Have the table forget all that names what was replaced, but for what failed commits left."""
+        if not app.has_table:
+            return []
+        maintainer = replace(app.maintainer(keep_days=0, keep_snapshots=1), always_merges=True)
+        kept = MetadataEraser(maintainer=maintainer).erase()
+        app.merger().leftovers.remove()
+        return kept
 
     return Forgetter(
         state=app.state,

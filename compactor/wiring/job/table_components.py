@@ -1,6 +1,7 @@
 """Puts the table sink together."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from compactor.core.errors import SettingsError
 from compactor.core.rules.sharding import shard_number
 from compactor.job.steps.publication import Publisher
 from compactor.job.table_commits import TableCommits
+from compactor.ledger.history.retired_rows import RetiredRows
 from compactor.ledger.table.batches import TableBatches
 from compactor.ledger.table.progress import ProgressNotes
 from compactor.table.changes import Changes
@@ -21,6 +23,12 @@ from compactor.wiring.job.engine_components import EngineComponents
 if TYPE_CHECKING:
     from compactor.ops.table.keeper import TableKeeper
     from compactor.ops.table.maintainer import Maintainer
+    from compactor.ops.table.merger import Merger
+
+_MERGED_ONLY_IN_TABLES = (
+    ": readers of plain Parquet files would see rows twice or not at all while files are replaced, and only a table "
+    "replaces them in one step"
+)
 
 
 class TableComponents(EngineComponents):
@@ -32,12 +40,14 @@ class TableComponents(EngineComponents):
         Args:
             replays: Whether the table may lack batches that were applied, and manifests that are done.
         """
-        batches = self._batches
+        batches, changes = self._batches, Changes(self.state, self.registry.version)
+        if replays:
+            changes = replace(changes, is_retired=RetiredRows(self.state).has)
         return Committer(
             state=self.state,
             batches=batches,
             catalog=self.table_catalog,
-            changes=Changes(self.state, self.registry.version),
+            changes=changes,
             named=NamedManifests(batches, self.ledger, replays),
             latest=self.registry.latest,
             max_manifests=self.settings.table.max_manifests_per_commit,
@@ -54,7 +64,35 @@ class TableComponents(EngineComponents):
 
         self._check_table()
         name = self.settings.table.name
-        return TableKeeper(state=self.state, committer=self.committer(replays=True), name=name, on_batch=on_batch)
+        return TableKeeper(
+            state=self.state,
+            committer=self.committer(replays=True),
+            name=name,
+            on_batch=on_batch,
+            living=lambda: [each.run_id for each in self.runs.living()],
+        )
+
+    def merger(self, on_merge: Callable[[int], None] = lambda _: None) -> "Merger":
+        """Make what merges small files of the table.
+
+        Raises:
+            SettingsError: The settings name no table.
+        """
+        from compactor.ops.table.merged_leftovers import MergedLeftovers  # noqa: PLC0415 - most commands do without
+        from compactor.ops.table.merger import Merger  # noqa: PLC0415
+        from compactor.table.merging.choosing import MergeRule  # noqa: PLC0415
+        from compactor.table.merging.writing import MergedFiles  # noqa: PLC0415 - pyarrow is slow to load
+
+        self._check_table(_MERGED_ONLY_IN_TABLES)
+        return Merger(
+            state=self.state,
+            committer=self.committer(),
+            files=MergedFiles(self.store, self.layout.compression),
+            leftovers=MergedLeftovers(self.state, self._batches, self.table_catalog),
+            name=self.settings.table.name,
+            rule=MergeRule(self.settings.output.target_file_bytes),
+            on_merge=on_merge,
+        )
 
     def maintainer(self, keep_days: int | None = None, keep_snapshots: int | None = None) -> "Maintainer":
         """Make what does the upkeep of the table.
@@ -110,6 +148,6 @@ class TableComponents(EngineComponents):
     def _batches(self) -> TableBatches:
         return TableBatches(self.store, self.layout, self.clock, self.run_id)
 
-    def _check_table(self) -> None:
+    def _check_table(self, why: str = "") -> None:
         if not self.has_table:
-            raise SettingsError(['output.table: "none" -> expected "iceberg", and the table in [table]'])
+            raise SettingsError([f'output.table: "none" -> expected "iceberg", and the table in [table]{why}'])

@@ -122,7 +122,7 @@ impl Run {
     /// Between two files: the one that has begun has no rows yet.
     fn finish(&mut self) {
         self.end_file();
-        self.parquet.extend(self.writer.take());
+        self.parquet.extend(self.writer.take(usize::MAX));
         self.parquet.extend(self.writer.finish().expect("a file can be ended"));
         let found = rows_in(std::mem::take(&mut self.parquet));
         let expected = std::mem::take(&mut self.rows);

@@ -1,7 +1,7 @@
 //! Decimals: numbers that are held with all of their digits.
 
 use super::MAX_PRECISION;
-use super::number::{Number, Significant};
+use super::number::{Number, ShortNumber, Significant};
 
 const POWERS_OF_TEN: [i128; MAX_PRECISION as usize + 1] = {
     let mut powers = [1; MAX_PRECISION as usize + 1];
@@ -24,6 +24,20 @@ const POWERS_OF_TEN: [i128; MAX_PRECISION as usize + 1] = {
 ///
 /// The unscaled value: the number times 10 to the power of `scale`.
 pub fn decimal(text: &[u8], precision: u8, scale: i8) -> Option<i128> {
+    short(text, precision, scale).or_else(|| any(text, precision, scale))
+}
+
+/// The same of a number whose digits all have a place.
+#[inline]
+fn short(text: &[u8], precision: u8, scale: i8) -> Option<i128> {
+    let number = ShortNumber::parse(text)?;
+    let zeros = usize::try_from(scale).ok()?.checked_sub(number.places)?;
+    let unscaled = i128::from(number.digits).checked_mul(*POWERS_OF_TEN.get(zeros)?)?;
+    let fits = unscaled < *POWERS_OF_TEN.get(usize::from(precision))?;
+    fits.then_some(if number.negative { -unscaled } else { unscaled })
+}
+
+fn any(text: &[u8], precision: u8, scale: i8) -> Option<i128> {
     let number = Number::parse(text)?;
     let significant = number.significant();
     let count = significant.count();
@@ -50,6 +64,33 @@ mod tests {
 
     fn unscaled(text: &str, precision: u8, scale: i8) -> Option<i128> {
         decimal(text.as_bytes(), precision, scale)
+    }
+
+    /// Short numbers and all others are held alike.
+    #[test]
+    fn short_and_any() {
+        for text in
+            ["0", "-0", "0.0", "-0.00", "1", "10", "12.5", "12.50", "999.99", "-999.99", "1000", "0.001", "1.000"]
+                .into_iter()
+                .chain([
+                    "00",
+                    "01",
+                    "1.",
+                    ".5",
+                    "-",
+                    "",
+                    "1.2.3",
+                    "1e2",
+                    "123456789012345678",
+                    "1234567890123456.78",
+                    "+1",
+                ])
+        {
+            for (precision, scale) in [(1, 0), (5, 2), (9, 2), (18, 0), (38, 0), (38, 38), (20, 19)] {
+                let expected = any(text.as_bytes(), precision, scale);
+                assert_eq!(unscaled(text, precision, scale), expected, "{text} in {precision}, {scale}");
+            }
+        }
     }
 
     /// Decimals hold every digit or are none.

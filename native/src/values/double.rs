@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::number::{EXPONENT_LIMIT, Number};
+use super::number::{EXPONENT_LIMIT, Number, ShortNumber};
 
 /// Longer texts are shortened before the standard library reads them. It stops counting at an exponent of some hundred
 /// thousand, which is too early for a text with as many digits that make up for it.
@@ -12,10 +12,30 @@ const DOUBLE_MAX_BYTES: usize = 4096;
 /// times 5 to the power of 1075. Of the digits behind, all that matters is whether there are any.
 const DOUBLE_MAX_DIGITS: usize = 768;
 
+/// Whole numbers below this are doubles.
+const EXACT_DIGITS: u64 = 1 << 53;
+
+/// Powers of ten that are doubles, for as many places as a short number may have.
+const EXACT_POWERS_OF_TEN: [f64; 19] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18];
+
 /// The double that is nearest to a number; none if the number is beyond all of them.
 ///
 /// A number too small to be told from 0 is 0, and keeps its sign.
 pub fn double(text: &[u8]) -> Option<f64> {
+    short(text).or_else(|| any(text))
+}
+
+/// The same of a number of few digits: both it and the power of ten are doubles, so their quotient is the nearest one.
+#[inline]
+#[allow(clippy::cast_precision_loss)] // none is lost
+fn short(text: &[u8]) -> Option<f64> {
+    let number = ShortNumber::parse(text).filter(|number| number.digits < EXACT_DIGITS)?;
+    let size = number.digits as f64 / EXACT_POWERS_OF_TEN[number.places];
+    Some(if number.negative { -size } else { size })
+}
+
+fn any(text: &[u8]) -> Option<f64> {
     let number = Number::parse(text)?;
     let nearest: f64 = if text.len() <= DOUBLE_MAX_BYTES {
         std::str::from_utf8(text).ok()?.parse().ok()?
@@ -49,6 +69,25 @@ mod tests {
 
     fn bits(text: &str) -> Option<u64> {
         double(text.as_bytes()).map(f64::to_bits)
+    }
+
+    /// Short numbers are the same doubles as all others.
+    #[test]
+    fn short_and_any() {
+        let mut state = 1_u64;
+        for _ in 0..20_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let digits = (state >> 11) % 10_u64.pow(u32::try_from(state >> 59).unwrap() % 17 + 1);
+            let mut text = digits.to_string();
+            let places = usize::try_from(state >> 8 & 0xFF).unwrap() % (text.len() + 1);
+            text.insert(text.len() - places, '.');
+            let text = text.trim_end_matches('.').to_owned();
+            let text = if text.starts_with('.') { format!("-0{text}") } else { text };
+            assert_eq!(bits(&text), any(text.as_bytes()).map(f64::to_bits), "{text}");
+        }
+        for text in ["0", "-0", "-0.0", "00", "1.", ".5", "-", "", "9007199254740993", "0.9007199254740993", "1.5.5"] {
+            assert_eq!(bits(text), any(text.as_bytes()).map(f64::to_bits), "{text}");
+        }
     }
 
     /// Doubles are the nearest ones; a zero keeps its sign, and what is beyond the range is none.

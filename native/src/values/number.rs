@@ -13,6 +13,45 @@ pub struct Number<'a> {
     exponent: i64,
 }
 
+/// Digits of a short number, at most: fewer than 64 bits hold.
+const SHORT_DIGITS: usize = 18;
+
+/// A number of few digits without an exponent, as nearly all are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortNumber {
+    pub negative: bool,
+    /// All of its digits as a whole number.
+    pub digits: u64,
+    /// How many of them are behind the point.
+    pub places: usize,
+}
+
+impl ShortNumber {
+    /// None for what [`Number::parse`] has to look at.
+    #[inline]
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let (negative, rest) = split_sign(text);
+        let (mut digits, mut point) = (0_u64, None);
+        if rest.len() > SHORT_DIGITS {
+            return None;
+        }
+        for (at, byte) in rest.iter().enumerate() {
+            let digit = byte.wrapping_sub(b'0');
+            if digit <= 9 {
+                digits = digits * 10 + u64::from(digit);
+            } else if *byte == b'.' && point.is_none() {
+                point = Some(at);
+            } else {
+                return None;
+            }
+        }
+        let whole = point.unwrap_or(rest.len());
+        let places = rest.len() - whole - usize::from(point.is_some());
+        let is_number = whole > 0 && (whole == 1 || rest[0] != b'0') && (point.is_none() || places > 0);
+        is_number.then_some(Self { negative, digits, places })
+    }
+}
+
 /// The digits of a number from its first to its last that is not 0, in two pieces.
 ///
 /// The number is these digits as a whole number, times 10 to the power of `shift`.

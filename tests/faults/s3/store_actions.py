@@ -6,7 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from compactor.adapters.aws.s3 import S3Store
+from compactor.core.errors import ObjectChanged
 from tests.faults.fault_rules import Operation
 from tests.faults.s3.cases import SEED
 from tests.faults.s3_lake import uploads
@@ -93,6 +96,24 @@ def write_big(tried: TroubledStore) -> None:
     assert tried.bytes_at("written") == BIG
 
 
+def write_new(tried: TroubledStore) -> None:
+    with tried.spoiled.new_writer(tried.root + "created") as writer:
+        writer.write(b"mine")
+    assert tried.bytes_at("created") == b"mine"
+
+
+def write_new_big(tried: TroubledStore) -> None:
+    with tried.spoiled.new_writer(tried.root + "written") as writer:
+        for start in range(0, len(BIG), MIB):
+            writer.write(BIG[start : start + MIB])
+    assert tried.bytes_at("written") == BIG
+
+
+def write_new_taken(tried: TroubledStore) -> None:
+    with pytest.raises(ObjectChanged), tried.spoiled.new_writer(tried.root + "here") as writer:
+        writer.write(b"mine")
+
+
 def abandon(tried: TroubledStore) -> None:
     class Abandoned(Exception): ...
 
@@ -117,15 +138,15 @@ ACTIONS: dict[Operation, tuple[Callable[[TroubledStore], None], ...]] = {
     Operation.GET_OBJECT: (read, create_taken),
     Operation.LIST_OBJECTS: (list_names,),
     Operation.PUT_OBJECT: (put, write),
-    Operation.CREATE_OBJECT: (create, create_taken),
+    Operation.CREATE_OBJECT: (create, create_taken, write_new, write_new_taken),
     Operation.COPY_OBJECT: (copy,),
     Operation.DELETE_OBJECT: (delete_unspeakable,),
     Operation.DELETE_OBJECTS: (delete,),
     Operation.BUCKET: (stat_missing,),
-    Operation.CREATE_UPLOAD: (upload_big, write_big, copy_big),
-    Operation.UPLOAD_PART: (upload_big, write_big),
+    Operation.CREATE_UPLOAD: (upload_big, write_big, write_new_big, copy_big),
+    Operation.UPLOAD_PART: (upload_big, write_big, write_new_big),
     Operation.COPY_PART: (copy_big,),
-    Operation.COMPLETE_UPLOAD: (upload_big, write_big, copy_big),
+    Operation.COMPLETE_UPLOAD: (upload_big, write_big, write_new_big, copy_big),
     Operation.ABORT_UPLOAD: (abandon,),
 }
 """What a store does that comes to a call, with what must have come of it."""

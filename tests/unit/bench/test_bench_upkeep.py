@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.upkeep.carried import carried
 from bench.upkeep.commits import Figures, Upkeep, measured
 
 
@@ -27,6 +28,13 @@ def test_a_few_commits(folders: list[Path]) -> None:
     assert alone.snapshots == 40
     assert alone.metadata_bytes - late.metadata_bytes > 30 * 500  # of thirty snapshots
     assert late.upkeep_seconds > alone.upkeep_seconds == 0
+
+
+def test_what_is_carried(tmp_path: Path) -> None:
+    """Each manifest is committed once and done, in as few commits as they fit into."""
+    found = carried(tmp_path, 7, at_once=3)
+    assert (found.manifests, found.commits) == (7, 3)
+    assert len(list((tmp_path / "state").rglob("done.json"))) == 7
 
 
 @pytest.mark.large

@@ -11,7 +11,7 @@ from compactor.cli.ui.failures import ExitCode
 from tests.support import extras
 from tests.support.iceberg_tables import NAME, sql_place
 from tests.support.table_workspace import table_workspace
-from tests.support.workspace import DAY, FLAWED, GOOD, Workspace
+from tests.support.workspace import DAY, FLAWED, GOOD, Workspace, make_workspace
 
 pytestmark = extras.NATIVE.needed
 
@@ -126,7 +126,10 @@ def test_options_of_upkeep(workspace: Workspace) -> None:
     for arguments in (["--dry-run"], ["rebuild", "--keep-days", "1"], ["--keep-snapshots", "1"]):
         result = workspace.call("table", *arguments)
         assert result.exit_code == ExitCode.WRONG_USAGE
-        assert "go with maintain" in result.stderr
+        assert "with maintain" in result.stderr
+    for arguments in (["--undo", "F"], ["maintain", "--date", DAY], ["merge", "--undo", "F", "--dry-run"]):
+        assert workspace.call("table", *arguments).exit_code == ExitCode.WRONG_USAGE
+    assert "'today'" in workspace.call("table", "merge", "--date", "today").stderr
 
 
 def test_upkeep_of_a_table_that_is_not_there(workspace: Workspace) -> None:
@@ -134,3 +137,57 @@ def test_upkeep_of_a_table_that_is_not_there(workspace: Workspace) -> None:
     open_catalog(sql_place(workspace.root)).drop_table(NAME)
     result = workspace.call("table", "maintain")
     assert (result.exit_code, result.stdout) == (ExitCode.DONE, f"{NAME}: there is no such table\n")
+
+
+def test_merging(workspace: Workspace) -> None:
+    """Small files become one, in one change that readers may pass over; all commands agree before, then and after."""
+    before = sorted(table_of(workspace).scan().to_arrow().to_pylist(), key=str)
+    foreseen, code = workspace.json("table", "merge", "--dry-run", "--date", DAY)
+    assert (code, foreseen["merged_files"], foreseen["made_files"], foreseen["dry_run"]) == (ExitCode.DONE, 2, 1, True)
+    assert len(table_of(workspace).snapshots()) == 2
+    shown = " ".join(workspace.call("table", "merge").stdout.split())
+    assert shown.startswith("merged 2 files, ")
+    assert "hit rate by bytes 0.0 % -> 100.0 %" in shown
+    table = table_of(workspace)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    assert (snapshot.summary.operation.value, len(table.snapshots())) == ("replace", 3)
+    assert sorted(table.scan().to_arrow().to_pylist(), key=str) == before
+    [entry] = [task.file for task in table.scan().plan_files()]
+    compared = workspace.json("table")[0]
+    assert (compared["files"], compared["merged"], compared["rows"], compared["needs_operator"]) == (1, 1, 3, False)
+    assert verified(workspace, "--deep")[1] == ExitCode.DONE
+    traced = workspace.json("trace", workspace.raw(f"{DAY}-flawed.ndjson"))[0]["table"]
+    assert (traced["state"], traced["merged_files"]) == ("listed", [entry.file_path])
+    assert "its rows are in 1 merged file" in workspace.call("trace", workspace.raw(f"{DAY}-flawed.ndjson")).stdout
+    open_catalog(sql_place(workspace.root)).drop_table(NAME)
+    assert workspace.json("table", "rebuild")[0]["needs_operator"] is False
+    assert [task.file.file_path for task in table_of(workspace).scan().plan_files()] == [entry.file_path]
+    undone, code = workspace.json("table", "merge", "--undo", entry.file_path)
+    assert (code, undone["taken_apart"], undone["after"]["files"]) == (ExitCode.DONE, 1, 2)
+    assert sorted(table_of(workspace).scan().to_arrow().to_pylist(), key=str) == before
+    assert workspace.call("table", "merge", "--undo", entry.file_path).exit_code == ExitCode.FAILED
+    workspace.call("table", "maintain", "--keep-days", "0", "--keep-snapshots", "1")
+    assert workspace.json("table", "merge", "--date", "2020-01-01")[0]["removed_files"] == 1
+    assert not Path(entry.file_path).exists()
+    assert verified(workspace)[1] == ExitCode.DONE
+
+
+def test_a_damaged_merged_file(workspace: Workspace) -> None:
+    """Is named, with what brings back the files that were merged, which are still there."""
+    workspace.call("table", "merge")
+    [entry] = [task.file for task in table_of(workspace).scan().plan_files()]
+    Path(entry.file_path).write_bytes(b"damaged")
+    found, code = verified(workspace)
+    assert (code, [each["where"] for each in found["discrepancies"]]) == (ExitCode.NEEDS_OPERATOR, [entry.file_path])
+    assert "--undo" in found["discrepancies"][0]["expected"]
+    assert workspace.call("table", "merge", "--undo", entry.file_path).exit_code == ExitCode.DONE
+    assert verified(workspace)[1] == ExitCode.DONE
+
+
+def test_merging_without_a_table(tmp_path: Path) -> None:
+    """Is refused, with the reason."""
+    result = make_workspace(tmp_path).call("table", "merge")
+    assert result.exit_code == ExitCode.WRONG_USAGE
+    assert "only a table replaces them in one step" in result.stderr

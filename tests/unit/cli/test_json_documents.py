@@ -39,6 +39,7 @@ from compactor.control.snapshot import Refusals, Snapshot
 from compactor.core.documents.expired import Expiry
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus, RangeReport
+from compactor.core.errors import StoreUnavailable
 from compactor.core.exit_codes import ExitCode
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.manifest_key import ManifestKey
@@ -54,6 +55,7 @@ from compactor.manifests.inventory.document import Inventory
 from compactor.manifests.kafka.planner import TopicPlan
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
+from compactor.manifests.kinesis.streams_seen import StreamSeen
 from compactor.manifests.planning import LeftOut, Plan
 from compactor.manifests.spilled.totals import PlanTotals
 from compactor.ndjson.diagnosis import Fault
@@ -64,6 +66,7 @@ from compactor.ops.forget.erasing_stager import ErasingStager
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
+from compactor.ops.table.merge_report import MergeReport, NotMerged
 from compactor.ops.trace.tables import TracedTable
 from compactor.ops.trace.trace import Trace
 from compactor.ops.verify.report import ExpiredFiles, VerifyReport
@@ -119,6 +122,12 @@ TOPICS_SEEN = (
 )
 """A topic before and after the first plan."""
 
+STREAMS_SEEN = (
+    StreamSeen(name="kinesis://main/events"),
+    StreamSeen(name="kinesis://main/others", seen_at=COMMITS[0].decided_at, gaps=1, error="no answer"),
+)
+"""A stream of Kinesis before and after the first plan."""
+
 NEW_TABLE = VerifyReport(table=VerifiedTable("lake.events"))
 """What is verified beside a table without a batch."""
 
@@ -148,7 +157,8 @@ def plans(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     topic = Topic("main", "events")
     made = TopicPlan(removed=[KafkaRange(topic, 0, 3, 9)], cut_off={1: (4, 7)}, former_ids=["one"])
     of_topic = plan._document(PlanTotals(), None, made, dry_run=False)
-    landed = StreamPlan(gaps=[Gap("shardId-000000000000", "7", "21")], former_ids=["one"])
+    gaps, troubles = [Gap("shardId-000000000000", "7", "21")], [StoreUnavailable("it is throttled")]
+    landed = StreamPlan(gaps=gaps, former_ids=["one"], troubles=troubles)
     of_streams = [
         plan._document(PlanTotals(), None, each, dry_run=False) for each in (landed, StreamPlan(behind_seconds=1.5))
     ]
@@ -168,7 +178,7 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     older = COMMITS[0].model_copy(update={**OLDER, "redriven": {"line_too_long": 1}})
     old = replace(STATUSES["idle"], recent=(older, FULL), backlog=unread)
     old = replace(old, misfits=misfits(old.recent))
-    listed = [replace(old, table=each, topics=TOPICS_SEEN) for each in TABLES_SEEN]
+    listed = [replace(old, table=each, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN) for each in TABLES_SEEN]
     found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old, *listed)]
     found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
     return found
@@ -245,7 +255,7 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     unread = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None, WHOLE_DAY.since)
     with_columns = Trace(report.uri, report=report, files=[report], quarantined=[unread])
     waiting = TracedTable("lake.events", "waiting", waiting_seconds=1.5)
-    listed = TracedTable("lake.events", "listed", 3, 4, error="no answer")
+    listed = TracedTable("lake.events", "listed", 3, 4, error="no answer", merged_files=("/merged.parquet",))
     held = TracedTable("lake.events", "held_back", 5, reason="no such file")
     made = [with_columns, *(replace(with_columns, table=each) for each in (waiting, listed, held))]
     documents = [json.loads(_printed(shallow(each, "meaning", "needs_operator"))) for each in made]
@@ -413,7 +423,13 @@ def tables(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     memory.drop()
     without = workspace.json("table", "maintain")[0]
     assert (without["exists"], without["dry_run"]) == (False, False)
-    return [gone, made, twice, other, held, without]
+    memory.exists = lambda _: True
+    workspace.json("table", "rebuild")
+    merged = workspace.json("table", "merge", "--dry-run")[0]
+    assert (merged["exists"], merged["merged_files"], merged["before"]["hit_rate"]) == (True, 0, 1.0)
+    left = MergeReport("lake.events", not_merged=[NotMerged("/o/a.parquet", "expected a whole Parquet file")])
+    refused = json.loads(_printed({**shallow(left), "dry_run": False}))
+    return [gone, made, twice, other, held, without, merged, refused]
 
 
 def costs(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
@@ -474,9 +490,10 @@ def looks(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     found += [workspace.json("control")[0], workspace.json("control", "--dry-run")[0]]
     size = JobSize("G.2X", 10, "6.0")
     run = JobRun("jr", JobState.RUNNING, clock.now(), clock.now(), size=size)
-    unknown = Snapshot(runs=None, heartbeats=None, backlog=None, recent=None, topics=None)
+    unknown = Snapshot(runs=None, heartbeats=None, backlog=None, recent=None, topics=None, kinesis=None)
     seen = Snapshot(
         topics=TOPICS_SEEN,
+        kinesis=STREAMS_SEEN,
         runs=(run,),
         recent=(COMMITS[0], COMMITS[1].model_copy(update=OLDER), FULL),
         queue_oldest_seconds=12.5,
@@ -596,7 +613,8 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         make_report(each.app(), WHOLE_DAY, TEN_WORKERS, is_job_named=True, with_samples=False)
         for each in (harness, Harness())
     ]
-    listed = [replace(day, figures=replace(figures, table=each, topics=TOPICS_SEEN)) for each in TABLES_SEEN]
+    followed = replace(figures, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN)
+    listed = [replace(day, figures=replace(followed, table=each)) for each in TABLES_SEEN]
     changed = [replace(day, figures=unknown), replace(day, sla_seconds=None), *listed]
     made = [each.document() for each in (day, *changed, *priced)]
     return [nothing, real, later, *(json.loads(_printed(each)) for each in made)]

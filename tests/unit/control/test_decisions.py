@@ -19,6 +19,7 @@ from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusa
 from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.kafka.topics_seen import TopicSeen
+from compactor.manifests.kinesis.streams_seen import StreamSeen
 from compactor.settings.control_policy import Policy
 from compactor.settings.maintenance_window import MaintenanceWindow
 from compactor.settings.sections import Control
@@ -105,6 +106,7 @@ UNREAD = {
     Source.MANIFESTS: "backlog",
     Source.LEDGER: "recent",
     Source.TOPICS: "topics",
+    Source.KINESIS: "kinesis",
     Source.BREAKER: "breaker_closed_at",
     Source.DEFINITION: "job_defined_at",
     Source.REFUSALS: "refusals",
@@ -115,6 +117,12 @@ def topic_of(document: Mapping[str, Any]) -> TopicSeen:
     """A topic with an unplanned record, with plans that fail, or that no job has planned, for so long."""
     ages = {f"{key}_seconds": seconds(document.get(key, "0s")) for key in ("unplanned", "failing", "idle")}
     return TopicSeen(name=f"kafka://{document['name']}", late_seconds=900.0, **ages)
+
+
+def stream_of(document: Mapping[str, Any]) -> StreamSeen:
+    """A stream of Kinesis with a record that is not landed, with plans that fail, or that no job has planned."""
+    ages = {f"{key}_seconds": seconds(document.get(key, "0s")) for key in ("behind", "failing", "unseen")}
+    return StreamSeen(name=f"kinesis://{document['name']}", late_seconds=900.0, **ages)
 
 
 def snapshot_of(row: Row) -> Snapshot:
@@ -128,6 +136,7 @@ def snapshot_of(row: Row) -> Snapshot:
         dead_letters=row.take("dead_letters"),
         backlog=Backlog(backlog["manifests"], seconds(backlog["oldest"])) if backlog else Backlog(0),
         topics=tuple(topic_of(each) for each in row.take("topics", [])),
+        kinesis=tuple(stream_of(each) for each in row.take("kinesis", [])),
         recent=commits_of(commits) if (commits := row.take("commits")) else (),
         breaker_closed_at=ago(closed) if closed else None,
         job_defined_at=ago(defined) if defined else None,

@@ -3,7 +3,7 @@
 import pytest
 
 from compactor.core.inputs.topics_and_streams import is_topic_or_stream
-from compactor.core.kinesis.places import KinesisStream, SequencePlace, input_place
+from compactor.core.kinesis.places import KinesisStream, SequencePlace, StreamGap, input_place, is_record_or_gap
 
 
 def test_a_stream_has_one_spelling() -> None:
@@ -34,6 +34,23 @@ def test_no_records(end: str) -> None:
     """The message says what was expected."""
     with pytest.raises(ValueError, match=r"sequence=N"):
         SequencePlace.parse(f"kinesis://main/orders/shardId-000000000003{end}")
+
+
+@pytest.mark.parametrize("end", ["after=0", "after=7", "after=0&before=7", "after=7&before=21"])
+def test_a_gap_of_a_shard(end: str) -> None:
+    """It has one spelling, in which the sequence number behind it may lack."""
+    uri = f"kinesis://main/orders/shardId-000000000003?{end}"
+    assert str(StreamGap.parse(uri)) == uri
+    assert is_record_or_gap(uri)
+
+
+@pytest.mark.parametrize("end", ["", "?after=", "?after=07", "?after=7&before=7", "?after=7&before=0", "?before=7"])
+def test_no_gaps(end: str) -> None:
+    """The message says what was expected."""
+    uri = f"kinesis://main/orders/shardId-000000000003{end}"
+    with pytest.raises(ValueError, match=r"after=N&before=M"):
+        StreamGap.parse(uri)
+    assert not is_record_or_gap(uri)
 
 
 def test_places_of_input() -> None:

@@ -28,6 +28,7 @@ REQUESTS = {
     "put": Requests(puts=1),
     "upload": Requests(puts=1),
     "writer": Requests(puts=1),
+    "new_writer": Requests(puts=1),
     "copy": Requests(gets=1, puts=1),
     "delete": Requests(),
 }
@@ -61,6 +62,33 @@ def test_a_manifest(contents: list[bytes], staged: int) -> None:
     assert len(commit.outputs) + len(commit.rejects) == staged
     assert counted(store) == request_counts.of_manifest(staged)
     harness.check_exact()
+
+
+@pytest.mark.parametrize(("contents", "rejects"), [([GOOD], 0), ([GOOD] * 8, 0), ([FLAWED] * 4, 1)], ids=str)
+def test_a_manifest_in_place(contents: list[bytes], rejects: int) -> None:
+    """It takes fewer calls than the same one that is copied, by as many as the estimates differ."""
+    calls = []
+    for publish in ("copy", "in_place"):
+        harness = Harness(table={}, output={"publish": publish})
+        store = FaultyStore(harness.store)
+        runner = harness.app(store=store).batch_runner(harness.engine())
+        runner.run([harness.deliver("first", GOOD)])  # after which schema and sizes are known
+        uri = harness.deliver("m1", *contents)
+        store.calls.clear()
+        runner.run([uri])
+        calls.append(counted(store))
+        outputs = len(harness.commit("m1").outputs)
+        harness.check_exact()
+    copied, in_place = calls
+    looked_for = Requests(gets=outputs + rejects)  # a table may have what is in its final place
+    commits = copied.gets - (request_counts.of_manifest(outputs + rejects) + looked_for).gets
+    assert in_place.gets == request_counts.of_manifest_in_place(outputs, rejects).gets + commits
+    assert copied.puts - in_place.puts == outputs - 1
+    of_copies, of_places = (
+        request_counts.of_manifest(outputs + rejects),
+        request_counts.of_manifest_in_place(outputs, rejects),
+    )
+    assert of_copies.puts - of_places.puts == outputs - 1
 
 
 @pytest.mark.parametrize("contents", [[GOOD], [GOOD, FLAWED], [GOOD] * 8], ids=len)

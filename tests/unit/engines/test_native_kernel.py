@@ -206,6 +206,24 @@ def test_what_is_written_does_not_depend_on_who_encodes_it():
     assert sum(len(data) for data, _ in steps[0]) > 3_000_000
 
 
+def test_completed_bytes_are_taken_in_parts():
+    """No part is long, and what was not taken comes with the end of the file."""
+    chance = random.Random(2)
+    kernel = NativeKernel(plan_of(schema_of({"v": "string"}), held_bytes=1_000_000))
+    kernel.begin_file("file")
+    values = [chance.randbytes(20_000).hex() for _ in range(2_500)]
+    parts: list[bytes] = []
+    for at in range(0, len(values), 25):
+        feed(kernel, b"".join(b'{"v":"%s"}\n' % value.encode() for value in values[at : at + 25]))
+        if at % 250 == 0:
+            parts.append(kernel.take())
+    kernel.end_file()
+    last = kernel.finish_output()
+    assert {len(part) for part in parts} == {0, 1024 * 1024}
+    assert pq.read_table(io.BytesIO(b"".join(parts) + last)).column("c0").to_pylist() == values
+    assert (kernel.take(), kernel.finish_output()) == (b"", b"")
+
+
 def test_a_kernel_that_is_dropped_ends_with_its_thread():
     """A batch is under way when the kernel is dropped; its thread has ended then, and others may have theirs."""
     for _ in range(20):
@@ -330,7 +348,7 @@ def test_a_wheel_of_another_release_is_refused(monkeypatch):
     """With the reason, and before any line is read."""
     monkeypatch.delattr("compactor_native.INTERFACE")
     assert not is_installed()
-    with pytest.raises(StagingError, match="interface 1, expected 6: it is of another release"):
+    with pytest.raises(StagingError, match="interface 1, expected 7: it is of another release"):
         NativeKernel(plan_of(schema_of({"a": "string"})))
 
 

@@ -27,6 +27,7 @@ from compactor.engines.partitioned.engine import PartitionedEngine
 from compactor.engines.partitioned.rules import PartitionRules
 from compactor.engines.partitioned.sorted_rows import SortedRows
 from compactor.engines.partitioned.splitting import Splitter
+from compactor.engines.rows_place import RowsPlace
 from compactor.engines.staged_files import verify_staged
 from compactor.schema.schema import RESCUED_COLUMN, RESCUED_TYPE, Column, SchemaVersion
 from tests.support.harness import Harness
@@ -34,6 +35,8 @@ from tests.support.harness import Harness
 KEYS = ("ts", "who")
 DAY_AND_WHO = ("day(ts)", "identity(who)")
 STAGING = "/w/state/staging/m-1/1/"
+STAGED = RowsPlace(f"{STAGING}partitions/out/")
+IN_PLACE = "/w/output/merged-parquet-2025-09-03/m-1/1/"
 
 
 def version(number: int) -> SchemaVersion:
@@ -79,8 +82,8 @@ def rules(fields: Sequence[str] = DAY_AND_WHO, most: int = 1000, target_file_byt
     return PartitionRules(parse_fields(fields), most, target_file_bytes, "zstd")
 
 
-def stage(store: MemoryStore, outputs: Sequence[StagedOutput], how: PartitionRules) -> Staged:
-    request: Any = Request(Manifest())
+def stage(store: MemoryStore, outputs: Sequence[StagedOutput], how: PartitionRules, place: str = "") -> Staged:
+    request: Any = Request(Manifest(), place=place)
     return PartitionedEngine(engine=Staging(tuple(outputs)), store=store, rules=how).stage(request)
 
 
@@ -93,6 +96,7 @@ class Manifest:
 class Request:
     manifest: Manifest
     staging: str = STAGING
+    place: str = ""
 
 
 def rows_of(store: MemoryStore, output: StagedOutput) -> list[dict[str, Any]]:
@@ -130,7 +134,7 @@ def test_every_row_is_once_in_its_own_partition(
     store, how = MemoryStore(ManualClock()), rules(most=most)
     outputs = [staged_file(store, str(at), rows) for at, rows in enumerate(files)]
     kept = tuple(divided(store, outputs, how).kept)
-    made = list(Splitter(store, how, kept, STAGING, run_bytes, 100 * small).split(outputs))
+    made = list(Splitter(store, how, kept, STAGED, run_bytes, 100 * small).split(outputs))
     assert Counter(str(row) for output in made for row in rows_of(store, output)) == Counter(
         str(row) for output in outputs for row in rows_of(store, output)
     )
@@ -163,6 +167,34 @@ def test_a_file_of_one_partition_stays() -> None:
     assert made.partition_by == parse_fields(DAY_AND_WHO)
 
 
+def test_files_in_place_are_in_the_folders_of_their_partitions() -> None:
+    """Those of one partition, too, whose bytes are as they were; what the engine staged stays where it is."""
+    store = MemoryStore(ManualClock())
+    one, two = staged_file(store, "one", some(1, 1)), staged_file(store, "two", some(1, 2, 3))
+    made = stage(store, [one, two], rules(most=2), IN_PLACE)
+    day = f"{IN_PLACE}ts_day=2025-09-0"
+    assert [output.uri for output in made.outputs] == [
+        f"{day}1/who_value=a/whole-000000.zstd.parquet",
+        f"{day}1/who_value=a/000000.zstd.parquet",
+        f"{day}2/who_value=a/000001.zstd.parquet",
+        f"{IN_PLACE}ts_day=__HIVE_DEFAULT_PARTITION__/who_value=__HIVE_DEFAULT_PARTITION__/000002.zstd.parquet",
+    ]
+    assert store.read(made.outputs[0].uri) == store.read(one.uri)
+    assert [info.uri for info in store.list(STAGING)] == [one.uri, two.uri]
+
+
+@pytest.mark.parametrize("name", ["whole-000000", "000000"])
+def test_a_file_in_place_takes_no_place_of_another(name: str) -> None:
+    """Whatever has its name stays as it is, and the attempt fails."""
+    store = MemoryStore(ManualClock())
+    other = f"{IN_PLACE}ts_day=2025-09-01/who_value=a/{name}.zstd.parquet"
+    store.put(other, b"other")
+    outputs = [staged_file(store, "one", some(1, 1)), staged_file(store, "two", some(1, 2))]
+    with pytest.raises(StoreUnavailable, match="another object is there"):
+        stage(store, outputs, rules(), IN_PLACE)
+    assert store.read(other) == b"other"
+
+
 def test_files_are_as_the_engines_write_them() -> None:
     """They have the same columns with the same ids, the codec of the settings, statistics, and no schema of Arrow's."""
     store = MemoryStore(ManualClock())
@@ -183,7 +215,7 @@ def test_large_partitions_have_files_of_the_right_size() -> None:
     ]
     outputs = [staged_file(store, str(at), rows[at::20]) for at in range(20)] + [staged_file(store, "x", some(2))]
     how = rules(["day(ts)"], target_file_bytes=60_000)
-    made = Splitter(store, how, tuple(divided(store, outputs, how).kept), STAGING, 100_000).split(outputs)
+    made = Splitter(store, how, tuple(divided(store, outputs, how).kept), STAGED, 100_000).split(outputs)
     sizes = [len(store.read(output.uri)) for output in made if output.partition == ("2025-09-01",)]
     assert len(sizes) > 2
     assert all(45_000 <= size <= 75_000 for size in sizes[:-1]), sizes
@@ -274,7 +306,7 @@ def test_a_failed_write_is_trouble_of_the_store(raised: type[Exception], small_b
     store.error = raised
     output = staged_file(store, "a", some(1, 2))
     store.puts_fail = True
-    splitter = Splitter(store, rules(), (("2025-09-01", "a"), ("2025-09-02", "a")), STAGING, small_bytes=small_bytes)
+    splitter = Splitter(store, rules(), (("2025-09-01", "a"), ("2025-09-02", "a")), STAGED, small_bytes=small_bytes)
     with pytest.raises(raised, match="503"):
         list(splitter.split([output]))
     assert [info.uri for info in store.list(STAGING)] == [output.uri]

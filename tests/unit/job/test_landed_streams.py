@@ -87,6 +87,32 @@ def test_lines_are_counted_and_rebuilt(lake: Lake) -> None:
     lake.call("verify", "--deep")
 
 
+def test_what_retention_took_is_quarantined_until_it_is_accepted(lake: Lake) -> None:
+    """Every command names the same gap, and none does once a person accepted it."""
+    lake.kinesis.put(b'{"id": 3}')
+    lake.kinesis.clock.advance(2 * 86_400)
+    lake.kinesis.put(b'{"id": 4}')
+    lake.app.kinesis_planner.plan(STREAM, max_manifests=9)
+    lake.run()
+    gap = f"{STREAM}/{lake.shard}?after=35&before=49"
+    verified = lake.call("verify", code=3)
+    assert [each["uri"] for each in verified["quarantined_files"]] == [gap]
+    assert verified["discrepancies"] == []
+    assert lake.call("status")["state"]["condition"] == "files_quarantined"
+    traced = lake.call("trace", f"{STREAM}/{lake.shard}?sequence=42", code=3)
+    assert (traced["uri"], [each["uri"] for each in traced["quarantined"]]) == (gap, [gap])
+    assert lake.call("trace", gap, code=3)["manifest_id"] == traced["manifest_id"]
+    redriven = lake.call("redrive", "files", "--yes", code=3)
+    assert "`compactor accept`" in json.dumps(redriven)
+    accepted = lake.call("accept", "--why", "the stream stood still", "--yes")
+    assert [(each["uri"], each["offsets"]) for each in accepted["lost"]] == [(gap, 0)]
+    verified = lake.call("verify")
+    assert "the stream stood still" in verified["quarantined_files"][0]["settled_by"]
+    assert lake.call("status")["state"]["condition"] != "files_quarantined"
+    assert lake.call("accept", "--why", "again", "--yes")["lost"] == []
+    lake.call("verify", "--deep")
+
+
 def test_values_are_erased_from_landed_objects(lake: Lake) -> None:
     """They are copies of the compactor: no one else would delete them."""
     values = lake.root / "values"

@@ -16,8 +16,8 @@ from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemorySt
 from compactor.core.documents.chains.kinesis_records import KinesisLink
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.manifest_parsing import parse_manifest
-from compactor.core.errors import ManifestError, SettingsError, StoreUnavailable
-from compactor.core.kinesis.places import KinesisStream
+from compactor.core.errors import AccessError, ManifestError, SettingsError, StoreUnavailable
+from compactor.core.kinesis.places import KinesisStream, is_kinesis
 from compactor.core.kinesis.ports import Batch
 from compactor.core.layout import Layout, redriven_id
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
@@ -112,9 +112,13 @@ class Scene:
 
     def lines(self) -> list[bytes]:
         """The lines of all objects that manifests name."""
-        files = [file for manifest in self.manifests() for file in manifest.files]
+        files = [file for manifest in self.manifests() for file in manifest.files if not is_kinesis(file.uri)]
         assert all((found := self.store.stat(file.uri)) and found.etag == file.etag for file in files)
         return [line for file in files for line in self.store.read(file.uri).split(b"\n")[:-1]]
+
+    def gaps(self) -> list[str]:
+        """The gaps that manifests name."""
+        return [file.uri for manifest in self.manifests() for file in manifest.files if is_kinesis(file.uri)]
 
     def is_exact(self, *, lost: int = 0) -> bool:
         """Whether each record is one line of one manifest, without so many of the first ones."""
@@ -154,9 +158,10 @@ def test_each_plan_goes_on_where_the_last_one_ended() -> None:
     assert made.is_exact()
     assert made.left() == []
     [first, *_] = made.manifests()
-    assert first.version == 1
+    assert (first.version, made.gaps()) == (1, [])
     assert {file.dated_by for file in first.files} == {"arrival"}
     assert made.metrics.emitted[-1] == {"IteratorAgeSeconds": 0.0}
+    assert made.metrics.emitted_about[-1] == ({"KinesisStream": "main/events"}, {"IteratorAgeSeconds": 0.0})
 
 
 def test_landed_objects_belong_to_one_manifest() -> None:
@@ -293,7 +298,16 @@ def test_an_idle_shard_that_was_not_watched_may_have_one() -> None:
     assert made.plan().gaps == [Gap(shard, "21", "")]
     assert made.plan().gaps == []
     made.put(2)
-    assert made.plan().gaps == [Gap(shard, "21", "28")]
+    assert made.plan().gaps == []
+    assert made.is_exact()
+    assert made.gaps() == [f"{STREAM}/{shard}?after=21"]
+    made.clock.advance(2 * DAY)
+    made.plan()
+    made.clock.advance(2 * DAY)
+    made.plan()
+    made.put(1)
+    assert made.plan().gaps == []
+    assert made.gaps()[1:] == [f"{STREAM}/{shard}?after=35"] * 2
     assert made.is_exact()
 
 
@@ -407,7 +421,7 @@ def test_a_planner_that_is_held_up_for_days(step: int) -> None:
         if next(steps, None) is None and not has_met:
             has_met.append(1)
             made.clock.advance(DAY + 1)
-            made.plan(max_manifests=step % 3)
+            made.plan(max_manifests=(step + 1) % 3)
             made.put(3)
             made.kinesis.split(shard)
             made.put(3)
@@ -430,6 +444,7 @@ def test_retention_that_overtakes_a_reading() -> None:
     made.clock.advance(DAY / 2 - 600)
     made.target_bytes, made.object_bytes = 1.0, 1
     made.put(3)
+    made.plan(max_manifests=0)
     slow = made.planner(Meddling(made.store, lambda: made.clock.advance(DAY / 8)))
     plan = slow.plan(STREAM, max_manifests=1000)
     landed = Counter(made.lines())
@@ -551,11 +566,229 @@ def test_trouble_with_one_shard() -> None:
                     raise StoreUnavailable("it is throttled")
 
     made.object_bytes = 1000
-    with pytest.raises(StoreUnavailable, match="throttled"):
-        replace(kinesis, log=Troubled(), object_bytes=1000).plan(STREAM, max_manifests=100)
-    assert Counter(made.lines()) == Counter(made.written[:10] + made.written[15:])
+    troubled: Any = Troubled()
+    plan = replace(kinesis, log=troubled, object_bytes=1000).plan(STREAM, max_manifests=100)
+    assert [str(each) for each in plan.troubles] == ["it is throttled"]
+    assert Counter(made.lines()) == Counter(made.written[:10] + made.written[10:12] + made.written[15:])
     assert made.plan().gaps == []
     assert made.is_exact()
+
+
+class Between:
+    """A log that calls a function after some answers of a shard."""
+
+    def __init__(self, made: Scene, after_answer: Callable[[str], None]) -> None:
+        self.log, self.after_answer = made.kinesis.log(), after_answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.log, name)
+
+    def read(self, stream: KinesisStream, shard_id: str, at: int) -> Iterator[Batch]:
+        for batch in self.log.read(stream, shard_id, at):
+            yield batch
+            self.after_answer(shard_id)
+
+
+class Silent(Between):
+    """A log with a shard that gives no answer."""
+
+    def __init__(self, made: Scene, shard_id: str, error: Exception | None = None) -> None:
+        super().__init__(made, lambda _: None)
+        self.shard_id, self.error = shard_id, error or StoreUnavailable("no answer")
+
+    def read(self, stream: KinesisStream, shard_id: str, at: int) -> Iterator[Batch]:
+        if shard_id == self.shard_id:
+            raise self.error
+        yield from self.log.read(stream, shard_id, at)
+
+
+def planned_with(made: Scene, log: Any, **options: Any) -> StreamPlan:
+    return replace(made.planner(), log=log).plan(STREAM, **{"max_manifests": 1000, **options})
+
+
+def test_a_stream_that_is_made_again_while_it_is_planned() -> None:
+    """Its records are not taken for those of the former one, which would land them twice."""
+    made, _ = scene()
+    made.put(3)
+    made.plan()
+    made.clock.advance(60)
+    made.put(3)
+    again: list[int] = []
+
+    def make_again(_: str) -> None:
+        if not again:
+            again.append(1)
+            made.kinesis.create()
+            made.written[3:] = []
+            made.put(5)
+
+    plan = planned_with(made, Between(made, make_again), max_manifests=1)
+    assert "made again while it was planned" in str(plan.troubles)
+    assert made.plan().lines == 5
+    assert made.is_exact()
+
+
+def test_retention_that_is_lowered_while_a_stream_is_planned() -> None:
+    """What was thought to be kept may be gone, so that nothing is landed that may follow a gap."""
+    made, _ = scene()
+    made.kinesis.retention = timedelta(days=7)
+    made.put(9)
+
+    def lower(_: str) -> None:
+        made.kinesis.retention = timedelta(days=1)
+
+    plan = planned_with(made, Between(made, lower))
+    assert "its retention was lowered" in str(plan.troubles)
+    assert (plan.lines, made.lines()) == (0, [])
+    assert made.plan().lines == 9
+
+
+def test_a_shard_that_fails_after_some_answers_in_each_plan() -> None:
+    """It advances all the same: what was read before the trouble is landed."""
+    made, _ = scene()
+    made.object_bytes = 1000
+    made.put(12)
+    calls: list[int] = []
+
+    def refuse(_: str) -> None:
+        calls.append(1)
+        if len(calls) % 3 == 0:
+            raise StoreUnavailable("it is throttled")
+
+    for _ in range(6):
+        planned_with(made, Between(made, refuse))
+    assert made.is_exact()
+
+
+def test_trouble_with_a_new_shard() -> None:
+    """The others are landed all the same, and the age tells how long its records may wait."""
+    made, shards = scene(2)
+    made.put(5, shards[0])
+    made.put(5, shards[1])
+    for hours in (0, 2):
+        made.clock.advance(hours * 3600)
+        plan = planned_with(made, Silent(made, shards[0], AccessError("it may not be read")))
+        assert [str(each) for each in plan.troubles] == ["it may not be read"]
+        assert plan.behind_seconds == pytest.approx(hours * 3600.0)
+    assert Counter(made.lines()) == Counter(made.written[5:])
+    assert made.plan().gaps == []
+    assert made.is_exact()
+
+
+def test_gaps_are_told_whatever_else_fails() -> None:
+    """In the report of the plan, and in a manifest."""
+    made, shards = scene(2)
+    made.put(3, shards[0])
+    made.put(3, shards[1])
+    made.plan()
+    made.put(1, shards[0])
+    made.clock.advance(DAY + 1)
+    made.put(2, shards[0])
+
+    plan = planned_with(made, Silent(made, shards[1]))
+    assert Gap(shards[0], "21", "56") in plan.gaps
+    assert plan.needs_operator
+    assert len(plan.troubles) == 1
+    assert f"{STREAM}/{shards[0]}?after=21&before=56" in made.gaps()
+
+
+def test_the_age_of_shards_without_an_answer() -> None:
+    """Their records may have waited since the last that is known of them."""
+    made, shards = scene(2)
+    made.put(2, shards[0])
+    made.put(2, shards[1])
+    made.plan()
+    made.clock.advance(5000)
+    made.put(2, shards[1])
+    assert planned_with(made, Silent(made, shards[1])).behind_seconds == 5000.0
+
+
+def test_bounded_plans_leave_no_shard_behind() -> None:
+    """The shard that waits longest comes first, whatever comes into those that are listed before it."""
+    made, shards = scene(12)
+    made.target_bytes = 1.0
+    for shard in shards:
+        made.put(1, shard)
+    for _ in range(6):
+        made.clock.advance(60)
+        for shard in shards[:8]:
+            made.put(3, shard)
+        made.plan(max_manifests=1)
+    assert set(made.written[8:12]) <= set(made.lines())
+
+
+def test_no_false_gaps_after_a_first_plan_that_failed() -> None:
+    """A shard that was listed in the first plan begins where it begins, whenever that is within a day."""
+    made, [shard] = scene()
+    low, high = made.kinesis.split(shard)
+    made.clock.advance(DAY + 1)
+    made.put(4, low)
+    made.put(4, high)
+
+    assert len(planned_with(made, Silent(made, high)).troubles) == 1
+    made.clock.advance(3600)
+    assert made.plan().gaps == []
+    assert made.is_exact()
+    made, [shard] = scene()
+    low, high = made.kinesis.split(shard)
+    made.clock.advance(DAY + 1)
+    made.put(4, low)
+    made.put(4, high)
+    planned_with(made, Silent(made, high))
+    made.clock.advance(DAY)
+    assert Gap(high, "0", "35") in made.plan().gaps
+
+
+def test_marks_of_former_streams() -> None:
+    """What a planner landed of a stream that is gone, and did not link, goes after a day, and its mark with it."""
+    made, _ = scene()
+    made.put(3)
+    made.plan()
+    made.put(3)
+
+    def died() -> None:
+        if any("/landed/" in info.uri and len(made.left()) > 1 for info in made.store.list("s3://lake/s/")):
+            raise DiedError
+
+    with suppress(DiedError):
+        made.plan(Meddling(made.store, died))
+    assert made.left()
+    made.clock.advance(60)
+    made.kinesis.create()
+    made.plan()
+    made.clock.advance(DAY + 1)
+    made.plan()
+    assert made.left() == []
+    made.clock.advance(DAY + 1)
+    assert made.plan().swept == 0
+
+
+def test_a_planner_that_is_late_with_the_end_of_a_shard() -> None:
+    """Another one landed records of the shard that it takes for gone: these stay, and so does the chain's end."""
+    made, [shard] = scene()
+    made.put(3)
+    made.plan()
+    made.put(2)
+    made.kinesis.split(shard)
+    made.kinesis.retention = timedelta(days=1)
+    state = made.planner().state
+    [place] = [each for each in ShardChains(state).places(STREAM) if each.shard_id == shard]
+    made.clock.advance(DAY + 1)
+    is_met: list[int] = []
+
+    def meet() -> None:
+        if not is_met and any("/drafts/" in info.uri for info in made.store.list("s3://lake/s/")):
+            is_met.append(1)
+            now = made.clock.now()
+            link = KinesisLink(after="21", last="35", manifest_id="other", arrived_at=now)
+            assert ShardChains(state).chain(place).create(link).manifest_id == "other"
+
+    plan = made.plan(Meddling(made.store, meet))
+    assert is_met
+    assert all(gap.shard != shard for gap in plan.gaps)
+    assert made.links(shard)[-1].manifest_id == "other"
+    made.clock.advance(DAY)
+    assert Gap(shard, "35", "") in made.plan().gaps
 
 
 def test_a_manifest_does_not_grow_with_the_number_of_shards() -> None:

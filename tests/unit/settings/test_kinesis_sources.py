@@ -7,6 +7,7 @@ import pytest
 
 from compactor.adapters.kinesis_sources import stray_rules
 from compactor.core.errors import SettingsError
+from compactor.core.kinesis.places import KinesisStream
 from compactor.settings.settings import Settings, load_settings
 from tests.support.settings_files import write_settings
 
@@ -15,6 +16,28 @@ def loaded(root: Path, source: dict[str, Any], prefix: str = "kinesis://main/ord
     return load_settings(
         write_settings(root, input={"allowed_prefixes": [prefix]}, kinesis={"sources": {"main": source}}), {}
     )
+
+
+def test_streams_that_the_job_plans(tmp_path: Path) -> None:
+    """They have to be of a source and within the input, and a job has to run."""
+
+    def planning(*streams: str, mode: str = "always") -> Settings:
+        kinesis = {"sources": {"main": {}}, "streams": list(streams)}
+        given: dict[str, Any] = {"input": {"allowed_prefixes": ["kinesis://main/orders"]}, "control": {"mode": mode}}
+        return load_settings(write_settings(tmp_path, kinesis=kinesis, **given), {})
+
+    assert planning("kinesis://main/orders/").kinesis_streams == (KinesisStream("main", "orders"),)
+    assert planning().kinesis_streams == ()
+    for streams, expected in (
+        (["kinesis://main/others"], "expected a stream within input.allowed_prefixes: kinesis://main/orders"),
+        (["kinesis://away/orders"], "expected a stream of a source of kinesis.sources"),
+        (["kinesis://main"], "expected kinesis://source/stream"),
+        (["kinesis://main/orders"] * 2, "expected each stream once"),
+    ):
+        with pytest.raises(SettingsError, match=expected):
+            planning(*streams)
+    with pytest.raises(SettingsError, match=r"only a job that runs plans kinesis\.streams"):
+        planning("kinesis://main/orders", mode="on_work")
 
 
 def test_sources(tmp_path: Path) -> None:

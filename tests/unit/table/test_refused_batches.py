@@ -1,10 +1,13 @@
 """Batches that the catalog refuses for ever: the one to blame is held back with its reason, and all others go on."""
 
 import contextlib
+from collections.abc import Callable
 from itertools import chain, cycle
+from typing import Any
 
 import pytest
 
+from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.memory.table import Answer
 from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.errors import (
@@ -16,6 +19,7 @@ from compactor.core.errors import (
     TableHeldBack,
     TableRefused,
 )
+from compactor.ledger.table.refused_batches import RefusedBatches
 from compactor.table import applying, changes, committer
 from compactor.table.applying import MAX_HELD, REFUSALS, TRIES
 from compactor.table.catalog import TableChange
@@ -244,6 +248,66 @@ def test_a_process_that_says_no_reason(world: TableWorld) -> None:
     assert world.process([other]).step().visible == [other]
     assert [each.reason for each in world.batches().refused.all_held()] == [UNTOLD]
     world.check()
+
+
+class Interrupted:
+    """A store in which others do something right before, or right after, a manifest is held back."""
+
+    def __init__(
+        self, world: TableWorld, *, before: Callable[[], Any] = tuple, after: Callable[[], Any] = tuple
+    ) -> None:
+        self._world, self._before, self._after = world, before, after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._world.store, name)
+
+    def create(self, uri: str, data: bytes) -> bool:
+        is_held = uri.startswith(self._world.layout.held_folder)
+        if is_held:
+            self._before()
+        made = self._world.store.create(uri, data)
+        if is_held:
+            self._after()
+        return made
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["one", "one that died and another"])
+def test_a_late_process_does_not_hold_back_what_was_released(world: TableWorld, *, dies: bool) -> None:
+    """It has looked, and holds the manifest back after an operator released it: it takes that back."""
+    placed = world.spoil(world.place("a"))
+    head = world.table.create(world.layout.table_owner, version(1))
+    batch = world.batches().create(1, [placed.batched])
+    world.table.commit(head, TableChange(1, (), is_refused=True))
+    store: Any = world.store
+
+    def others() -> None:
+        if dies:
+            first = RefusedBatches(store, world.layout, ManualClock(), "first")
+            first._hold(placed.batched, 1, "no")
+        RefusedBatches(store, world.layout, ManualClock(), "second").record(batch, "no")
+        for held in list(world.batches().refused.all_held()):
+            world.batches().refused.release(held)
+
+    late: Any = Interrupted(world, before=others)
+    RefusedBatches(late, world.layout, ManualClock(), "late").record(batch, "no")
+    assert world.batches().refused.has(1)
+    assert world.held() == []
+
+
+def test_a_process_that_is_overtaken_holds_back_what_it_held_back(world: TableWorld) -> None:
+    """Another one records the batch first, and finds the manifest held back: so it stays."""
+    placed = world.spoil(world.place("a"))
+    head = world.table.create(world.layout.table_owner, version(1))
+    batch = world.batches().create(1, [placed.batched])
+    world.table.commit(head, TableChange(1, (), is_refused=True))
+    store: Any = world.store
+
+    def other() -> None:
+        RefusedBatches(store, world.layout, ManualClock(), "other").record(batch, "no")
+
+    overtaken: Any = Interrupted(world, after=other)
+    RefusedBatches(overtaken, world.layout, ManualClock(), "overtaken").record(batch, "no")
+    assert world.held() == [placed]
 
 
 def test_a_rebuilt_manifest(world: TableWorld) -> None:

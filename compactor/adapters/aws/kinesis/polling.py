@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -21,19 +21,32 @@ _EXPIRED = "ExpiredIteratorException"
 _INVALID = "InvalidArgumentException"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pace:
-    """How often a shard is asked.
+    """How often shards are asked, by whatever readings of this process.
 
     Attributes:
         call_seconds: The least time between two calls.
         throttled_tries: After so many refusals in a row, throttling is trouble that outlasts this reading.
         sleep: Waits for some seconds.
+        now: Tells the seconds.
     """
 
     call_seconds: float = 1 / _CALLS_PER_SECOND
     throttled_tries: int = 12
     sleep: Callable[[float], None] = time.sleep
+    now: Callable[[], float] = time.monotonic
+    _free_at: dict[str, float] = field(default_factory=dict)
+
+    def wait(self, place: str) -> None:
+        """Wait until a shard may be asked again."""
+        pause = self._free_at.get(place, 0.0) - self.now()
+        if pause > 0:
+            self.sleep(pause)
+
+    def took(self, place: str, length_bytes: int) -> None:
+        """Note an answer of a shard, which holds up the next call of any reading."""
+        self._free_at[place] = self.now() + max(self.call_seconds, length_bytes / _SHARD_BYTES_PER_SECOND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +67,13 @@ class Poller:
                 return
             iterator = answer.get("NextShardIterator")
             records = [record_of(each) for each in answer["Records"]]
+            self.pace.took(str(self), sum(len(each.data) for each in records))
             yield Batch(records, answer.get("MillisBehindLatest", 0) / 1000, is_end=iterator is None)
-            length = sum(len(each.data) for each in records)
-            self.pace.sleep(max(self.pace.call_seconds, length / _SHARD_BYTES_PER_SECOND))
 
     def _records(self, iterator: str) -> dict[str, Any] | None:
         """One answer; None if the iterator expired."""
         for tried in range(1, self.pace.throttled_tries + 1):
+            self.pace.wait(str(self))
             with reading(str(self)):
                 try:
                     answer: dict[str, Any] = self.client.get_records(ShardIterator=iterator, Limit=_MOST_RECORDS)

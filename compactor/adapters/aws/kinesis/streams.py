@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC
+from datetime import UTC, timedelta
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -48,7 +48,8 @@ class KinesisStreams:
             return None
         _, _, _, region, account, _ = str(found["StreamARN"]).split(":", 5)
         created = found["StreamCreationTimestamp"].astimezone(UTC)
-        return LiveStream(f"{account}-{region}-{created:%Y%m%dT%H%M%S.%f}")
+        retention = timedelta(hours=found.get("RetentionPeriodHours") or 24)
+        return LiveStream(f"{account}-{region}-{created:%Y%m%dT%H%M%S.%f}", retention)
 
     def shards(self, stream: KinesisStream) -> list[Shard]:
         client, found = self._source(stream).client, list[Shard]()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from compactor.cli.ui.common.expired import expired_lines
+from compactor.cli.ui.common.kinesis_seen import kinesis_lines
 from compactor.cli.ui.common.misfits import by_column
 from compactor.cli.ui.common.table_seen import table_lines
 from compactor.cli.ui.common.topics_seen import topic_lines
@@ -39,6 +40,8 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
         yield "table", table_lines(found.table, found.as_of), style
     if found.topics:
         yield "topics", topic_lines(found.topics), "red" if any(each.is_behind for each in found.topics) else ""
+    if found.kinesis:
+        yield "kinesis", kinesis_lines(found.kinesis), "red" if any(each.is_behind for each in found.kinesis) else ""
     if found.ratio is not None:
         yield "size", [f"{found.ratio:.3f} Parquet bytes for each decoded input byte"], ""
     if found.expired:

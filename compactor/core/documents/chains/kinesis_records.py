@@ -10,6 +10,18 @@ from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Document
 
 
+class KinesisFirstPlan(Document):
+    """When a stream was first planned. Written once and never changed.
+
+    Attributes:
+        shards: The ids of those that the stream listed then. All of their records of that time are landed, or told as
+            gone; what had come to their parents before is no matter of the compactor.
+    """
+
+    planned_at: AwareDatetime
+    shards: tuple[str, ...]
+
+
 class KinesisOrigin(Document):
     """Where the chain of a shard begins.
 
@@ -37,9 +49,10 @@ class KinesisLink(Document):
         etag: Its version.
         lines: How many lines it has: one for each record, and for each one that a producer had packed into another.
         records: How many records it has as the stream counts them.
+        packed: How many of these have others packed into them.
         strays: How many packed records were left out, because they hash to another shard.
         arrived_at: About when the stream took the last record, or any time up to which it had no further one.
-        gap: Whether records between `after` and `begins` may be lost to retention.
+        gap: Whether records between `after` and `begins` may be lost to retention. The manifest names them, too.
         closes: Whether the shard ended with this link.
     """
 
@@ -51,6 +64,7 @@ class KinesisLink(Document):
     etag: str = ""
     lines: int = 0
     records: int = 0
+    packed: int = 0
     strays: int = 0
     arrived_at: AwareDatetime
     gap: bool = False
@@ -73,12 +87,60 @@ class KinesisSeen(Document):
     Attributes:
         after: The sequence number.
         at: The time.
-        gap: Whether records behind it had been lost to retention before that time, perhaps.
     """
 
     after: str
     at: AwareDatetime
-    gap: bool = False
+
+
+class KinesisLoss(Document):
+    """That records of a shard may be lost to retention, although none has come behind them yet.
+
+    These records of a shard are numbered from 0, so that each loss is in one manifest.
+
+    Attributes:
+        after: The sequence number behind which the chain ended.
+        seen_at: When the shard had no record behind it. What comes later is not lost by this.
+        manifest_id: The manifest that names the loss.
+    """
+
+    number: int
+    after: str
+    seen_at: AwareDatetime
+    manifest_id: str
+
+    @property
+    def first(self) -> int:
+        """Its number."""
+        return self.number
+
+    @property
+    def end(self) -> int:
+        """The number of the next one."""
+        return self.number + 1
+
+
+class KinesisProgress(Document):
+    """How far a job is with a stream, for people to see. Overwritten after each plan and each failure.
+
+    Attributes:
+        seen_at: When a plan last succeeded, which the next three are of; None before the first.
+        stream_id: The id that the stream had.
+        behind_seconds: For how long the oldest record that was not landed then may have waited.
+        gaps: In how many places plans of the run found that records may be lost to retention.
+        failures: How many plans have failed since.
+        failing_since: When the first of these failed.
+        error: Why the last of these failed; empty if none did.
+    """
+
+    run_id: str
+    seen_at: AwareDatetime | None = None
+    stream_id: str = ""
+    behind_seconds: float = 0.0
+    gaps: int = 0
+    failures: int = 0
+    failing_since: AwareDatetime | None = None
+    error: str = ""
 
 
 class ShardLink(Document):
@@ -88,13 +150,21 @@ class ShardLink(Document):
     link: KinesisLink
 
 
+class ShardLoss(Document):
+    """A loss, and its shard."""
+
+    shard_id: str
+    loss: KinesisLoss
+
+
 class KinesisDraft(Document):
-    """A manifest that is to be written, and the links that have to be created before.
+    """A manifest that is to be written, and the links and losses that have to be created before.
 
     Attributes:
-        manifest: It names the objects of the links, and is not written without any.
+        manifest: It names the objects of the links, and what may be lost. It is not written without any of these.
         links: In the order in which they are created.
     """
 
     manifest: Manifest
     links: tuple[ShardLink, ...]
+    losses: tuple[ShardLoss, ...] = ()

@@ -8,7 +8,7 @@ from functools import partial
 from compactor.core.documents.accepted_losses import AcceptedLoss
 from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileStatus
 from compactor.core.errors import ObjectNotFound, StuckError
-from compactor.core.kafka.ranges import is_kafka
+from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.history.accepted_losses import AcceptedLosses
@@ -70,7 +70,7 @@ def settled(
 
     A quarantined version of a file is settled once it was redriven, or once a later version of the same file was
     compacted. A later version that was quarantined itself settles nothing, and neither does a file that is gone. Of a
-    range of a topic that is gone, a person may accept that.
+    range of a topic or stream that is gone, a person may accept that.
 
     Args:
         state: Has the records.
@@ -105,8 +105,9 @@ def _version(file: QuarantinedFile) -> Version:
 
 
 def _with_losses(state: State, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:
-    """The files, with who accepted that a range of a topic is gone."""
-    gone = [each for each in files if each.status is FileStatus.MISSING and is_kafka(each.uri) and not each.is_settled]
+    """The files, with who accepted that a range of a topic or stream is gone."""
+    ranges = [each for each in files if each.status is FileStatus.MISSING and is_topic_or_stream(each.uri)]
+    gone = [each for each in ranges if not each.is_settled]
     ids = list(dict.fromkeys(each.manifest_id for each in gone))
     losses = dict(zip(ids, map_ordered(partial(_accepted, AcceptedLosses(state)), ids), strict=True))
     words = {

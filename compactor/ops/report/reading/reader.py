@@ -12,6 +12,7 @@ from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.state import State
 from compactor.manifests.kafka.topics_seen import TopicWatch
+from compactor.manifests.kinesis.streams_seen import StreamWatch
 from compactor.ops.redrive.settling.kept_letters import kept_letters
 from compactor.ops.report import figures
 from compactor.ops.report.period import Period
@@ -44,6 +45,7 @@ class ReportReader:
     sla_seconds: float | None = None  # how long a file may take; None without an SLA
     table: ListedTable | None = None  # the table of the output; its catalog is not asked
     topics: TopicWatch | None = None  # the topics that jobs plan; brokers are not asked
+    kinesis: StreamWatch | None = None  # the streams of Kinesis that jobs plan
 
     def read(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> figures.Figures:
         """Read the figures of a period, with or without some of the rejected lines."""
@@ -79,6 +81,7 @@ class ReportReader:
             expired=expired_seen(self.state),
             table=None if self.table is None else table_seen(self.state, self.table, self.state.clock.now()),
             topics=() if self.topics is None else self.topics.seen(self.state.clock.now()),
+            kinesis=() if self.kinesis is None else self.kinesis.seen(self.state.clock.now()),
         )
 
     def _facts(self, listed: Listed, period: Period) -> CommitFacts | DeadLetterFacts | str | None:

@@ -12,10 +12,12 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
+from compactor.ledger.table.merges import Merges
 from compactor.ledger.table.refused_batches import refused_batches
 from compactor.ops.verify.report import Discrepancy
 from compactor.table.catalog import TableFile
 from compactor.table.listed import ListedTable, held_words
+from compactor.table.unmerged import committed_files
 
 Doubtful = Mapping[str, ManifestKey | None]
 """Files by URI, with the manifest that each is named after; None without one."""
@@ -69,7 +71,8 @@ def still_differing(state: State, table: ListedTable, doubtful: Doubtful) -> Ite
             yield Discrepancy("", table.name, f"a table with {count(needed, 'file')}", "no such table")
         return
     listed = catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
-    live = {file.uri: file for file in listed if file.uri in named}
+    merges = Merges(state.store, state.layout)
+    live = {file.uri: file for file in committed_files(merges, listed) if file.uri in named}
     for uri, each in named.items():
         manifest_id = each.commit.manifest_id if each.commit else ""
         if uri not in live:

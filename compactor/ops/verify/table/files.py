@@ -13,14 +13,17 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import shown_seconds
 from compactor.ledger.state import State
+from compactor.ledger.table.merges import Merges
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.table.doubts import differing, still_differing
 from compactor.ops.verify.table.held import unlisted
+from compactor.ops.verify.table.merged import merged_faults
 from compactor.ops.verify.table.scope import TableScope
 from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.table.catalog import TableFile
 from compactor.table.listed import ListedTable, waiting_words
 from compactor.table.named import needs_table
+from compactor.table.unmerged import LiveFile, looked_up
 from compactor.telemetry.error_text import described
 
 
@@ -32,6 +35,7 @@ class TableFiles:
         state: Has the ledger.
         table: The table.
         scope: The files to compare.
+        deep: Whether the rows of merged files are compared with those of the files that were merged.
         summed_files: How many files the table has of the dates that only count in sums.
         summed_rows: How many rows these have.
     """
@@ -39,6 +43,7 @@ class TableFiles:
     state: State
     table: ListedTable
     scope: TableScope
+    deep: bool = False
     found: VerifiedTable = field(init=False)
     summed_files: int = field(default=0, init=False)
     summed_rows: int = field(default=0, init=False)
@@ -94,18 +99,29 @@ class TableFiles:
         owner = self.state.layout.table_owner
         if head.owner != owner:
             self._fault("", self.table.name, f"a table of {owner}", f"a table of {head.owner}")
-        for file in catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ():
-            if not self.scope.has(self.state.layout, file):
-                continue
-            self.found.files += 1
-            self.found.rows += file.records
-            if self.scope.is_summed(self.state.layout, file):
-                self.summed_files += 1
-                self.summed_rows += file.records
-            elif file.uri in self._live:
-                self._fault("", file.uri, f"once in table {self.table.name}", "more than once")
-            else:
-                self._live[file.uri] = file
+        merges = Merges(self.state.store, self.state.layout)
+        listed = catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
+        merged = list[LiveFile]()
+        for each in looked_up(merges, listed):
+            committed = [file for file in each.committed if self.scope.has(self.state.layout, file)]
+            if committed:
+                self.found.files += 1
+                self.found.rows += each.file.records
+                merged += [each] if each.merged is not None else []
+            for file in committed:
+                self._note_live(file)
+        check = partial(merged_faults, self.state.store, self.table.name, deep=self.deep)
+        for faults in map_ordered(check, merged):
+            self._faults += faults
+
+    def _note_live(self, file: TableFile) -> None:
+        if self.scope.is_summed(self.state.layout, file):
+            self.summed_files += 1
+            self.summed_rows += file.records
+        elif file.uri in self._live:
+            self._fault("", file.uri, f"once in table {self.table.name}", "more than once")
+        else:
+            self._live[file.uri] = file
 
     def _waiting(self) -> list[Commit]:
         """Count what waits for the table and what is held back from it, which is a discrepancy at any age."""

@@ -343,6 +343,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         account=lambda: pytest.fail("nothing is on AWS"),
         store=full,
         clock=ManualClock(),
+        listed=lambda _: None,
         trial_id="1",
         columns=lambda _: {},
         kinesis=lambda _: pytest.fail("no stream is named"),

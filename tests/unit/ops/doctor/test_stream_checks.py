@@ -22,20 +22,26 @@ def kinesis() -> MemoryKinesis:
 
 def test_a_stream() -> None:
     """One that is there, and one that is not."""
-    found = try_stream(kinesis().log(), STREAM)
+    [found] = try_stream(kinesis().log(), STREAM, wait_seconds=720, is_planned=True)
     assert (found.state, found.found) == ("ok", "kinesis://main/events: can describe, list and read 2 shards")
-    assert try_stream(MemoryKinesis(ManualClock()).log(), STREAM).state == "fault"
+    [found] = try_stream(MemoryKinesis(ManualClock()).log(), STREAM, wait_seconds=720, is_planned=True)
+    assert (found.state, found.next_move) == ("fault", "create it, or correct kinesis.streams")
+    [found, late] = try_stream(kinesis().log(), STREAM, wait_seconds=8 * 3600, is_planned=False)
+    assert found.found.endswith("no job plans it: `compactor plan` does, or name it in kinesis.streams")
+    assert (late.state, late.next_move) == ("warning", "raise the retention of stream events")
 
 
 def test_the_streams_of_settings_are_tried(tmp_path: Path) -> None:
     """A stream as planning reads it; all of a source is left to plans."""
     prefixes = ["kinesis://main/events", "kinesis://main"]
-    given = {"input": {"allowed_prefixes": prefixes}, "kinesis": {"sources": {"main": {}}}}
+    streams = ["kinesis://main/events", "kinesis://main/other"]
+    given = {"input": {"allowed_prefixes": prefixes}, "kinesis": {"sources": {"main": {}}, "streams": streams}}
     settings, log = load_settings(write_settings(tmp_path, **given), {}), kinesis()
     env = Environment(
         account=lambda: pytest.fail("nothing else is on AWS"),
         store=MemoryStore(),
         clock=ManualClock(),
+        listed=lambda _: None,
         trial_id="1",
         columns=lambda _: {},
         kinesis=lambda _: log.log(),
@@ -44,7 +50,7 @@ def test_the_streams_of_settings_are_tried(tmp_path: Path) -> None:
         waiting_seconds=lambda _: 0.0,
     )
     checks = [each for each in checks_of(env, settings, "") if each.name == "input"]
-    assert [each.state for each in run_checks(checks, lambda: True)] == ["ok", "skipped"]
+    assert [each.state for each in run_checks(checks, lambda: True)] == ["ok", "fault", "skipped"]
     log.refusals = ["AccessDeniedException"]
     [refused, *_] = run_checks(checks, lambda: True)
     assert (refused.state, refused.next_move) == ("fault", "allow it, or name another one in the settings")

@@ -2,13 +2,15 @@
 
 import pytest
 
-from compactor.core.errors import SettingsError
+from compactor.core.documents.records import Commit, StagedFile
+from compactor.core.errors import OperatorError, SettingsError
 from compactor.job import table_commits
 from compactor.job.run_report import ManifestsUnfinished
 from compactor.ops.table.table_report import TableReport
 from compactor.table.catalog import TableFile
 from tests.support.harness import GOOD, Harness, sink_of
 from tests.support.rebuilding import rebuild
+from tests.support.retiring import NEXT_DAY, closed_days, compacted, retire, wait_and_close
 
 
 @pytest.fixture
@@ -162,3 +164,74 @@ def test_a_lost_table_whose_first_file_is_gone() -> None:
     assert ["held back, because its catalog refuses it" in each.found for each in verified.discrepancies] == [True]
     table.exists = lambda _: True
     assert not harness.app().table_keeper().rebuild().needs_operator
+
+
+def test_no_job_beside_a_table_that_is_made_again(harness: Harness) -> None:
+    """It knows what the lost table did with each batch, which the new one may do otherwise: it has to end first."""
+    table = sink_of(harness)
+    with harness.app().heartbeat:
+        assert harness.app().table_keeper().rebuild().applied == 0
+        table.drop()
+        with pytest.raises(OperatorError, match="`compactor stop`"):
+            harness.app().table_keeper().rebuild()
+        assert table.head() is None
+    assert harness.app().table_keeper().rebuild().applied == 2
+    early = Harness(table={})
+    early.deliver("m1", GOOD)
+    with early.app().heartbeat:  # there was no table yet
+        assert early.app().table_keeper().rebuild().applied == 0
+
+
+def test_rows_that_were_retired_before_the_table_was_set() -> None:
+    """They are not missing, and no rebuild looks for their files; what comes to their date later is added."""
+    plain = closed_days()
+    retire(plain)
+    compacted(plain, "late")
+    listed = Harness(table={}, store=plain.store)
+    files = [file.final for name in ("late", "m3") for file in outputs_of(listed, name)]
+    assert sorted(listed.app().table_keeper().compare().missing) == sorted(files)
+    report = listed.app().table_keeper().rebuild()
+    assert (report.adopted, report.held, report.needs_operator) == (2, [], False)
+    assert sorted(file.uri for file in sink_of(listed).live_files()) == sorted(files)
+    assert listed.app().tracer.trace_manifest("m1").table is None
+
+
+def test_rows_that_were_retired_while_there_was_no_table_setting() -> None:
+    """A table that is made again takes the batches of before without them."""
+    listed = Harness(table={})
+    compacted(listed, "m1")
+    compacted(listed, "m3", NEXT_DAY)
+    plain = Harness(store=listed.store)
+    plain.clock = listed.clock
+    wait_and_close(plain)
+    retire(plain)
+    again = Harness(table={}, store=listed.store)
+    report = again.app().table_keeper().rebuild()
+    assert (report.applied, report.held, report.needs_operator) == (2, [], False)
+    assert all("/m3-" in file.uri for file in sink_of(again).live_files())
+
+
+def test_a_failure_that_a_rebuild_has_ended(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`status` shows it no more, also if no job has committed since."""
+    monkeypatch.setattr(table_commits, "GIVES_UP_AFTER", 1)
+    table = sink_of(harness)
+    table.drop()
+    harness.deliver("m3", GOOD)
+    with pytest.raises(ManifestsUnfinished):
+        harness.run_once()
+
+    def failures() -> tuple[int, str]:
+        seen = harness.app().status_reader.read().table
+        assert seen is not None
+        return seen.failures, seen.error
+
+    assert failures()[0] == 1
+    harness.app().table_keeper().rebuild()
+    assert failures() == (0, "")
+
+
+def outputs_of(harness: Harness, name: str) -> list[StagedFile]:
+    [key] = [key for key in harness.ledger.manifests() if key.id == name]
+    commit = harness.ledger.outcome_of(key, 1)
+    assert isinstance(commit, Commit)
+    return commit.outputs

@@ -89,9 +89,22 @@ def test_what_is_held_back(harness: Harness) -> None:
         assert found.table.meaning == f"lake.events: held back, because its catalog refuses it: {found.table.reason}"
         assert "expected the files of the change" in found.table.reason
         assert found.next_moves == ["compactor table rebuild", "compactor rebuild m4"]
+        assert found.needs_operator
     table.is_down, table.exists = False, lambda _: True
     assert rebuild(harness, "m4").failed == []
     assert words(harness, "m4").startswith("lake.events: in batch ")
+    assert not traced(harness, "m4").needs_operator
+
+
+def test_what_was_added_long_after_it_was_decided(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its batch is behind those that are searched: the table itself tells that it has the files, if it answers."""
+    monkeypatch.setattr("compactor.ledger.table.batches.SEARCHED_BATCHES", 0)
+    found = traced(harness, "m2")
+    assert found.table is not None
+    assert (found.table.state, found.table.batch, found.next_moves) == ("listed", None, [])
+    assert found.table.meaning == "lake.events: the table has its files, by a batch long after it was decided"
+    sink_of(harness).is_down = True
+    assert words(harness, "m2").endswith("whether the table has its files is not known: the catalog does not answer")
 
 
 def test_a_damaged_record_of_what_is_held_back(harness: Harness) -> None:

@@ -1,0 +1,88 @@
+"""Where an attempt writes its files of rows: in its staging, or in place, under their final names in the output."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from compactor.core.errors import ObjectNotFound, StoreUnavailable
+from compactor.core.ports import ObjectStore, ObjectWriter
+from compactor.engines.staging_writes import writing
+
+_CHUNK_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RowsPlace:
+    """A folder of one attempt.
+
+    Attributes:
+        folder: It ends with `/`.
+        in_place: Nothing copies the files: a table lists them where they are. So each of them is only ever created.
+        ending: Of the names of files.
+    """
+
+    folder: str
+    in_place: bool = False
+    ending: str = ".parquet"
+
+    @classmethod
+    def final(cls, folder: str, compression: str) -> "RowsPlace":
+        """A folder in the output, whose files readers see as they are."""
+        return cls(folder, in_place=True, ending=f".{compression}.parquet")
+
+    def uri(self, name: str, partition: str = "") -> str:
+        """The place of a file.
+
+        Args:
+            name: Its name without an ending, which no other file of the attempt has.
+            partition: The folders of the partition of its rows, which only files in place have.
+        """
+        return f"{self.folder}{partition if self.in_place else ''}{name}{self.ending}"
+
+    def writer(self, store: ObjectStore, uri: str) -> AbstractContextManager[ObjectWriter]:
+        """Write a file here as its bytes come; see `ObjectStore.writer` and `ObjectStore.new_writer`."""
+        return store.new_writer(uri) if self.in_place else store.writer(uri)
+
+    def put(self, store: ObjectStore, uri: str, data: bytes) -> None:
+        """Write a file here.
+
+        Raises:
+            StoreUnavailable: It could not be written.
+        """
+        if not self.in_place:
+            store.put(uri, data)
+        elif not store.create(uri, data):
+            raise StoreUnavailable(f"{uri}: another object is there; expected none")
+
+    def upload(self, store: ObjectStore, uri: str, path: Path) -> None:
+        """Write a file here with the content of a local file."""
+        if not self.in_place:
+            store.upload(uri, path)
+            return
+        with path.open("rb") as file, self._new(store, uri) as writer:
+            while data := file.read(_CHUNK_BYTES):
+                writer.write(data)
+
+    def take(self, store: ObjectStore, source: str, uri: str) -> None:
+        """Write a file here that is a copy of another one. In place, its bytes pass through this process.
+
+        Not every store of tables can copy an object.
+
+        Raises:
+            ObjectNotFound: There is no `source`.
+        """
+        if not self.in_place:
+            store.copy(source, uri)
+            return
+        found = store.stat(source)
+        if found is None:
+            raise ObjectNotFound(f"{source}: there is no such object")
+        with self._new(store, uri) as writer:
+            for start in range(0, found.size_bytes, _CHUNK_BYTES):
+                writer.write(store.read_range(source, start, _CHUNK_BYTES, etag=found.etag))
+
+    @contextmanager
+    def _new(self, store: ObjectStore, uri: str) -> Iterator[ObjectWriter]:
+        with writing(uri), store.new_writer(uri) as writer:
+            yield writer

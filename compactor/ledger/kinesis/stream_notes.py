@@ -1,0 +1,81 @@
+"""How far jobs are with streams: a small record of each, which the next one overwrites. Nothing depends on it."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from compactor.core.documents.chains.kinesis_records import KinesisProgress
+from compactor.core.documents.records import read_record
+from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable
+from compactor.core.kinesis.places import KinesisStream
+from compactor.ledger.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class StreamNotes:
+    """Writes the records. What cannot be written is left out: the next plan writes it anew.
+
+    Attributes:
+        state: Has the records.
+        run_id: This run. All runs of a job write the same record.
+    """
+
+    state: State
+    run_id: str
+
+    def planned(self, stream: KinesisStream, stream_id: str, behind_seconds: float, gaps: int, error: str) -> None:
+        """Note what came of a plan.
+
+        Args:
+            stream: The stream.
+            stream_id: Its id.
+            behind_seconds: For how long the oldest record that is not landed may have waited.
+            gaps: In how many places plans of this run found that records may be lost.
+            error: What kept the plan from landing more; empty if nothing did.
+        """
+        progress = KinesisProgress(
+            run_id=self.run_id,
+            seen_at=self.state.clock.now(),
+            stream_id=stream_id,
+            behind_seconds=behind_seconds,
+            gaps=gaps,
+        )
+        with suppress(CompactorError):
+            self._write(stream, self._failed(stream, progress, error) if error else progress)
+
+    def failed(self, stream: KinesisStream, error: str) -> None:
+        """Note that a plan failed, and why. What the last one that succeeded noted stays."""
+        with suppress(CompactorError):
+            known = read_stream_progress(self.state, stream) or KinesisProgress(run_id=self.run_id)
+            self._write(stream, self._failed(stream, known, error))
+
+    def landed_to(self, stream: KinesisStream) -> datetime | None:
+        """No record waits that came before this time, as far as was noted; None if nothing was, or cannot be read."""
+        with suppress(CompactorError):
+            known = read_stream_progress(self.state, stream)
+            if known is not None and known.seen_at is not None:
+                return known.seen_at - timedelta(seconds=known.behind_seconds)
+        return None
+
+    def _failed(self, stream: KinesisStream, progress: KinesisProgress, error: str) -> KinesisProgress:
+        known = read_stream_progress(self.state, stream)
+        since = known.failing_since if known is not None else None
+        failures = (known.failures if known is not None else 0) + 1
+        faults = {"failures": failures, "failing_since": since or self.state.clock.now(), "error": error}
+        return progress.model_copy(update={**faults, "run_id": self.run_id})
+
+    def _write(self, stream: KinesisStream, progress: KinesisProgress) -> None:
+        self.state.store.put(_uri(self.state, stream), progress.model_dump_json().encode())
+
+
+def read_stream_progress(state: State, stream: KinesisStream) -> KinesisProgress | None:
+    """How far jobs are with a stream; None if none has said, or if that cannot be read."""
+    uri = _uri(state, stream)
+    with suppress(ObjectNotFound, RecordUnreadable):
+        data = state.store.read(uri)
+        return read_record(KinesisProgress.model_validate_json, data, uri, kind="KinesisProgress", expected="progress")
+    return None
+
+
+def _uri(state: State, stream: KinesisStream) -> str:
+    return state.layout.stream_progress(stream.source, stream.name)

@@ -1,0 +1,76 @@
+"""Files of rows that were written in place, and what the ledger says of each: only those of a commit have readers.
+
+An attempt writes in a folder of its own, and only the outcome of its generation may name its files. Outcomes never
+change. So once that one is on record, a file that it does not name is in no commit, ever: an orphan, however long its
+writer was held up. The age of a file decides nothing.
+"""
+
+from collections.abc import Iterator
+from enum import Enum
+from functools import lru_cache
+
+from compactor.core.documents.records import Commit, DeadLetter
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.layout import canonical
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.ports import ObjectInfo
+from compactor.ledger.state import State
+
+_REMEMBERED = 64  # outcomes: files of one manifest are listed together, and judged by several threads
+
+
+class Fate(Enum):
+    """What the ledger says of a file in place."""
+
+    NAMED = "a commit names it"
+    ORPHANED = "the outcome of its manifest does not name it"
+    UNDECIDED = "its manifest is not decided"
+    UNKNOWN = "no manifest on record wrote it"
+    UNREADABLE = "the records of its manifest cannot be read"
+
+
+class InPlaceFiles:
+    """Tells what became of files in place. List first, then ask: what is decided meanwhile names no file that is older.
+
+    It reads each outcome once.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._named = lru_cache(_REMEMBERED)(self._read)
+
+    def fate(self, uri: str) -> Fate:
+        """What the ledger says of one file."""
+        found = self._state.layout.in_place_attempt(uri)
+        if found is None:
+            return Fate.UNKNOWN
+        key, generation = found
+        try:
+            named = self._named(key, generation)
+        except ObjectNotFound:  # not remembered: it may come
+            return self._without_outcome(key)
+        except RecordUnreadable:
+            return Fate.UNREADABLE
+        return Fate.NAMED if canonical(uri) in named else Fate.ORPHANED
+
+    def orphans_of(self, outcome: Commit | DeadLetter) -> Iterator[ObjectInfo]:
+        """The orphans that attempts at a manifest left, given one of its outcomes."""
+        named = _named_by(outcome)
+        listed = self._state.store.list(self._state.layout.in_place_of(outcome.key))
+        others = (info for info in listed if canonical(info.uri) not in named)
+        return (info for info in others if self.fate(info.uri) is Fate.ORPHANED)
+
+    def _read(self, key: ManifestKey, generation: int) -> frozenset[str]:
+        return _named_by(self._state.ledger.outcome_of(key, generation))
+
+    def _without_outcome(self, key: ManifestKey) -> Fate:
+        try:
+            accepted = self._state.ledger.accepted(key.id)
+        except RecordUnreadable:
+            return Fate.UNREADABLE
+        return Fate.UNKNOWN if accepted is None or accepted.key != key else Fate.UNDECIDED
+
+
+def _named_by(outcome: Commit | DeadLetter) -> frozenset[str]:
+    files = outcome.outputs if isinstance(outcome, Commit) else ()
+    return frozenset(canonical(file.final) for file in files)

@@ -1,0 +1,80 @@
+"""How far behind streams planning is, from what jobs noted. Streams are not asked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from compactor.core.documents.chains.kinesis_records import KinesisProgress
+from compactor.core.kinesis.places import KinesisStream
+from compactor.core.text.formatting import count, shown_seconds
+from compactor.ledger.kinesis.stream_notes import read_stream_progress
+from compactor.ledger.state import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamSeen:
+    """A stream of Kinesis that jobs plan, and how far behind it they are."""
+
+    name: str  # the stream, as kinesis://source/stream
+    seen_at: datetime | None = None  # when a job last planned the stream; null if none has
+    unseen_seconds: float = 0.0  # for how long none has since
+    behind_seconds: float = 0.0  # for how long the oldest record that was not landed then may have waited
+    gaps: int = 0  # in how many places the run found that records may be lost to retention
+    failures: int = 0  # plans of jobs that have failed since, or landed only some shards
+    failing_seconds: float = 0.0  # for how long they have
+    error: str = ""  # why the last of these failed; empty if none did
+    late_seconds: float = 0.0  # how long a record may wait, or plans fail, before a person should look
+
+    @property
+    def age_seconds(self) -> float:
+        """For how long the oldest record that is not landed may have waited."""
+        return self.behind_seconds + self.unseen_seconds
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a person should look. What came while nothing plans is not known, so that counts, too."""
+        return max(self.age_seconds, self.failing_seconds) > self.late_seconds
+
+    @property
+    def words(self) -> str:
+        """What waits, and since when plans fail."""
+        if self.seen_at is None:
+            waits = "not planned yet"
+        else:
+            behind = f"up to {shown_seconds(self.behind_seconds)} behind" if self.behind_seconds else "all was landed"
+            waits = f"{behind}, as of {shown_seconds(self.unseen_seconds)} ago"
+        failed = f"{count(self.failures, 'plan')} failed in a row, for {shown_seconds(self.failing_seconds)}"
+        lost = f"; {count(self.gaps, 'gap')} found by this run: `compactor verify` lists what is lost"
+        return waits + (lost if self.gaps else "") + (f"; {failed}" if self.failures else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamWatch:
+    """Sees the streams of Kinesis of one state.
+
+    Attributes:
+        streams: Those that its jobs plan.
+        late_seconds: How long a record may wait, or plans fail, before a person should look.
+    """
+
+    state: State
+    streams: Sequence[KinesisStream]
+    late_seconds: float
+
+    def seen(self, now: datetime) -> tuple[StreamSeen, ...]:
+        """How far behind each stream planning is."""
+        return tuple(self._seen(stream, now) for stream in self.streams)
+
+    def _seen(self, stream: KinesisStream, now: datetime) -> StreamSeen:
+        note = read_stream_progress(self.state, stream) or KinesisProgress(run_id="")
+        return StreamSeen(
+            name=str(stream),
+            seen_at=note.seen_at,
+            unseen_seconds=max((now - note.seen_at).total_seconds(), 0.0) if note.seen_at else 0.0,
+            behind_seconds=note.behind_seconds,
+            gaps=note.gaps,
+            failures=note.failures,
+            failing_seconds=max((now - note.failing_since).total_seconds(), 0.0) if note.failing_since else 0.0,
+            error=note.error,
+            late_seconds=self.late_seconds,
+        )

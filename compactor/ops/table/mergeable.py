@@ -1,0 +1,138 @@
+"""Chooses the files of the table to merge: small ones of one partition, each the file of a commit or a merged one."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from compactor.core.documents.records import Commit
+from compactor.core.documents.table_records import MergedPart
+from compactor.core.errors import ObjectNotFound, StuckError
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
+from compactor.ledger.sizing import is_right_sized
+from compactor.ledger.state import State
+from compactor.ops.table.merge_report import FileSizes
+from compactor.table.catalog import FilePartition
+from compactor.table.changes import Changes
+from compactor.table.merging.choosing import MergeRule
+from compactor.table.unmerged import LiveFile
+
+
+@dataclass(frozen=True, slots=True)
+class Mergeable:
+    """A file that may be merged, with the files of commits whose rows it has."""
+
+    uri: str
+    size_bytes: int
+    parts: tuple[MergedPart, ...]
+    date: str
+    partition: tuple[FilePartition, ...]
+
+    @property
+    def values(self) -> list[str | None]:
+        """The values of its partition within the date."""
+        return [each.value for each in self.partition]
+
+
+def sizes_of(live: Sequence[LiveFile], rule: MergeRule) -> FileSizes:
+    """How much of the table is in files of the right size."""
+    found, target = FileSizes(), rule.target_file_bytes
+    for files in _by_partition(live):
+        for each in files:
+            size = each.file.size_bytes
+            found.files += 1
+            found.size_bytes += size
+            if is_right_sized(size, target):
+                found.right_sized_bytes += size
+            elif len(files) == 1 and size < target:
+                found.lone_bytes += size
+    if found.size_bytes:
+        found.hit_rate = (found.right_sized_bytes + found.lone_bytes) / found.size_bytes
+    return found
+
+
+def _by_partition(live: Sequence[LiveFile]) -> list[list[LiveFile]]:
+    partitions = defaultdict[object, list[LiveFile]](list)
+    for each in live:
+        partitions[each.file.date, each.file.values].append(each)
+    return list(partitions.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """Chooses files by the ledger.
+
+    Attributes:
+        changes: Tells the partitions of files.
+        rule: When files are merged.
+    """
+
+    state: State
+    changes: Changes
+    rule: MergeRule
+
+    def groups(
+        self, live: Sequence[LiveFile], *, dates: Collection[str] | None, without: Collection[str]
+    ) -> Iterator[list[Mergeable]]:
+        """Groups of files that each become one file, partition after partition.
+
+        Args:
+            live: The files of the table.
+            dates: Only those of these dates; None for all.
+            without: Files that cannot be merged.
+        """
+        for files in _by_partition(sorted(live, key=lambda each: (each.file.date, each.uris[0]))):
+            wanted = [
+                each
+                for each in files
+                if (dates is None or each.file.date in dates)
+                and each.file.uri not in without
+                and self.rule.is_small(each.file.size_bytes)
+            ]
+            if not any(True for _ in self.rule.chosen([each.file for each in wanted])):
+                continue  # nor does the ledger need to be read
+            alike = defaultdict[object, list[Mergeable]](list)
+            for found in map_ordered(self._mergeable, wanted):
+                if found is not None:
+                    alike[found.date, found.partition].append(found)
+            for each_alike in alike.values():
+                yield from self.rule.chosen(each_alike)
+
+    def _mergeable(self, live: LiveFile) -> Mergeable | None:
+        """A file with its parts; None if the ledger says otherwise than the table, or has a later one in its place."""
+        if live.merged is not None:
+            parts = tuple(live.merged.parts)
+        else:
+            found = self._part(live.file.uri)
+            parts = (found,) if found is not None else ()
+        if not parts or live.differs:
+            return None
+        commits = [self._valid(each.key) for each in parts]
+        if any(
+            commit is None or commit.generation != part.generation for commit, part in zip(commits, parts, strict=True)
+        ):
+            return None
+        partitions = self.changes.partitions_of(commits[0]) if commits[0] is not None else {}
+        return Mergeable(live.file.uri, live.file.size_bytes, parts, parts[0].date, partitions.get(parts[0].uri, ()))
+
+    def _part(self, uri: str) -> MergedPart | None:
+        key = self.state.layout.output_owner(uri)
+        commit = self._valid(key) if key is not None and key.id else None
+        file = next((each for each in commit.outputs if each.final == uri), None) if commit is not None else None
+        if commit is None or file is None:
+            return None
+        return MergedPart(
+            date=commit.date,
+            manifest_id=commit.manifest_id,
+            generation=commit.generation,
+            uri=uri,
+            rows=file.rows,
+            size_bytes=file.size_bytes,
+        )
+
+    def _valid(self, key: ManifestKey) -> Commit | None:
+        try:
+            outcome = self.state.ledger.outcome(key)
+        except (ObjectNotFound, StuckError):  # `verify` tells of it
+            return None
+        return outcome if isinstance(outcome, Commit) else None

@@ -1,0 +1,75 @@
+"""Removes merged files that nothing needs any more. The files of commits are the ledger's: none of them is removed.
+
+A merge takes effect by the first batch behind its base that replaces files, or never. So the batches on record tell of
+any merged file whether the table may still get it; no clock is needed, and no process has to be asked.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from compactor.core.documents.table_records import TableBatch
+from compactor.ledger.state import State
+from compactor.ledger.table.batches import TableBatches
+from compactor.table.catalog import TableCatalog
+
+
+@dataclass(frozen=True, slots=True)
+class MergedLeftovers:
+    """Finds and removes them. Safe at any time, and to be repeated after a kill."""
+
+    state: State
+    batches: TableBatches
+    catalog: TableCatalog
+
+    def remove(self) -> tuple[int, int]:
+        """Remove merged files that neither a snapshot has, nor a batch that is to come; return their number and length.
+
+        Raises:
+            TryAgainError: The catalog or the store does not answer. Some may be removed.
+            OperatorError: It refuses.
+        """
+        found = list(self.state.store.list(self.state.layout.merged_folder))
+        if not found:
+            return 0, 0
+        head = self.catalog.head()
+        if head is None:
+            return 0, 0  # one that is made again may get them
+        ended = _Ended(self.batches, head.fence)
+        may_go = [info for info in found if ended.has(self.state.layout.merge_of(info.uri))]
+        current = self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
+        live = {file.uri for file in current} if may_go else set()
+        if all(info.uri in live for info in may_go):
+            return 0, 0  # nor do earlier snapshots need to be read
+        # After the head: what it does not have by now, it never gets.
+        named = self.catalog.files_below(self.state.layout.merged_folder)
+        gone = [info for info in may_go if info.uri not in named]
+        self.state.store.delete(info.uri for info in gone)
+        return len(gone), sum(info.size_bytes for info in gone)
+
+
+@dataclass(slots=True)
+class _Ended:
+    """Which merges the table has taken, or never takes.
+
+    Attributes:
+        batches: The batches on record.
+        fence: The last one that the table took.
+    """
+
+    batches: TableBatches
+    fence: int
+    _read: dict[int, TableBatch | None] = field(default_factory=dict)
+
+    def has(self, merge_id: str) -> bool:
+        """Whether the table cannot get a merge any more, if it does not have it."""
+        base = merge_id.partition("-")[0]
+        return base.isdecimal() and any(batch.replaces_files for batch in self._behind(int(base)))
+
+    def _behind(self, base: int) -> Iterator[TableBatch]:
+        """The batches that the table has and the merge's base has not."""
+        for number in range(base + 1, self.fence + 1):
+            if number not in self._read:
+                self._read[number] = self.batches.batch(number)
+            batch = self._read[number]
+            if batch is not None:
+                yield batch

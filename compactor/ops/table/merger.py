@@ -1,0 +1,221 @@
+"""Merges small files of the table. Safe beside jobs, beside rebuilds, and beside itself.
+
+The files of commits stay where they are: merged files take their place in the table alone. First the new files are
+written and verified, then the merge is put on record, and then it goes through a numbered batch, as manifests do. So
+what a kill leaves undone is a batch that any process applies, or files that nothing names and the next call removes.
+"""
+
+import secrets
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from compactor.core.documents.table_records import MergedFile, TableMerge
+from compactor.core.errors import ObjectNotFound, OperatorError, StagingError, TableConflict
+from compactor.engines.parquet_files import parquet_facts
+from compactor.ledger.state import State
+from compactor.ops.table.merge_report import MergeReport, NotMerged
+from compactor.ops.table.mergeable import Chooser, Mergeable, sizes_of
+from compactor.ops.table.merged_leftovers import MergedLeftovers
+from compactor.table.applying import Applied, Refused
+from compactor.table.catalog import TableHead
+from compactor.table.committer import Committer
+from compactor.table.merging.choosing import MergeRule
+from compactor.table.merging.writing import MergedFiles
+from compactor.table.unmerged import LiveFile, looked_up
+from compactor.telemetry.error_text import described
+
+TRIES = 5
+"""So many merges in a row may come to nothing, because other files were replaced meanwhile."""
+
+MERGED_AT_ONCE_BYTES = 2 * 1024**3
+MERGED_AT_ONCE_FILES = 50
+"""What one merge reads and makes: so much is written in vain if a manifest is rebuilt meanwhile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merger:
+    """Merges the files of one table.
+
+    Attributes:
+        committer: Takes merges to the table.
+        files: Writes merged files.
+        leftovers: Removes those that nothing needs any more.
+        name: The name of the table.
+        rule: When files are merged.
+        on_merge: Called with the number of files that were made so far.
+    """
+
+    state: State
+    committer: Committer
+    files: MergedFiles
+    leftovers: MergedLeftovers
+    name: str
+    rule: MergeRule
+    on_merge: Callable[[int], None] = lambda _: None
+
+    def merge(self, *, dates: Collection[str] | None = None, dry_run: bool = False) -> MergeReport:
+        """Merge what is worth it, or only say what that is; then remove merged files that nothing needs any more.
+
+        Raises:
+            TryAgainError: The catalog or the store does not answer, or the table changes all the time. What is done is
+                done; another call does the rest.
+            OperatorError: A person must act: the catalog refuses, or the table is not the one of this ledger.
+        """
+        report = MergeReport(self.name)
+        found = self.committer.catalog.head()
+        if found is None:
+            return report
+        head = found if dry_run else self.committer.settled()
+        run, live = _Run(report), self._live(head)
+        report.exists, report.before = True, sizes_of(live, self.rule)
+        while groups := self._next(run, live, dates):
+            if dry_run:
+                run.foresee(groups)
+                continue
+            self._merge(run, head, groups)
+            head = self.committer.settled()
+            live = self._live(head)
+        report.after = sizes_of(live, self.rule)
+        if not dry_run:
+            report.removed_files, report.removed_bytes = self.leftovers.remove()
+        return report
+
+    def undo(self, uris: Sequence[str]) -> MergeReport:
+        """Have the table replace merged files by the files whose rows they have.
+
+        Raises:
+            TryAgainError: As for `merge`, and so are the others.
+            OperatorError: One of them is no merged file of the table, or a file that has to come back is gone.
+        """
+        report, live = MergeReport(self.name, exists=True), self._live(self.committer.settled())
+        merged = {each.file.uri for each in live if each.merged is not None}
+        if other := next((uri for uri in uris if uri not in merged), None):
+            raise OperatorError(f"{other}: expected a merged file that table {self.name} has")
+        report.before = sizes_of(live, self.rule)
+        taken = self.committer.unmerge(uris)
+        if not isinstance(taken, Applied):
+            raise OperatorError(f"table {self.name}: {taken.error}")
+        report.taken_apart = len(uris)
+        report.after = sizes_of(self._live(self.committer.settled()), self.rule)
+        report.removed_files, report.removed_bytes = self.leftovers.remove()
+        return report
+
+    def _live(self, head: TableHead) -> list[LiveFile]:
+        if head.snapshot_id is None:
+            return []
+        return list(looked_up(self.committer.changes.merges, self.committer.catalog.live_files(head.snapshot_id)))
+
+    def _next(self, run: "_Run", live: Sequence[LiveFile], dates: Collection[str] | None) -> list[list[Mergeable]]:
+        """What the next merge is to have."""
+        chosen, total = list[list[Mergeable]](), 0
+        chooser = Chooser(self.state, self.committer.changes, self.rule)
+        for group in chooser.groups(live, dates=dates, without=run.left_out):
+            chosen.append(group)
+            total += sum(each.size_bytes for each in group)
+            if len(chosen) == run.at_once or total >= MERGED_AT_ONCE_BYTES:
+                break
+        return chosen
+
+    def _merge(self, run: "_Run", head: TableHead, groups: Sequence[Sequence[Mergeable]]) -> None:
+        """Write the files of one merge, and have the table take them."""
+        merge_id = f"{head.fence:08d}-{secrets.token_hex(4)}"
+        made = list[tuple[MergedFile, Sequence[Mergeable]]]()
+        try:
+            for number, group in enumerate(groups, 1):
+                uri = self.state.layout.merged_file(merge_id, number)
+                if (file := self._written(run, uri, group)) is not None:
+                    made.append((file, group))
+            if not made:
+                return
+            merge = TableMerge(
+                id=merge_id,
+                base=head.fence,
+                files=[file for file, _ in made],
+                run_id=self.state.ledger.run_id,
+                created_at=self.state.clock.now(),
+            )
+            self.committer.changes.merges.create(merge)
+        except Exception:
+            self.state.store.delete([self.state.layout.merged_file(merge_id, each + 1) for each in range(len(groups))])
+            raise
+        taken = self.committer.merge(merge)
+        if isinstance(taken, Refused):
+            run.note_refused(made, taken)
+            return
+        is_taken = taken is not None and taken.files > 0
+        run.note(made, is_taken=is_taken)
+        if is_taken:
+            self.on_merge(run.report.made_files)
+        elif taken is None:  # nothing names them, and nothing ever will
+            self.state.store.delete(file.uri for file in merge.files)
+        if run.failures == TRIES:
+            raise TableConflict(
+                f"table {self.name}: files of it are replaced all the time; {TRIES} merges were in vain"
+            )
+
+    def _written(self, run: "_Run", uri: str, group: Sequence[Mergeable]) -> MergedFile | None:
+        """Write one file; None if the files cannot be merged, which is no trouble of others."""
+        parts = [part for each in group for part in each.parts]
+        try:
+            rows, size_bytes = self.files.write(uri, parts, [each.uri for each in group])
+        except (StagingError, ObjectNotFound) as error:
+            self.state.store.delete([uri])
+            damaged = [each for each in group if not self._is_whole(each)]
+            run.leave_out(damaged or group, described(error))
+            return None
+        first = group[0]
+        return MergedFile(
+            uri=uri, rows=rows, size_bytes=size_bytes, date=first.date, partition=first.values, parts=parts
+        )
+
+    def _is_whole(self, file: Mergeable) -> bool:
+        """Whether the footer of a file has the rows that are on record. Then it is not to blame for what failed."""
+        try:
+            return parquet_facts(self.state.store, file.uri).rows == sum(part.rows for part in file.parts)
+        except (StagingError, ObjectNotFound):
+            return False
+
+
+@dataclass(slots=True)
+class _Run:
+    """How far one call is.
+
+    Attributes:
+        left_out: Files that stay as they are.
+        failures: Merges in a row that came to nothing, because other files were replaced meanwhile.
+        at_once: Files that the next merge makes at most.
+    """
+
+    report: MergeReport
+    left_out: set[str] = field(default_factory=set)
+    failures: int = 0
+    at_once: int = MERGED_AT_ONCE_FILES
+
+    def foresee(self, groups: Sequence[Sequence[Mergeable]]) -> None:
+        """Note what would become of files."""
+        for group in groups:
+            self._count(group, sum(each.size_bytes for each in group))
+            self.left_out.update(each.uri for each in group)
+
+    def note(self, made: Sequence[tuple[MergedFile, Sequence[Mergeable]]], *, is_taken: bool) -> None:
+        """Note what became of files."""
+        self.failures = 0 if is_taken else self.failures + 1
+        for file, group in made if is_taken else ():
+            self._count(group, file.size_bytes)
+
+    def note_refused(self, made: Sequence[tuple[MergedFile, Sequence[Mergeable]]], refused: Refused) -> None:
+        """Note that the catalog refuses a merge. The next ones have one file each, until the one to blame is alone."""
+        self.at_once = 1
+        if len(made) == 1:
+            self.leave_out(made[0][1], described(refused.error))
+
+    def leave_out(self, group: Sequence[Mergeable], why: str) -> None:
+        """Note that files stay as they are."""
+        self.report.not_merged.append(NotMerged(group[0].uri, why))
+        self.left_out.update(each.uri for each in group)
+
+    def _count(self, group: Sequence[Mergeable], size_bytes: int) -> None:
+        self.report.merged_files += len(group)
+        self.report.merged_bytes += sum(each.size_bytes for each in group)
+        self.report.made_files += 1
+        self.report.made_bytes += size_bytes

@@ -1,0 +1,96 @@
+"""Which small files of one partition become one file. No I/O.
+
+Files of the right size stay. Small ones are merged where that makes a file of the right size, or one that is at least
+half as large again as the largest of them. So a row is written again at most as often as its file can grow by half:
+some ten times from 2 MB to 128 MB, however many late files come.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from compactor.ledger.file_counts import best_count
+from compactor.ledger.sizing import SIZE_TOLERANCE, is_right_sized
+
+MAX_FILES = 500
+"""Files that become one, at most: a merge names each of their parts."""
+
+_GROWTH = 1.5
+
+
+class _Sized(Protocol):
+    @property
+    def size_bytes(self) -> int: ...
+
+
+S = TypeVar("S", bound=_Sized)
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRule:
+    """When files are merged.
+
+    Attributes:
+        target_file_bytes: How large a file should be.
+    """
+
+    target_file_bytes: int
+
+    def is_small(self, size_bytes: int) -> bool:
+        """Whether a file may be merged."""
+        return size_bytes < (1 - SIZE_TOLERANCE) * self.target_file_bytes
+
+    def chosen(self, files: Sequence[S]) -> Iterator[list[S]]:
+        """Groups of files that each become one file.
+
+        Args:
+            files: The files of one partition, in the order in which their rows are to be.
+        """
+        left = [each for each in files if self.is_small(each.size_bytes)]
+        while left:
+            groups = [found for each in self._divided(left) if (found := self._worthy(each))]
+            groups = groups or ([found] if (found := self._smallest(left)) else [])
+            if not groups:
+                return
+            yield from groups
+            gone = {id(each) for group in groups for each in group}
+            left = [each for each in left if id(each) not in gone]
+
+    def _divided(self, files: Sequence[S]) -> Iterator[list[S]]:
+        """Files in groups that are of like size and, if there are enough of them, of the right size."""
+        left, start = sum(each.size_bytes for each in files), 0
+        while start < len(files):
+            end = self._end(files, start, left)
+            left -= sum(each.size_bytes for each in files[start:end])
+            yield list(files[start:end])
+            start = end
+
+    def _worthy(self, group: list[S]) -> list[S]:
+        """A group without its largest files, until it is worth merging; empty if it never is."""
+        while len(group) > 1 and not self._is_worth(group):
+            group.remove(max(group, key=lambda each: each.size_bytes))
+        return group if len(group) > 1 else []
+
+    def _smallest(self, files: Sequence[S]) -> list[S]:
+        """The smallest files of all groups, if they are worth merging: they may be far from each other."""
+        by_size = sorted(files, key=lambda each: each.size_bytes)[:MAX_FILES]
+        while len(by_size) > 1 and sum(each.size_bytes for each in by_size) > self.target_file_bytes:
+            by_size.pop()
+        chosen = {id(each) for each in self._worthy(by_size)}
+        return [each for each in files if id(each) in chosen]
+
+    def _end(self, files: Sequence[S], start: int, left: int) -> int:
+        """Where a group ends that is as close as possible to its share of what is left."""
+        share = left / best_count(left, self.target_file_bytes)
+        at, total = start, 0
+        while at < len(files) and at - start < MAX_FILES:
+            size = files[at].size_bytes
+            if at > start and total + size / 2 > share:
+                break
+            at, total = at + 1, total + size
+        return at
+
+    def _is_worth(self, group: Sequence[S]) -> bool:
+        sizes = [each.size_bytes for each in group]
+        total = sum(sizes)
+        return is_right_sized(total, self.target_file_bytes) or total >= _GROWTH * max(sizes)

@@ -1,0 +1,69 @@
+"""The files of a table with merged ones seen as the files of commits whose rows they have.
+
+The ledger names files of commits only. So the table agrees with it if these are the files of all valid commits, each
+of them once, however many of them were merged.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from compactor.core.documents.table_records import MergedFile
+from compactor.ledger.table.merges import Merges
+from compactor.table.catalog import TableFile
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A file of the table.
+
+    Attributes:
+        file: As the table lists it.
+        merged: As its merge is on record; None for a file of a commit, or of another program.
+    """
+
+    file: TableFile
+    merged: MergedFile | None
+
+    @property
+    def uris(self) -> tuple[str, ...]:
+        """The files of commits whose rows it has."""
+        return (self.file.uri,) if self.merged is None else tuple(part.uri for part in self.merged.parts)
+
+    @property
+    def committed(self) -> Iterator[TableFile]:
+        """The files of commits whose rows it has, with the date and the partition that the table gives it."""
+        if self.merged is None:
+            yield self.file
+            return
+        for part in self.merged.parts:
+            yield TableFile(part.uri, part.size_bytes, part.rows, self.file.date, values=self.file.values)
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is a merged file with other rows or another length than on record."""
+        merged = self.merged
+        return merged is not None and (merged.rows, merged.size_bytes) != (self.file.records, self.file.size_bytes)
+
+
+def looked_up(merges: Merges, files: Iterable[TableFile], *, skips_damaged: bool = False) -> Iterator[LiveFile]:
+    """The files of a table, each with its merge; merged files come last, and only these are held in memory.
+
+    Args:
+        merges: The merges on record.
+        files: The files.
+        skips_damaged: Whether a merged file whose record cannot be read counts as one of another program.
+    """
+    named = list[TableFile]()
+    for file in files:
+        if merges.layout.merge_of(file.uri):
+            named.append(file)
+        else:
+            yield LiveFile(file, None)
+    merged = merges.files((file.uri for file in named), skips_damaged=skips_damaged)
+    yield from (LiveFile(file, merged.get(file.uri)) for file in named)
+
+
+def committed_files(merges: Merges, files: Iterable[TableFile]) -> Iterator[TableFile]:
+    """The files of commits whose rows the files of a table have."""
+    for each in looked_up(merges, files):
+        yield from each.committed

@@ -1,0 +1,139 @@
+//! The least and the greatest text of a column.
+
+use parquet::data_type::ByteArray;
+use parquet::file::statistics::ValueStatistics;
+
+use crate::statistics::MAX_BOUND_BYTES;
+
+#[derive(Debug, Default)]
+pub struct Bounds {
+    /// Whether there was a text.
+    is_set: bool,
+    min: Vec<u8>,
+    max: Vec<u8>,
+    min_prefix: u64,
+    max_prefix: u64,
+}
+
+impl Bounds {
+    /// Takes a text into account. Nearly all of them are between the bounds by their first bytes.
+    #[inline]
+    pub fn add(&mut self, text: &[u8]) {
+        let prefix = prefix(text);
+        if !(self.min_prefix < prefix && prefix < self.max_prefix) {
+            self.compare(text, prefix);
+        }
+    }
+
+    /// What the footer says of them: long bounds are cut, and a maximum is rounded up then.
+    pub fn statistics(&self, nulls: u64) -> ValueStatistics<ByteArray> {
+        if !self.is_set {
+            return ValueStatistics::new(None, None, None, Some(nulls), false);
+        }
+        let (min, max) = (cut(&self.min), rounded_up(&self.max));
+        let (min_is_exact, max_is_exact) = (min.len() == self.min.len(), max.as_ref() == Some(&self.max));
+        ValueStatistics::new(Some(min.to_vec().into()), max.map(ByteArray::from), None, Some(nulls), false)
+            .with_min_is_exact(min_is_exact)
+            .with_max_is_exact(max_is_exact)
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.min.capacity() + self.max.capacity()
+    }
+
+    fn compare(&mut self, text: &[u8], prefix: u64) {
+        if !self.is_set || text < self.min.as_slice() {
+            replace(&mut self.min, text);
+            self.min_prefix = prefix;
+        }
+        if !self.is_set || text > self.max.as_slice() {
+            replace(&mut self.max, text);
+            self.max_prefix = prefix;
+        }
+        self.is_set = true;
+    }
+}
+
+fn replace(bound: &mut Vec<u8>, text: &[u8]) {
+    bound.clear();
+    bound.extend_from_slice(text);
+}
+
+/// The first eight bytes as a number that is in the order of the texts; of a shorter one, zeros are behind it.
+#[inline]
+fn prefix(text: &[u8]) -> u64 {
+    if let Some(first) = text.first_chunk::<8>() {
+        return u64::from_be_bytes(*first);
+    }
+    text.iter().rev().fold(0, |prefix, byte| prefix >> 8 | u64::from(*byte) << 56)
+}
+
+/// The first characters that are no more bytes than a bound may have.
+fn cut(text: &[u8]) -> &[u8] {
+    if text.len() <= MAX_BOUND_BYTES {
+        return text;
+    }
+    let end = (0..=MAX_BOUND_BYTES).rfind(|end| !matches!(text[*end], 0x80..=0xBF)).unwrap_or_default();
+    &text[..end]
+}
+
+/// A short text that is not less; None if there is none.
+fn rounded_up(text: &[u8]) -> Option<Vec<u8>> {
+    if text.len() <= MAX_BOUND_BYTES {
+        return Some(text.to_vec());
+    }
+    let start = std::str::from_utf8(cut(text)).ok()?;
+    start.char_indices().rev().find_map(|(at, character)| {
+        let next = char::from_u32(u32::from(character) + 1)?;
+        // A character of more bytes might make it too long.
+        (next.len_utf8() == character.len_utf8()).then(|| format!("{}{next}", &start[..at]).into_bytes())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds(texts: &[&str]) -> (Option<Vec<u8>>, Option<Vec<u8>>, bool, bool) {
+        let mut bounds = Bounds::default();
+        texts.iter().for_each(|text| bounds.add(text.as_bytes()));
+        let found = bounds.statistics(0);
+        let bytes = |bound: Option<&ByteArray>| bound.map(|bound| bound.data().to_vec());
+        (bytes(found.min_opt()), bytes(found.max_opt()), found.min_is_exact(), found.max_is_exact())
+    }
+
+    fn short(min: &str, max: &str) -> (Option<Vec<u8>>, Option<Vec<u8>>, bool, bool) {
+        (Some(min.as_bytes().to_vec()), Some(max.as_bytes().to_vec()), true, true)
+    }
+
+    /// Also where the first eight bytes are the same, or shorter texts end in zeros.
+    #[test]
+    fn order() {
+        assert_eq!(bounds(&["b", "a", "c"]), short("a", "c"));
+        assert_eq!(bounds(&["", "a"]), short("", "a"));
+        assert_eq!(bounds(&[""]), short("", ""));
+        assert_eq!(bounds(&["a\0", "a", "a\0\0"]), short("a", "a\0\0"));
+        assert_eq!(bounds(&["\0", "", "\0\0\0\0\0\0\0\0\0"]), short("", "\0\0\0\0\0\0\0\0\0"));
+        assert_eq!(bounds(&["12345678b", "12345678", "12345678a"]), short("12345678", "12345678b"));
+        assert_eq!(bounds(&["\u{10FFFF}", "\u{E000}", "é", "z"]), short("z", "\u{10FFFF}"));
+    }
+
+    #[test]
+    fn nothing() {
+        assert_eq!((bounds(&[]).0, bounds(&[]).1), (None, None));
+    }
+
+    /// A minimum is cut between two characters, and so is a maximum, whose last character that can be is counted up.
+    #[test]
+    fn long() {
+        let long = format!("{}é", "a".repeat(63));
+        let cut = ("a".repeat(63).into_bytes(), format!("{}b", "a".repeat(62)).into_bytes());
+        assert_eq!(bounds(&[&long]), (Some(cut.0), Some(cut.1), false, false));
+        let most = "\u{10FFFF}".repeat(17);
+        assert_eq!(bounds(&[&most]), (Some("\u{10FFFF}".repeat(16).into_bytes()), None, false, false));
+        let last = format!("x{}", "\u{10FFFF}".repeat(17));
+        assert_eq!(bounds(&[&last]).1, Some(b"y".to_vec()));
+        assert_eq!(bounds(&[&"é".repeat(40)]).1, Some(format!("{}ê", "é".repeat(31)).into_bytes()));
+        assert_eq!(bounds(&[&format!("a{}", "\u{7F}".repeat(64))]).1, Some(b"b".to_vec()));
+    }
+}

@@ -1,0 +1,195 @@
+//! What Parquet's own reader finds in columns of texts.
+
+use std::sync::Arc;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_schema::{DataType, Field, Schema};
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Encoding, PageType};
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::statistics::Statistics;
+
+use super::TextRows;
+use crate::output::Output;
+use crate::sparse::ColumnRows;
+
+type Texts = Vec<Option<String>>;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % bound
+    }
+}
+
+fn output(compression: &str) -> Output {
+    let fields = vec![Field::new("t", DataType::Utf8, true), Field::new("s", DataType::Utf8, true)];
+    Output::new(Arc::new(Schema::new(fields)), compression).unwrap()
+}
+
+/// Writes batches of a column, and as many rows of one that says in which batch a row was.
+fn written(batches: &[Texts], compression: &str) -> Bytes {
+    let mut output = output(compression);
+    let mut buffer = TextRows::default();
+    for (number, texts) in batches.iter().enumerate() {
+        let mut rows = std::mem::take(&mut buffer);
+        texts.iter().for_each(|text| push(&mut rows, text.as_deref()));
+        let source = format!("batch {number}").into_bytes().into();
+        let batch = [ColumnRows::Texts(rows), ColumnRows::Runs(vec![(source, texts.len())])];
+        output.write(&batch).unwrap();
+        let [ColumnRows::Texts(mut rows), _] = batch else { panic!("it has other rows") };
+        rows.clear();
+        buffer = rows;
+    }
+    let mut completed = Vec::new();
+    output.move_to(&mut completed);
+    [completed, output.finish().unwrap()].concat().into()
+}
+
+fn push(rows: &mut TextRows, text: Option<&str>) {
+    match text {
+        Some(text) if text.len() % 2 == 0 => rows.push(text.as_bytes(), (0, text.len())).unwrap(),
+        Some(text) => rows.push_with(text.len(), |bytes| bytes.extend_from_slice(text.as_bytes())).unwrap(),
+        None => assert!(rows.push_nulls(1).unwrap() <= 1),
+    }
+}
+
+fn found(file: &Bytes) -> (Texts, Texts) {
+    let (mut texts, mut sources) = (Vec::new(), Vec::new());
+    for batch in ParquetRecordBatchReaderBuilder::try_new(file.clone()).unwrap().build().unwrap() {
+        let batch = batch.unwrap();
+        for (number, column) in [&mut texts, &mut sources].into_iter().enumerate() {
+            let array = batch.column(number).as_string::<i32>();
+            column.extend(array.iter().map(|text| text.map(str::to_owned)));
+        }
+    }
+    (texts, sources)
+}
+
+fn chunk(file: &Bytes, column: usize) -> ColumnChunkMetaData {
+    let metadata = ParquetRecordBatchReaderBuilder::try_new(file.clone()).unwrap().metadata().clone();
+    assert_eq!(metadata.num_row_groups(), 1);
+    metadata.row_group(0).column(column).clone()
+}
+
+fn check(batches: &[Texts], compression: &str) -> Bytes {
+    let file = written(batches, compression);
+    let (texts, sources) = found(&file);
+    assert_eq!(texts, batches.concat());
+    let numbers = batches.iter().enumerate();
+    let expected: Texts =
+        numbers.flat_map(|(number, rows)| vec![Some(format!("batch {number}")); rows.len()]).collect();
+    assert_eq!(sources, expected);
+    check_statistics(&chunk(&file, 0), &texts);
+    file
+}
+
+fn check_statistics(chunk: &ColumnChunkMetaData, texts: &Texts) {
+    let Some(Statistics::ByteArray(found)) = chunk.statistics() else { panic!("no statistics") };
+    assert_eq!(found.null_count_opt(), Some(texts.iter().filter(|text| text.is_none()).count() as u64));
+    let present = texts.iter().flatten();
+    let bytes: usize = present.clone().map(String::len).sum();
+    assert_eq!(chunk.unencoded_byte_array_data_bytes(), Some(i64::try_from(bytes).unwrap()));
+    let min = present.clone().min().map(String::as_bytes);
+    let max = present.max().map(String::as_bytes);
+    if texts.iter().flatten().all(|text| text.len() <= 64) {
+        assert_eq!((found.min_opt().map(|min| min.data()), found.max_opt().map(|max| max.data())), (min, max));
+        assert!(min.is_none() || found.min_is_exact() && found.max_is_exact());
+    }
+}
+
+/// Few and many values, short and long ones, single nulls and long runs of them, in batches of any length.
+#[test]
+fn any_rows() {
+    let mut random = Random(7);
+    for round in 0..60 {
+        let values = [1, 3, 300, 70_000][random.below(4)];
+        let longest = [1, 12, 40, 300][random.below(4)];
+        let mut batches = Vec::new();
+        for _ in 0..=random.below(4) {
+            let mut texts: Texts = Vec::new();
+            for _ in 0..random.below(12) {
+                let length = [1, 5, 31, 33, 500, 9_000][random.below(6)];
+                match random.below(3) {
+                    0 => texts.extend(vec![None; length]),
+                    1 => texts.extend((0..length).map(|_| Some(text(random.below(values), longest)))),
+                    _ => texts.extend((0..length).map(|at| (at % 3 > 0).then(|| text(random.below(values), longest)))),
+                }
+            }
+            batches.push(texts);
+        }
+        batches.retain(|texts| !texts.is_empty());
+        if !batches.is_empty() {
+            check(&batches, if round % 2 == 0 { "snappy" } else { "zstd" });
+        }
+    }
+}
+
+/// One of many values, up to so long.
+fn text(number: usize, longest: usize) -> String {
+    let text = format!("{number:x}").repeat(1 + number % 7 * longest / 4);
+    text[..text.len().min(longest)].to_owned()
+}
+
+/// What repeats is in the dictionary; what comes when it is full, is not.
+#[test]
+fn dictionary_and_plain() {
+    let few: Texts = (0..50_000).map(|number| Some(format!("value {}", number % 100))).collect();
+    let many: Texts = (0..50_000).map(|number| Some(format!("some value, and it is number {number}"))).collect();
+    let pages = |batches: &[Texts]| {
+        let chunk = chunk(&check(batches, "snappy"), 0);
+        let stats = chunk.page_encoding_stats().unwrap().iter();
+        stats.map(|page| (page.page_type, page.encoding, page.count)).collect::<Vec<_>>()
+    };
+    let dictionary = (PageType::DICTIONARY_PAGE, Encoding::PLAIN, 1);
+    assert_eq!(pages(&[few.clone()]), [dictionary, (PageType::DATA_PAGE, Encoding::RLE_DICTIONARY, 3)]);
+    let (first, rest) = (Encoding::RLE_DICTIONARY, Encoding::PLAIN);
+    assert_eq!(pages(&[few, many]), [dictionary, (PageType::DATA_PAGE, first, 3), (PageType::DATA_PAGE, rest, 3)]);
+}
+
+/// A million nulls take a few bytes.
+#[test]
+fn nulls_only() {
+    let file = check(&[vec![None; 1_500_000]], "snappy");
+    assert!(chunk(&file, 0).compressed_size() < 200, "{} bytes", chunk(&file, 0).compressed_size());
+}
+
+/// A row is forgotten, whatever it is and whatever is before it; what comes next stands in its place.
+#[test]
+fn truncated_rows() {
+    let mut random = Random(8);
+    for _ in 0..300 {
+        let (mut rows, mut expected): (TextRows, Texts) = (TextRows::default(), Vec::new());
+        for _ in 0..random.below(60) {
+            match random.below(5) {
+                0 => {
+                    let kept = expected.len() - random.below(expected.len().min(80) + 1);
+                    rows.truncate(kept);
+                    expected.truncate(kept);
+                }
+                1 => {
+                    let nulls = [1, 2, 31, 32, 70][random.below(5)];
+                    rows.push_nulls(nulls).unwrap();
+                    expected.extend(vec![None; nulls]);
+                }
+                _ => {
+                    let text = text(random.below(1_000), 40);
+                    push(&mut rows, Some(&text));
+                    expected.push(Some(text));
+                }
+            }
+            assert_eq!(rows.len(), expected.len());
+        }
+        if !expected.is_empty() {
+            let mut output = output("snappy");
+            let source = Box::from(&b""[..]);
+            output.write(&[ColumnRows::Texts(rows), ColumnRows::Runs(vec![(source, expected.len())])]).unwrap();
+            let file = output.finish().unwrap().into();
+            assert_eq!(found(&file).0, expected);
+        }
+    }
+}

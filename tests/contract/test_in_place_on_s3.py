@@ -1,0 +1,87 @@
+"""A job on S3 whose files of rows are written in place: what it sends, and that it copies none of them."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from compactor.adapters.aws import multipart
+from compactor.adapters.aws.clients import s3_client
+from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from tests.support import extras
+from tests.support.aws_stand_in import REGION
+from tests.support.harness import FLAWED, Harness, sink_of
+
+MIB = 1024 * 1024
+
+
+@dataclass
+class Traffic:
+    """What was sent about Parquet files.
+
+    Attributes:
+        requests: By the name of the operation.
+        sent_bytes: In the bodies of requests.
+        conditions: Of requests that make an object in the output.
+    """
+
+    client: Any
+    requests: Counter[str] = field(default_factory=Counter)
+    sent_bytes: int = 0
+    conditions: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.client.meta.events.register("provide-client-params.s3", self._note)
+
+    def _note(self, params: dict[str, Any], model: Any, **_: Any) -> None:
+        key = params.get("Key", "")
+        if not key.endswith(".parquet") or model.name in {"HeadObject", "GetObject"}:
+            return
+        self.requests[model.name] += 1
+        self.sent_bytes += len(params.get("Body", b"")) if isinstance(params.get("Body"), bytes) else 0
+        if "/output/" in key and model.name in {"PutObject", "CompleteMultipartUpload"}:
+            self.conditions.add(params.get("IfNoneMatch", "none"))
+
+
+def compacted(publish: str, aws_endpoint: str, bucket: str) -> tuple[Harness, Traffic]:
+    client = s3_client(REGION, aws_endpoint)
+    store = S3Store(client)
+    harness = Harness(table={}, output={"publish": publish}, root=f"s3://{bucket}/{publish}", store=store)
+    lines = b"".join(b'{"id": "%d", "text": "%s"}\n' % (at, _random(at)) for at in range(12_000))
+    harness.deliver("m1", lines, FLAWED)
+    traffic = Traffic(client)
+    assert harness.run_once(engine=harness.app().native_engine(ThreadBinWorkers(store))).committed == 1
+    return harness, traffic
+
+
+def _random(seed: int) -> bytes:
+    return b"%0600x" % pow(7919, seed + 1, 2**2203 - 1)
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
+    monkeypatch.setattr(multipart, "_PART_BYTES", 5 * MIB)
+
+
+def test_files_are_sent_once_and_not_copied(aws_endpoint: str, bucket: str) -> None:
+    """By "auto", too: each is made by a request that fails if there is one; only rejects are copied."""
+    copied, of_copy = compacted("copy", aws_endpoint, bucket)
+    placed, of_place = compacted("auto", aws_endpoint, bucket)
+    rejects = len(placed.commit("m1").rejects)
+    outputs = len(placed.commit("m1").outputs)
+    assert all(file.is_in_place for file in placed.commit("m1").outputs)
+    assert of_copy.requests["CopyObject"] == len(copied.commit("m1").outputs) + rejects
+    assert of_place.requests["CopyObject"] == rejects == 1
+    assert of_place.requests["CompleteMultipartUpload"] >= 1, "large enough for parts"
+    assert of_place.requests["CompleteMultipartUpload"] + of_place.requests["PutObject"] >= outputs
+    assert of_place.conditions == {"*"}
+    assert of_copy.conditions == set()
+    written = sum(file.size_bytes for file in placed.commit("m1").outputs)
+    assert of_place.sent_bytes == written, "the one time that they are written"
+    assert of_copy.sent_bytes == sum(file.size_bytes for file in copied.commit("m1").outputs), "and copied as well"
+    live = sorted(file.uri for file in sink_of(placed).live_files())
+    assert live == sorted(file.final for file in placed.commit("m1").outputs)
+    placed.check_exact()

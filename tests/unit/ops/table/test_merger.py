@@ -1,0 +1,307 @@
+"""Promises of `compactor table merge`: each row stays there once, whatever dies, changes or is refused meanwhile."""
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import cycle, product
+
+import pytest
+
+from compactor.adapters.memory.table import Answer
+from compactor.core.errors import CompactorError, OperatorError, SettingsError, TableConflict
+from compactor.core.ports import ObjectWriter
+from compactor.ops.table import merger as merger_module
+from compactor.ops.table.merge_report import MergeReport
+from compactor.ops.table.merger import TRIES
+from tests.support.harness import GOOD, DiedError, Harness, sink_of
+from tests.support.rebuilding import WatchedStore, rebuild
+from tests.unit.table.test_committer import ANSWERS
+
+NAMES = ("m1", "m2", "m3", "m4")
+
+
+@pytest.fixture
+def harness() -> Harness:
+    """Four manifests, each of one small file of two rows."""
+    return compacted()
+
+
+def compacted() -> Harness:
+    made = Harness(table={})
+    for name in NAMES:
+        made.deliver(name, GOOD)
+    made.run_once()
+    return made
+
+
+def merged(harness: Harness, **options: object) -> MergeReport:
+    return harness.app().merger().merge(**options)  # type: ignore[arg-type]
+
+
+def live(harness: Harness) -> list[str]:
+    return [file.uri for file in sink_of(harness).live_files()]
+
+
+def rows(harness: Harness) -> Counter[str]:
+    """The rows that readers of the table find."""
+    return Counter(str(sorted(row.items())) for uri in live(harness) for row in harness.table(uri))
+
+
+def check(harness: Harness, before: Counter[str]) -> None:
+    """The table agrees with the ledger, and has these rows."""
+    report = harness.app().table_keeper().compare()
+    assert not report.needs_operator, report
+    assert harness.verification().discrepancies == []
+    assert rows(harness) == before
+
+
+def test_a_merge(harness: Harness) -> None:
+    """Many small files become one; the files of commits stay where they are, and a second call has nothing to do."""
+    before, files = rows(harness), live(harness)
+    foreseen = merged(harness, dry_run=True)
+    assert (foreseen.merged_files, foreseen.made_files, live(harness)) == (4, 1, files)
+    report = merged(harness)
+    assert (report.merged_files, report.made_files, report.not_merged) == (4, 1, [])
+    assert (report.before.files, report.after.files, report.after.hit_rate) == (4, 1, 1.0)
+    assert all(harness.store.stat(uri) for uri in files)
+    check(harness, before)
+    assert merged(harness).merged_files == 0
+    assert merged(harness, dates=["2020-01-01"]).merged_files == 0
+    assert sink_of(harness).commits == 2
+
+
+def test_late_files_are_merged_again(harness: Harness) -> None:
+    """With the merged file, once they make it half as large again; the one before goes when no snapshot has it."""
+    merged(harness)
+    [first] = live(harness)
+    for name in ("m5", "m6", "m7", "m8"):
+        harness.deliver(name, GOOD)
+    harness.run_once()
+    before = rows(harness)
+    report = merged(harness)
+    assert (report.merged_files, report.removed_files) == (5, 0)
+    assert harness.store.stat(first) is not None
+    check(harness, before)
+    sink_of(harness).forget()
+    assert merged(harness).removed_files == 1
+    assert harness.store.stat(first) is None
+    check(harness, before)
+
+
+def test_files_of_another_merger(harness: Harness) -> None:
+    """Stay as long as the table may get them: until a batch behind their base has replaced files."""
+    uri = harness.layout.merged_file(f"{1:08d}-other", 1)
+    harness.store.put(uri, b"")
+    leftovers = harness.app().merger().leftovers
+    assert leftovers.remove() == (0, 0)
+    assert harness.store.stat(uri) is not None
+    assert merged(harness).removed_files == 1
+    assert harness.store.stat(uri) is None
+
+
+def test_no_table() -> None:
+    """Plain files are not merged, with the reason; nor is there anything to do before the first batch."""
+    with pytest.raises(SettingsError, match="only a table replaces them in one step"):
+        Harness().app().merger()
+    assert not merged(Harness(table={})).exists
+
+
+def test_a_rebuild_of_merged_rows(harness: Harness) -> None:
+    """Takes the merged file apart; the next merge has the new files."""
+    before = rows(harness)
+    merged(harness)
+    assert [each.manifest_id for each in rebuild(harness, "m2", force=True).rebuilt] == ["m2"]
+    assert len(live(harness)) == 4
+    check(harness, before)
+    assert merged(harness).merged_files == 4
+    check(harness, before)
+
+
+def test_a_damaged_file(harness: Harness) -> None:
+    """It alone stays as it is, with the reason; a rebuild of it lets it be merged, too."""
+    before = rows(harness)
+    damaged = live(harness)[0]
+    harness.store.put(damaged, b"PAR1")
+    report = merged(harness)
+    assert (report.merged_files, report.made_files, len(report.not_merged)) == (3, 1, 1)
+    assert (report.not_merged[0].where, damaged in report.not_merged[0].why) == (damaged, True)
+    [broken] = [name for name in NAMES if f"/{name}-" in damaged]
+    assert rebuild(harness, broken).rebuilt
+    check(harness, before)
+    harness.deliver("m5", GOOD)
+    harness.run_once()
+    assert merged(harness).merged_files == 3
+    check(harness, before + rows_of(harness, "m5"))
+
+
+def test_damaged_rows(harness: Harness) -> None:
+    """A file whose footer is whole and whose pages are not keeps its group as it is."""
+    uri = live(harness)[0]
+    data = harness.store.read(uri)
+    harness.store.put(uri, data[:4] + bytes(100) + data[104:])
+    report = merged(harness)
+    assert (report.made_files, len(report.not_merged)) == (0, 1)
+    assert "expected a whole Parquet file" in report.not_merged[0].why
+    assert list(harness.store.list(harness.layout.merged_folder)) == []
+
+
+def test_rows_that_are_not_those_of_the_ledger(harness: Harness) -> None:
+    """A file that was replaced by one with fewer rows is not merged: the footers do not add up."""
+    first = live(harness)[0]
+    other = Harness()
+    other.deliver("m", b'{"id": "1"}\n')
+    other.run_once()
+    [short] = [info.uri for info in other.store.list("/w/output/")]
+    harness.store.put(first, other.store.read(short))
+    report = merged(harness)
+    assert (report.made_files, report.not_merged[0].where) == (1, first)
+    assert "7 rows; expected 8" in report.not_merged[0].why
+    assert live(harness)[0] == first
+
+
+def test_a_merged_file_that_is_refused_for_ever(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is told of, and stops neither the job nor the merges of other partitions."""
+    monkeypatch.setattr(merger_module, "MERGED_AT_ONCE_FILES", 2)
+    table, before = sink_of(harness), rows(harness)
+    table.exists = lambda uri: "_table/merged" not in uri
+    report = merged(harness)
+    assert (report.made_files, len(report.not_merged)) == (0, 1)
+    assert "expected the files of the change" in report.not_merged[0].why
+    assert len(list(harness.store.list(harness.layout.merged_folder))) == 0, "no batch that is to come has them"
+    harness.deliver("m5", GOOD)
+    assert harness.run_once().committed == 1
+    table.exists = lambda _: True
+    assert merged(harness).made_files == 1
+    assert rows(harness) == before + rows_of(harness, "m5")
+
+
+def rows_of(harness: Harness, name: str) -> Counter[str]:
+    files = [file.final for file in harness.commit(name).outputs]
+    return Counter(str(sorted(row.items())) for uri in files for row in harness.table(uri))
+
+
+def test_undoing(harness: Harness) -> None:
+    """The parts take the place of a merged file again; of any other file, it is refused."""
+    before = rows(harness)
+    merged(harness)
+    [file] = live(harness)
+    report = harness.app().merger().undo([file])
+    assert (report.taken_apart, report.after.files) == (1, 4)
+    check(harness, before)
+    with pytest.raises(OperatorError, match="expected a merged file"):
+        harness.app().merger().undo([file])
+
+
+def test_a_lost_table(harness: Harness) -> None:
+    """Is made again from the ledger with its merged files, or with what was merged if they are gone."""
+    before = rows(harness)
+    merged(harness)
+    [file] = live(harness)
+    for is_gone in (False, True):
+        if is_gone:
+            harness.store.delete([file])
+        sink_of(harness).drop()
+        assert not harness.app().table_keeper().rebuild().needs_operator
+        assert (file in live(harness)) is not is_gone
+        check(harness, before)
+
+
+@pytest.mark.parametrize("answers", ANSWERS, ids=lambda each: "-".join(answer.value for answer in each))
+def test_a_kill_at_every_change(answers: tuple[Answer, ...]) -> None:
+    """Whatever the catalog answers: the next call ends the same, and no file is left that nothing needs."""
+    for die_at in range(12):
+        harness = compacted()
+        before = rows(harness)
+        sink_of(harness).answers = cycle(answers).__next__
+        store = WatchedStore(harness.store, die_at)
+        with suppress(DiedError, CompactorError):
+            harness.app(store=store).merger().merge()
+        sink_of(harness).land()
+        sink_of(harness).answers = lambda: Answer.WELL
+        merged(harness)
+        check(harness, before)
+        assert len(live(harness)) == 1
+        sink_of(harness).forget()
+        merged(harness)
+        left = [info.uri for info in harness.store.list(harness.layout.merged_folder)]
+        assert left == live(harness), f"died at change {die_at}"
+        check(harness, before)
+
+
+class Meeting:
+    """A store that lets others take a turn before its nth write, once."""
+
+    def __init__(self, inner: object, at: int, what: Callable[[], object]) -> None:
+        self._inner, self._left, self._what = inner, at, what
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    def create(self, uri: str, data: bytes) -> bool:
+        self._meet()
+        return self._inner.create(uri, data)  # type: ignore[attr-defined,no-any-return]
+
+    @contextlib.contextmanager
+    def writer(self, uri: str) -> Iterator[ObjectWriter]:
+        self._meet()
+        with self._inner.writer(uri) as writer:  # type: ignore[attr-defined]
+            yield writer
+        self._meet()
+
+    def _meet(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._what()
+
+
+OTHERS: dict[str, Callable[[Harness], object]] = {
+    "merges": merged,
+    "rebuilds": lambda harness: rebuild(harness, "m2", force=True),
+    "commits": lambda harness: (harness.deliver("m9", GOOD), harness.run_once()),
+    "maintains": lambda harness: harness.app().maintainer(0, 1).maintain(),
+    "rewrites": lambda harness: sink_of(harness).rewrite(),
+    "expires": lambda harness: sink_of(harness).forget(),
+}
+
+
+@pytest.mark.parametrize(("what", "at"), list(product(OTHERS, range(1, 6))))
+def test_others_meanwhile(what: str, at: int) -> None:
+    """Another merger, a rebuild, a job, upkeep and strangers: the table has each row once, and is merged in the end."""
+    harness = compacted()
+    before = rows(harness)
+    store = Meeting(harness.store, at, lambda: OTHERS[what](harness))
+    with suppress(CompactorError):
+        harness.app(store=store).merger().merge()  # type: ignore[arg-type]
+    if any("/m9-" in info.uri for info in harness.store.list(harness.layout.output + "/")):
+        before += rows_of(harness, "m9")
+    check(harness, before)
+    merged(harness)
+    check(harness, before)
+    assert len(live(harness)) <= 2
+    sink_of(harness).forget()
+    merged(harness)
+    left = [info.uri for info in harness.store.list(harness.layout.merged_folder)]
+    assert set(left) <= set(live(harness))
+
+
+def test_files_that_are_replaced_all_the_time(harness: Harness) -> None:
+    """It gives up in the end, says so, and leaves nothing behind."""
+    before = rows(harness)
+    calls = 0
+
+    class Busy(Meeting):
+        def create(self, uri: str, data: bytes) -> bool:
+            nonlocal calls
+            made = super().create(uri, data)
+            if "/merges/" in uri:
+                calls += 1
+                rebuild(harness, "m2", force=True)
+            return made
+
+    store = Busy(harness.store, 0, lambda: None)
+    with pytest.raises(TableConflict, match="replaced all the time"):
+        harness.app(store=store).merger().merge()  # type: ignore[arg-type]
+    assert calls == TRIES
+    assert list(harness.store.list(harness.layout.merged_folder)) == []
+    check(harness, before)
