@@ -128,7 +128,7 @@ def run_until(is_done: Callable[[], object], config: Path, overridden: list[str]
     """Run the script until something is done, then stop it; returns what it printed."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     arguments = ["--JOB_NAME", "nightly", *BY_GLUE, "--CONFIG", str(config), *overridden]
-    log = config.with_suffix(".log")  # a pipe that nobody reads holds up who writes
+    log = config.with_suffix(".log")  # a pipe that is not read holds up its writer
     with log.open("wb") as written:
         command = [sys.executable, str(ROOT / "glue_entry.py"), *arguments]
         job = subprocess.Popen(command, env=environment, stdout=written, stderr=subprocess.STDOUT, text=True)

@@ -51,6 +51,7 @@ SUBSTITUTES: Mapping[str, SimpleNamespace] = {
     "time": SimpleNamespace(
         monotonic=lambda: scheduler().now,
         sleep=lambda seconds: scheduler().pause(seconds),
+        thread_time=lambda: 0.0,  # what is simulated takes no time
         time=_wall_seconds,
         time_ns=lambda: int(_wall_seconds() * 1e9),
     ),

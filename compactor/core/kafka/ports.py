@@ -14,7 +14,7 @@ class Record(NamedTuple):
 
     Attributes:
         value: Its bytes; None for a tombstone.
-        key: Its key; None if it has none, or if nobody asked for it, as for the others.
+        key: Its key; None if it has none, or if it was not asked for, as for the others.
         timestamp_ms: When it was made by its producer or broker, in milliseconds since 1970; None if neither says.
         headers: Names and values, in order.
     """

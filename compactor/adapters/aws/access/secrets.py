@@ -14,7 +14,7 @@ KEPT_SECONDS = 60.0
 """How long a secret is kept in memory: each range that is read has a client with secrets of its own."""
 
 _REGION = 3  # the part of an ARN
-_ATTEMPTS, _TIMEOUT_SECONDS = 3, 10.0  # whoever needs a secret waits
+_ATTEMPTS, _TIMEOUT_SECONDS = 3, 10.0  # a reader of a range waits for it
 _kept: dict[str, tuple[float, str | None]] = {}
 _lock = Lock()
 
