@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Encoding, PageType};
+use parquet::data_type::ByteArray;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
 
@@ -37,7 +37,9 @@ fn written(batches: &[Texts], compression: &str) -> Bytes {
     let mut buffer = TextRows::default();
     for (number, texts) in batches.iter().enumerate() {
         let mut rows = std::mem::take(&mut buffer);
-        texts.iter().for_each(|text| push(&mut rows, text.as_deref()));
+        for text in texts {
+            push(&mut rows, text.as_deref());
+        }
         let source = format!("batch {number}").into_bytes().into();
         let batch = [ColumnRows::Texts(rows), ColumnRows::Runs(vec![(source, texts.len())])];
         output.write(&batch).unwrap();
@@ -97,7 +99,7 @@ fn check_statistics(chunk: &ColumnChunkMetaData, texts: &Texts) {
     let min = present.clone().min().map(String::as_bytes);
     let max = present.max().map(String::as_bytes);
     if texts.iter().flatten().all(|text| text.len() <= 64) {
-        assert_eq!((found.min_opt().map(|min| min.data()), found.max_opt().map(|max| max.data())), (min, max));
+        assert_eq!((found.min_opt().map(ByteArray::data), found.max_opt().map(ByteArray::data)), (min, max));
         assert!(min.is_none() || found.min_is_exact() && found.max_is_exact());
     }
 }
@@ -146,7 +148,7 @@ fn dictionary_and_plain() {
         stats.map(|page| (page.page_type, page.encoding, page.count)).collect::<Vec<_>>()
     };
     let dictionary = (PageType::DICTIONARY_PAGE, Encoding::PLAIN, 1);
-    assert_eq!(pages(&[few.clone()]), [dictionary, (PageType::DATA_PAGE, Encoding::RLE_DICTIONARY, 3)]);
+    assert_eq!(pages(std::slice::from_ref(&few)), [dictionary, (PageType::DATA_PAGE, Encoding::RLE_DICTIONARY, 3)]);
     let (first, rest) = (Encoding::RLE_DICTIONARY, Encoding::PLAIN);
     assert_eq!(pages(&[few, many]), [dictionary, (PageType::DATA_PAGE, first, 3), (PageType::DATA_PAGE, rest, 3)]);
 }
