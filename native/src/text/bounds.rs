@@ -96,7 +96,9 @@ mod tests {
 
     fn bounds(texts: &[&str]) -> (Option<Vec<u8>>, Option<Vec<u8>>, bool, bool) {
         let mut bounds = Bounds::default();
-        texts.iter().for_each(|text| bounds.add(text.as_bytes()));
+        for text in texts {
+            bounds.add(text.as_bytes());
+        }
         let found = bounds.statistics(0);
         let bytes = |bound: Option<&ByteArray>| bound.map(|bound| bound.data().to_vec());
         (bytes(found.min_opt()), bytes(found.max_opt()), found.min_is_exact(), found.max_is_exact())

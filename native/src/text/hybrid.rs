@@ -71,7 +71,9 @@ impl Hybrid {
         let (groups, rest) = numbers.as_chunks::<GROUP>();
         for group in groups {
             if self.grouped > 0 {
-                group.iter().for_each(|number| self.put(*number));
+                for number in group {
+                    self.put(*number);
+                }
             } else if group.iter().all(|number| *number == group[0]) {
                 self.put_run(group[0], GROUP);
             } else {
@@ -83,7 +85,9 @@ impl Hybrid {
                 (self.last, self.repeats) = (group[GROUP - 1], 0);
             }
         }
-        rest.iter().for_each(|number| self.put(*number));
+        for number in rest {
+            self.put(*number);
+        }
     }
 
     /// Appends the same number so many times.

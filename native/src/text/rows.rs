@@ -145,16 +145,9 @@ impl TextRows {
         for (end, nulls) in ends {
             while stored < end {
                 let start = at + LENGTH_BYTES;
-                let piece = match text_at(&self.stream, at) {
-                    Some(text) => {
-                        at = start + text.len();
-                        Piece::Text(&self.stream, start, at)
-                    }
-                    None => {
-                        at = start;
-                        Piece::Nulls(1)
-                    }
-                };
+                let text = text_at(&self.stream, at);
+                at = start + text.map_or(0, <[u8]>::len);
+                let piece = if text.is_some() { Piece::Text(&self.stream, start, at) } else { Piece::Nulls(1) };
                 stored += 1;
                 visit(piece)?;
             }

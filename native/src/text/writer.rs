@@ -218,7 +218,9 @@ impl TextWriter {
     fn text(&mut self, texts: &[u8], start: usize, end: usize, tools: &mut Tools) -> Result<()> {
         let text = &texts[start..end];
         self.text_bytes += text.len();
-        if !self.is_plain {
+        if self.is_plain {
+            self.plain(texts, start, end);
+        } else {
             match self.dictionary.place(text, self.limits.dictionary_bytes) {
                 Placed::Known(place) => self.page.places.push(place),
                 Placed::New(place) => {
@@ -230,8 +232,6 @@ impl TextWriter {
                     self.plain(texts, start, end);
                 }
             }
-        } else {
-            self.plain(texts, start, end);
         }
         self.page.present += 1;
         self.page.rows += 1;
