@@ -90,6 +90,19 @@ def test_a_removed_file_that_is_not_live(case: CatalogCase) -> None:
     assert live(case) == sorted([case.file("a").uri, case.file("b").uri])
 
 
+def test_files_of_earlier_snapshots(case: CatalogCase) -> None:
+    """A file that was replaced by one with the same rows is one of the table's until its snapshots expire."""
+    first, second = case.file("a"), case.file("b")
+    head = added(case, case.catalog.create(OWNER, version(1)), 1, "a")
+    folder = first.uri.rpartition("/")[0] + "/"
+    case.catalog.commit(head, TableChange(2, (second,), (first.uri,), keeps_rows=True))
+    assert (live(case), case.catalog.files_below("/elsewhere/")) == ([second.uri], frozenset())
+    assert case.catalog.files_below(folder) == {first.uri, second.uri}
+    assert head.snapshot_id is not None
+    case.catalog.expire(now(case), [head.snapshot_id])
+    assert case.catalog.files_below(folder) == {second.uri}
+
+
 def test_a_change_without_files(case: CatalogCase) -> None:
     """Moves the fence all the same."""
     head = added(case, case.catalog.create(OWNER, version(1)), 1)
