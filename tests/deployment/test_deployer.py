@@ -108,11 +108,12 @@ CONFIRMED: dict[str, dict[str, str]] = {
     "cloudformation.GetTemplate": {"StackName": "compactor-dev"},
     "cloudformation.ListStackResources": {"StackName": "compactor-dev"},
     "events.DescribeEventBus": {"Name": "compactor-dev-input"},
+    "glue.GetConnection": {"Name": "compactor-dev-brokers"},
     "glue.GetTable": {"DatabaseName": "compactor_dev", "Name": "events"},
     "glue.UpdateTable": {"DatabaseName": "compactor_dev", "Name": "events"},
     "s3.GetObject": {"Bucket": "example-compactor-dev", "Key": "state/schemas/1.json"},
 }
-"""What calls are given that only a confirmed or a later deployment makes, or one with another account's input."""
+"""What calls are given that only a confirmed or a later deployment makes, one in a network, or one with another's input."""
 
 
 def pascal(operation: str) -> str:
