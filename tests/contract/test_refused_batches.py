@@ -78,7 +78,7 @@ def test_what_was_sent_before_never_lands(world: SqlWorld) -> None:
     table: Any = world.table
     head = table.create(world.layout.table_owner, version(1))
     late = world.process([placed])
-    change = late.committer.changes.of(world.batches().create(1, [_batched(placed)]), 1)
+    change = late.committer.changes.of(world.batches().create(1, [_batched(placed)]), 1, list)
     final = Path(world.commits[placed].outputs[0].final)
     good = final.read_bytes()
     final.unlink()

@@ -84,7 +84,7 @@ class Kernel(Protocol):
         """
 
     def take(self) -> bytes:
-        """The next Parquet bytes that are completed, without those of the last batch of rows; none if there are no more."""
+        """The next Parquet bytes that are completed, without those of the last batch of rows. Empty if none are."""
 
     def finish_output(self) -> bytes:
         """End the Parquet file; the next row begins another one.

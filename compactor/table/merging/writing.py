@@ -13,6 +13,7 @@ from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import StoredParquet, open_parquet
 from compactor.engines.partitioned.partition_files import PartitionFiles
+from compactor.engines.rows_place import RowsPlace
 from compactor.table.merging.columns import aligned, united
 
 BATCH_ROWS = 16_384
@@ -66,7 +67,8 @@ class MergedFiles:
             raise StagingError(
                 f"{inputs[0]}: it and {len(inputs) - 1} other files have {found} rows; expected {expected}"
             )
-        files = PartitionFiles(self.store, columns, self.compression, _ENDLESS)
+        place = RowsPlace(uri[: uri.rindex("/") + 1])
+        files = PartitionFiles(self.store, columns, self.compression, _ENDLESS, place)
         made = list(files.write((piece for each in opened for piece in _rows(*each, columns)), iter([uri])))
         written, size_bytes = open_parquet(self.store, uri)
         if [rows for _, rows in made] != [expected] or written.metadata.num_rows != expected:

@@ -78,16 +78,16 @@ def test_nothing_is_copied() -> None:
 def test_the_native_engine_samples_in_staging(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it only measures is no file of the output; what it writes again for new keys is an orphan, and goes."""
     pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
-    monkeypatch.setattr("compactor.engines.native.engine.SAMPLE_BYTES", 100)
+    monkeypatch.setattr("compactor.engines.native.engine.SAMPLE_BYTES", 2_000)
     harness = in_place()
     harness.deliver("m1", GOOD * 50, GOOD * 50)
-    written = list[set[str]]()
+    written, found = list[set[str]](), list[int]()
 
     def on_crash_point(step: CrashPoint, _manifest_id: str) -> None:
         if step is CrashPoint.VERIFIED:
             written.append({uri.partition("/1/")[2] for uri in outputs(harness)})
             sampled = [info.uri for info in harness.store.list(harness.layout.staging_of("m1")) if "sample" in info.uri]
-            assert sampled
+            found.append(len(sampled))
 
     app = harness.app(on_crash_point=on_crash_point)
     app.service_on(
@@ -96,6 +96,7 @@ def test_the_native_engine_samples_in_staging(monkeypatch: pytest.MonkeyPatch) -
     ).run(once=True)
     assert written == [{file.final.partition("/1/")[2] for file in harness.commit("m1").outputs}]
     assert all(name.endswith(".snappy.parquet") for name in written[0])
+    assert found[0] > 0, "else there was no sample"
     check_table(harness, "m1")
     harness.check_exact()
 
@@ -261,8 +262,9 @@ def test_forgetting_in_place() -> None:
     harness = in_place(schema={"max_columns": 10})
     deliver(harness)
     harness.run_once()
-    uri = orphan(harness)
-    harness.store.put(uri, b'{"user_id": "alice-7f3a"}')
+    for name in ("m1", "m3"):  # the second one has no line of hers, so that it is not made again
+        uri = orphan(harness, ManifestKey(DAY, name))
+        harness.store.put(uri, b'{"user_id": "alice-7f3a"}')
     report = forget(harness)
     assert (len(report.forgotten), report.left, report.discrepancies) == (2, 0, [])
     assert holding(harness) == []

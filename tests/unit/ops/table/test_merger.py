@@ -118,6 +118,31 @@ def test_a_rebuild_of_merged_rows(harness: Harness) -> None:
     check(harness, before)
 
 
+def test_a_lost_part(harness: Harness) -> None:
+    """Its rows are still in the table; a rebuild makes the file again, and takes the merged one apart."""
+    before, [gone, *_] = rows(harness), live(harness)
+    merged(harness)
+    harness.store.delete([gone])
+    assert rows(harness) == before
+    [lost] = [name for name in NAMES if f"/{name}-" in gone]
+    assert [each.manifest_id for each in rebuild(harness).rebuilt] == [lost]
+    assert len(live(harness)) == 4
+    check(harness, before)
+
+
+def test_a_closed_date(harness: Harness) -> None:
+    """Its sums are those of the files that were merged, before and after."""
+    before = rows(harness)
+    harness.clock.advance(40 * 86_400)
+    assert harness.app().closer().close(every_date=True).summarised
+    assert merged(harness).made_files == 1
+    report = harness.app().verifier().verify_all()
+    assert (report.closed_dates, report.discrepancies) == (1, [])
+    assert report.table is not None
+    assert (report.table.files, report.table.rows) == (1, 8)
+    check(harness, before)
+
+
 def test_a_damaged_file(harness: Harness) -> None:
     """It alone stays as it is, with the reason; a rebuild of it lets it be merged, too."""
     before = rows(harness)
