@@ -349,10 +349,12 @@ def _with_streams(common: Settings, source: Source, entries: list[Entry], faults
 
 
 def _faults_of_planned(settings: Settings, prefixes: Sequence[str]) -> Iterator[str]:
-    """What is wrong with topics and streams that jobs are to plan, given where input may come from."""
+    """What is wrong with topics and streams that are to be planned, given where input may come from."""
     for key, named in (("kafka.topics", settings.kafka.topics), ("kinesis.streams", settings.kinesis.streams)):
         if named and settings.control.mode == "on_work":
             yield f'control.mode: "on_work" -> expected "always", because only a job that runs plans {key}'
+    if settings.kafka.values == "lines" and "offset" not in settings.kafka.record_columns:
+        yield 'kafka.values: "lines" -> expected "offset" in kafka.record_columns, so that rows tell their record'
     for index, each in enumerate(settings.kinesis.streams):
         key, stream = f'kinesis.streams[{index}]: "{each}"', KinesisStream.parse(each)
         if stream.source not in settings.kinesis.sources:

@@ -22,6 +22,26 @@ from tests.support.kafka_topics import TopicFeed, ids_in, kafka_settings  # noqa
 pytestmark = pytest.mark.full
 
 
+def test_executors_read_values_of_several_lines(tmp_path: Path, broker: KafkaBroker, spark: Any, engine: str) -> None:
+    """Each line is a record of its own, with the offset of the value that it is in."""
+    feed = TopicFeed(broker.servers, f"jvm-lines-{engine}")
+    feed.create(1)
+    feed.send(0, b'{"id": "a"}\n{"id": "b"}\r\n', None, b'{"id": "c"}\nno json\n\n{"id": "d"}', b'{"id": "e"}')
+    given = kafka_settings(broker.servers, feed.name)
+    given["kafka"] |= {"record_columns": ["offset"], "values": "lines"}
+    place = Workspace(tmp_path, write_settings(tmp_path, **given))
+    place.json("plan", str(feed.topic))
+    app = App(load_settings(place.config, {"COMPACTOR_CONVERT__ENGINE": engine}), spark=spark)
+    app.service_on(app.engine(), ListedManifests(app.store, app.layout.manifests_folder)).run(once=True)
+    rows = [row for path in (tmp_path / "o").rglob("*.parquet") for row in pq.read_table(path).to_pylist()]
+    found = sorted((row["id"], row["_kafka_offset"]) for row in rows)
+    assert found == [("a", 0), ("b", 0), ("c", 2), ("d", 2), ("e", 3)]
+    verified, code = place.json("verify", "--deep")
+    assert (code, verified["lines"], verified["further_lines"], verified["rejected_lines"]) == (0, 8, 4, 1)
+    traced, code = place.json("trace", f"{feed.topic}/0?offset=2")
+    assert (code, traced["message"].endswith("is lines 4 to 7 of this range")) == (0, True)
+
+
 def test_executors_read_ranges(tmp_path: Path, broker: KafkaBroker, spark: Any, engine: str) -> None:
     """Line feeds in values, tombstones and rejects included; values are those of the records."""
     feed = TopicFeed(broker.servers, f"jvm-{engine}")

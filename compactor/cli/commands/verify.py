@@ -17,7 +17,7 @@ from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.lists import SHOWN, more_of, show_list
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.cli.ui.waiting import waiting
-from compactor.core.text.formatting import by_name, count, fates, size
+from compactor.core.text.formatting import beside_first, by_name, count, fates, size
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.settings.settings import Settings
@@ -120,7 +120,7 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
         *([("closed dates", f"{report.closed_dates:,}, by their summaries")] if report.closed_dates else []),
         *_expired_fields(report),
         ("input files", f"{report.files:,}" + (f" ({statuses})" if statuses else "")),
-        ("lines", f"{report.lines:,} {sign} {sums}"),
+        ("lines", f"{report.lines:,} {sign} {sums}{beside_first(report.further_lines)}"),
         ("rejects", (by_name(report.rejects_by_reason) or "none") + unkept),
         *misfit_fields(report.misfits, report.rescued_values),
         ("output files", f"{report.output_files:,} ({size(report.output_bytes)})"),

@@ -20,7 +20,8 @@ COMMIT_MARK = b"{}"
 
 _COUNTS = (
     *("manifests", "dead_letters", "files", "lines", "rows", "rejected_lines", "unkept_rejects", "blank_lines"),
-    *("tombstones", "absent_offsets", "erased_lines", "rescued_values", "output_files", "output_bytes"),
+    *("tombstones", "absent_offsets", "further_lines", "erased_lines"),
+    *("rescued_values", "output_files", "output_bytes"),
 )
 _BY_NAME = ("files_by_status", "rejects_by_reason", "misfits")
 
@@ -36,6 +37,7 @@ class ManifestSums(Document):
         unkept_rejects: Rejected lines that are only counted.
         tombstones: Blank lines that stand for records of topics without a value.
         absent_offsets: Blank lines that stand for offsets of topics without a committed record.
+        further_lines: Lines of values of topics beside their first ones, where values are lines.
         erased_lines: Lines whose row or reject was erased on request. No other count of lines has them.
         misfits: Values that do not fit the type of their column, by the name of the column.
     """
@@ -51,6 +53,7 @@ class ManifestSums(Document):
     blank_lines: int = 0
     tombstones: int = 0
     absent_offsets: int = 0
+    further_lines: int = 0
     erased_lines: int = 0
     rejects_by_reason: dict[str, int] = Field(default_factory=dict)
     rescued_values: int = 0

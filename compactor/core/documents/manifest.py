@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_serializer
 from compactor.core.documents.formats import FORMAT_KEY
 from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.kafka.record_columns import RecordColumn
+from compactor.core.kafka.value_lines import KafkaValues
 from compactor.core.manifest_key import ManifestKey
 
 OUTSIDE = "outside_allowed_prefixes"
@@ -56,6 +57,7 @@ class ManifestFile(BaseModel):
         dated_by: Which of `named_dates.RULES` gave the date of its manifest; None if its writer did.
         path_columns: Values that the folders of its path give to its rows; None if they give none.
         record_columns: Of a range, what of its records rows have beside the values; None for nothing.
+        kafka_values: Of a range, whether a value is one record, or lines; None for one record.
         part_of: Of a part of a range of Kafka that is redriven in parts, that range; only in the record of the redrive.
     """
 
@@ -70,6 +72,7 @@ class ManifestFile(BaseModel):
     dated_by: str | None = None
     path_columns: dict[str, str] | None = None
     record_columns: tuple[RecordColumn, ...] | None = None
+    kafka_values: KafkaValues | None = None
     part_of: str | None = None
 
     @property

@@ -18,6 +18,7 @@ from compactor.core.inputs.path_columns import MAX_PATH_COLUMNS, are_path_column
 from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.kafka.ranges import KafkaRange
 from compactor.core.kafka.record_columns import RECORD_COLUMNS, are_record_columns
+from compactor.core.kafka.value_lines import KAFKA_VALUES
 from compactor.core.kinesis.places import StreamGap, is_kinesis
 
 MAX_MANIFEST_FILES = 100_000
@@ -200,6 +201,9 @@ def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
     if of_records is not None and not are_record_columns(of_records):
         what = f"a list of some of {', '.join(RECORD_COLUMNS)}"
         raise _bad_file(manifest_uri, f"files[{index}].record_columns", of_records, what)
+    values = entry.get("kafka_values")
+    if values is not None and values not in KAFKA_VALUES:
+        raise _bad_file(manifest_uri, f"files[{index}].kafka_values", values, " or ".join(KAFKA_VALUES))
     return ManifestFile(
         uri=uri,
         size_bytes=size_bytes,
@@ -211,6 +215,7 @@ def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
         dated_by=dated_by if isinstance(dated_by, str) and dated_by in RULES else None,
         path_columns=of_path,
         record_columns=None if of_records is None else tuple(of_records),
+        kafka_values=values,
     )
 
 

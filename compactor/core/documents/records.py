@@ -14,7 +14,9 @@ from compactor.core.documents.formats import FORMAT_KEY, RELEASE_KEY, newer_form
 from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import RecordTooNew, RecordUnreadable
+from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.kafka.record_columns import RecordColumn
+from compactor.core.kafka.value_lines import KafkaValues, ValueLines
 from compactor.core.manifest_key import ManifestKey
 
 T = TypeVar("T")
@@ -90,12 +92,19 @@ class RangeReport(Document):
         absent: Offsets without a committed record: markers, aborted records, what compaction removed. As tombstones.
         position: The next offset when it had been read: not below its end, which proves that nothing followed in it.
         high_watermark: The end of the partition at that time.
+        further_lines: Lines of values beside their first ones, if values are lines: all lines are one for each offset,
+            and these.
+        part_offsets: How many offsets each part of `further_by_part` has; 0 if there are no further lines.
+        further_by_part: The further lines of each part of the range, in order; empty if there are none.
     """
 
     tombstones: int
     absent: int
     position: int
     high_watermark: int
+    further_lines: int = 0
+    part_offsets: int = 0
+    further_by_part: tuple[int, ...] = ()
 
 
 class FileReport(Document):
@@ -126,9 +135,11 @@ class FileReport(Document):
         rejected_as: The reason for which these lines were rejected before; else empty.
         path_columns: Values that the folders of its path give to its rows.
         record_columns: Of a range, what of its records its rows have beside the values.
+        kafka_values: Of a range, whether a value is one record, or lines; None for one record.
         erased_rejects: Lines that were rejected, and erased on request since. No other count has them.
         kafka: Of a range of a Kafka partition that was read, what is particular to it. The line n of a range is its
-            offset n - 1 after the first, `size_bytes` are those of its lines, and `etag` is the id of the topic.
+            offset n - 1 after the first, unless there are further lines; `size_bytes` are those of its lines, and
+            `etag` is the id of the topic.
     """
 
     uri: str
@@ -151,6 +162,7 @@ class FileReport(Document):
     rejected_as: str = ""
     path_columns: dict[str, str] = Field(default_factory=dict)
     record_columns: tuple[RecordColumn, ...] = ()
+    kafka_values: KafkaValues | None = None
     erased_rejects: int = 0
     kafka: RangeReport | None = None
 
@@ -158,6 +170,16 @@ class FileReport(Document):
     def origin_uri(self) -> str:
         """The file that its lines are from: itself, unless it holds redriven lines."""
         return self.source_uri or self.uri
+
+    @property
+    def value_lines(self) -> ValueLines | None:
+        """Which lines the offsets of a range have; None for anything else, and if it is not known."""
+        if not is_kafka(self.uri):
+            return None
+        wanted = KafkaRange.parse(self.uri)
+        if self.kafka is None:
+            return None if self.kafka_values == "lines" else ValueLines(wanted)
+        return ValueLines(wanted, self.kafka.part_offsets, self.kafka.further_by_part)
 
 
 class Accepted(Document):

@@ -16,6 +16,7 @@ class Totals:
         input_bytes: Stored bytes of the compacted ones of these.
         tombstones: Blank lines that stand for records of topics without a value.
         absent_offsets: Blank lines that stand for offsets of topics without a committed record.
+        further_lines: Lines of values of topics beside their first ones, where values are lines.
         unkept_rejects: Rejected lines that are only counted; their bytes are in the input file alone.
         erased_rejects: Lines that were rejected, and erased on request since.
         rejects_by_reason: Rejected lines by reason.
@@ -31,6 +32,7 @@ class Totals:
     blank_lines: int = 0
     tombstones: int = 0
     absent_offsets: int = 0
+    further_lines: int = 0
     erased_rejects: int = 0
     rejects_by_reason: Counter[str] = field(default_factory=Counter)
     redriven_by_reason: Counter[str] = field(default_factory=Counter)
@@ -57,6 +59,7 @@ def totals_of(files: Iterable[FileReport], *, with_source: bool) -> Totals:
         if file.kafka is not None:
             found.tombstones += file.kafka.tombstones
             found.absent_offsets += file.kafka.absent
+            found.further_lines += file.kafka.further_lines
         found.erased_rejects += file.erased_rejects
         found.unkept_rejects += sum(file.unkept_rejects.values())
         found.rejects_by_reason.update(file.rejects)

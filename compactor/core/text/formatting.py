@@ -25,6 +25,11 @@ def fates(rows: int, rejected: int, blank: int, erased: int = 0, *, tombstones: 
     return f"{count(rows, 'row')} + {count(rejected, 'reject')}{apart} + {blank - tombstones - absent:,} blank{gone}"
 
 
+def beside_first(further_lines: int) -> str:
+    """How many of the lines are further ones of values of topics; empty if none is."""
+    return f"; {further_lines:,} of them beside the first of a value" if further_lines else ""
+
+
 def by_name(counts: Mapping[str, int]) -> str:
     """Counts with their names, the largest first, as in `2 missing, 1 unreadable`."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))

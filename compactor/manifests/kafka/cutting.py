@@ -9,6 +9,7 @@ from compactor.core.inputs.named_dates import ARRIVAL
 from compactor.core.kafka.ports import Bounds, Sample
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.kafka.record_columns import RecordColumn
+from compactor.core.kafka.value_lines import KafkaValues
 
 RANGE_BYTES = 64 * 1024 * 1024
 """About how many bytes a range has: it is read by one task, and quarantined as a whole."""
@@ -65,7 +66,11 @@ def ranges(topic: Topic, uncut: Uncut, range_bytes: float) -> Iterator[tuple[Kaf
 
 
 def files(
-    cut: Iterable[tuple[KafkaRange, int]], topic_id: str, now: datetime, record_columns: Sequence[RecordColumn] = ()
+    cut: Iterable[tuple[KafkaRange, int]],
+    topic_id: str,
+    now: datetime,
+    record_columns: Sequence[RecordColumn] = (),
+    values: KafkaValues = "record",
 ) -> Iterator[ManifestFile]:
     """The ranges as manifests name them."""
     for each, size_bytes in cut:
@@ -76,4 +81,5 @@ def files(
             event_time=now,
             dated_by=ARRIVAL,
             record_columns=tuple(record_columns) or None,
+            kafka_values=None if values == "record" else values,
         )

@@ -8,6 +8,7 @@ from compactor.core.errors import SettingsError, StoreUnavailable
 from compactor.core.kafka.ports import Bounds, KafkaLog, LiveTopic
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.kafka.record_columns import RecordColumn
+from compactor.core.kafka.value_lines import KafkaValues
 from compactor.core.layout import is_within
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.kafka.chains import ChainPlace, Chains
@@ -62,6 +63,7 @@ class KafkaPlanner:
         allowed_prefixes: Where input may be.
         target_bytes: Returns how many bytes a manifest should name.
         record_columns: What of records rows have beside the values.
+        values: Whether a value is one record, or lines.
     """
 
     state: State
@@ -69,6 +71,7 @@ class KafkaPlanner:
     allowed_prefixes: Sequence[str]
     target_bytes: Callable[[], float]
     record_columns: Sequence[RecordColumn] = ()
+    values: KafkaValues = "record"
 
     def plan(self, topic: Topic, *, max_manifests: int, dry_run: bool = False, is_due: IsDue = always) -> TopicPlan:
         """Write manifests for all offsets of a topic up to its last stable ones that are in none.
@@ -143,7 +146,8 @@ class KafkaPlanner:
         now, target_bytes = self.state.clock.now(), self.target_bytes()
         cut = [each for one in uncut.values() for each in ranges(topic, one, min(RANGE_BYTES, max(target_bytes, 1)))]
         plan.removed = [each for each, _ in cut if each.first < uncut[each.partition].bounds.earliest]
-        return grouped(files(cut, live.topic_id, now, self.record_columns), target_bytes, self.state.rules)
+        named = files(cut, live.topic_id, now, self.record_columns, self.values)
+        return grouped(named, target_bytes, self.state.rules)
 
     def _write(self, groups: Sequence[Group], drafts: Drafts, plan: TopicPlan, *, dry_run: bool) -> None:
         """Write the manifests one after the other: a link begins where the one before it ended."""

@@ -255,6 +255,7 @@ def _report(file: ManifestFile, opened: Input, codec: str, counts: LineCounts, s
         rejected_as=file.rejected_as or "",
         path_columns=file.path_columns or {},
         record_columns=file.record_columns or (),
+        kafka_values=file.kafka_values,
         kafka=opened.read,
     )
 
@@ -282,5 +283,6 @@ def _quarantined(
         rejected_as=file.rejected_as or "",
         path_columns=file.path_columns or {},
         record_columns=file.record_columns or (),
+        kafka_values=file.kafka_values,
     )
     return WalkedFile(index, report, None)

@@ -1,5 +1,6 @@
-"""Reads a range of a Kafka partition as lines: one for each offset, so that a line number tells its offset."""
+"""Reads a range of a Kafka partition as lines: one for each offset, unless values hold several lines."""
 
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -7,8 +8,9 @@ from dataclasses import dataclass, field
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus, RangeReport
 from compactor.core.errors import StagingError
-from compactor.core.kafka.ports import KafkaLog, OpenKafka, Record
+from compactor.core.kafka.ports import KafkaLog, OpenKafka, RangeEnd, Record
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
+from compactor.core.kafka.value_lines import further_lines, part_offsets
 from compactor.core.map_ordered import one_ahead
 from compactor.ndjson.files.object_reading import InputStore
 from compactor.ndjson.files.record_values import RecordValues
@@ -27,6 +29,7 @@ class OpenedRange:
         first: No bytes: the codec of a range is never guessed.
         read: What is particular to it, once it has been read to its end.
         values: What its lines get from their records beside the values; None for nothing.
+        has_lines: Whether its values may hold several lines.
         digest: None: the id of the topic and the offsets tell contents apart.
     """
 
@@ -38,6 +41,7 @@ class OpenedRange:
     kafka: OpenKafka
     read: RangeReport | None = None
     values: RecordValues | None = None
+    has_lines: bool = False
     digest: None = None
     _begun: Generator[bytes, None, None] | None = field(default=None, init=False)
 
@@ -58,7 +62,7 @@ class OpenedRange:
         return begun or one_ahead(pool, self._read())
 
     def _read(self) -> Generator[bytes, None, None]:
-        lines = RangeLines(self.wanted)
+        lines = RangeLines(self.wanted, has_lines=self.has_lines)
         if self.values is not None:
             self.values.begin()
         end = yield from _lines(lines, self.kafka.open(), self.etag, self.values)
@@ -72,16 +76,24 @@ class RangeLines:
 
     The value of a record is one line. A line feed in it becomes a carriage return, which is the same to JSON: white
     space between tokens, and forbidden within a string. An offset without a value has an empty line.
+
+    Attributes:
+        has_lines: Values are lines instead: a line feed ends one, also at the end of a value.
+        further: Lines of values beside the first ones, by the part of the range that they are in.
     """
 
     wanted: KafkaRange
+    has_lines: bool = False
     tombstones: int = 0
     absent: int = 0
     length_bytes: int = 0
+    further: Counter[int] = field(default_factory=Counter)
     next_offset: int = field(init=False)
+    _part_offsets: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.next_offset = self.wanted.first
+        self._part_offsets = part_offsets(self.wanted)
 
     def of(self, records: Sequence[Record]) -> bytes:
         """The lines of the next records, and of the offsets before them that have none.
@@ -105,8 +117,16 @@ class RangeLines:
                 self.tombstones += 1
                 lines.append(b"")
             else:
-                lines.append(value.replace(b"\n", b"\r") if b"\n" in value else value)
+                lines.append(self._line(offset, value) if b"\n" in value else value)
         return self._counted(b"\n".join(lines) + b"\n" if lines else b"")
+
+    def _line(self, offset: int, value: bytes) -> bytes:
+        """A value with line feeds as one line, or as its lines."""
+        if not self.has_lines:
+            return value.replace(b"\n", b"\r")
+        if further := further_lines(value):
+            self.further[(offset - self.wanted.first) // self._part_offsets] += further
+        return value.removesuffix(b"\n")
 
     def _whole(self, records: Sequence[Record]) -> bytes:
         """The lines of records that follow each other and are one line each, as most do: half the time of the others.
@@ -133,6 +153,19 @@ class RangeLines:
             yield self._counted(_PADDING[:step])
             left -= step
 
+    def report(self, end: RangeEnd) -> RangeReport:
+        """What is particular to the range, once it was read to its end."""
+        parts = -(-self.wanted.offsets // self._part_offsets) if self.further else 0
+        return RangeReport(
+            tombstones=self.tombstones,
+            absent=self.absent,
+            position=end.position,
+            high_watermark=end.high_watermark,
+            further_lines=self.further.total(),
+            part_offsets=self._part_offsets if self.further else 0,
+            further_by_part=tuple(self.further[part] for part in range(parts)),
+        )
+
     def _counted(self, piece: bytes) -> bytes:
         if not self.length_bytes and piece.startswith(_BOM):
             piece = b" " + piece  # else the first record alone might have a byte order mark
@@ -158,13 +191,12 @@ def _lines(
         yield from lines.rest()
     finally:
         reading.close()
-    return RangeReport(
-        tombstones=lines.tombstones, absent=lines.absent, position=end.position, high_watermark=end.high_watermark
-    )
+    return lines.report(end)
 
 
 def open_range(kafka: OpenKafka, file: ManifestFile) -> OpenedRange:
     """Open a range that a manifest names. Its topic is asked for when it is read."""
+    has_lines = file.kafka_values == "lines"
     return OpenedRange(
         uri=file.uri,
         size_bytes=file.size_bytes or 0,
@@ -172,7 +204,8 @@ def open_range(kafka: OpenKafka, file: ManifestFile) -> OpenedRange:
         first=b"",
         wanted=KafkaRange.parse(file.uri),
         kafka=kafka,
-        values=RecordValues(file.record_columns) if file.record_columns else None,
+        values=RecordValues(file.record_columns, has_lines) if file.record_columns else None,
+        has_lines=has_lines,
     )
 
 
@@ -183,9 +216,21 @@ def range_fault(report: FileReport) -> str:
     wanted, read = KafkaRange.parse(report.uri), report.kafka
     if read is None:
         return "no proof of its end"
-    if report.lines != wanted.offsets:
-        return f"{report.lines} lines for {wanted.offsets} offsets"
+    if fault := _lines_fault(report, wanted, read):
+        return fault
     if read.position < wanted.end:
         return f"read to offset {read.position}"
     least = read.tombstones + read.absent
     return f"{report.blank_lines} blank lines for {least} offsets" if report.blank_lines < least else ""
+
+
+def _lines_fault(report: FileReport, wanted: KafkaRange, read: RangeReport) -> str:
+    """Why a range has other lines than one for each offset, and the further ones of values that are lines."""
+    further, of_parts = read.further_lines, sum(read.further_by_part)
+    if further and report.kafka_values != "lines":
+        return f"{further} further lines of values that are one record each"
+    if further != of_parts:
+        return f"{further} further lines, of which its parts have {of_parts}"
+    if report.lines == wanted.offsets + further:
+        return ""
+    return f"{report.lines} lines for {wanted.offsets} offsets" + (f" and {further} further lines" if further else "")

@@ -10,6 +10,7 @@ import orjson
 
 from compactor.core.kafka.ports import Record
 from compactor.core.kafka.record_columns import KEYS, RecordColumn
+from compactor.core.kafka.value_lines import further_lines
 from compactor.ndjson.files.path_values import places_in
 from compactor.ndjson.inspection import BLANK
 from compactor.ndjson.line_splitting import BLOCK_BYTES
@@ -28,16 +29,19 @@ class RecordValues:
 
     Attributes:
         columns: What to put into lines, of `compactor.core.kafka.record_columns.KEYS`; at least one.
+        has_lines: Whether values may hold several lines, which all get the fields of their record.
     """
 
     columns: Sequence[RecordColumn]
-    _noted: deque[tuple[int, bytes]] = field(default_factory=deque, init=False)
+    has_lines: bool = False
+    _noted: deque[tuple[int, int, bytes]] = field(default_factory=deque, init=False)  # first line, last line, fields
+    _further: int = field(default=0, init=False)  # lines of values so far, beside the first ones
     _line: int = field(default=0, init=False)
 
     def begin(self) -> None:
         """Forget all: the range is read from its start."""
         self._noted.clear()
-        self._line = 0
+        self._line = self._further = 0
 
     def note(self, first: int, records: Iterable[Record]) -> None:
         """Note what the next records have.
@@ -46,7 +50,11 @@ class RecordValues:
             first: The first offset of the range.
             records: Those without a value have no fields, for their lines are blank.
         """
-        self._noted.extend((each.offset - first, self._fields(each)) for each in records if each.value is not None)
+        for each in records:
+            if each.value is not None:
+                line = each.offset - first + self._further
+                self._further += further_lines(each.value) if self.has_lines else 0
+                self._noted.append((line, each.offset - first + self._further, self._fields(each)))
 
     def pass_over(self, line: int) -> None:
         """Note that the next line to be judged is behind this one, which was too long."""
@@ -59,11 +67,11 @@ class RecordValues:
     def _with_fields(self, line: bytes) -> bytes:
         number, self._line = self._line, self._line + 1
         noted = self._noted
-        while noted and noted[0][0] < number:
+        while noted and noted[0][1] < number:
             noted.popleft()
-        if not noted or noted[0][0] != number:
+        if not noted or noted[0][0] > number:
             return line
-        fields = noted.popleft()[1]
+        fields = noted[0][2]
         record = line.strip(BLANK)
         if not (record.startswith(b"{") and record.endswith(b"}")):
             return line

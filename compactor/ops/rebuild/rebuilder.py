@@ -250,6 +250,7 @@ def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:
             rejected_as=file.rejected_as or None,
             path_columns=file.path_columns,
             record_columns=file.record_columns or None,
+            kafka_values=file.kafka_values,
         )
         for file in compacted(commit)
     )

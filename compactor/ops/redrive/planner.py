@@ -149,6 +149,7 @@ def _named(report: FileReport) -> ManifestFile:
         rejected_as=report.rejected_as or None,
         path_columns=report.path_columns or None,
         record_columns=report.record_columns or None,
+        kafka_values=report.kafka_values,
     )
 
 

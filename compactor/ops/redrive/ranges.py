@@ -1,5 +1,7 @@
 """Redrives quarantined ranges of Kafka partitions: what is left of one is redriven apart from what was removed."""
 
+from functools import partial
+
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport
 from compactor.core.kafka.ports import KafkaLog
@@ -19,19 +21,29 @@ def parts_of(report: FileReport, log: KafkaLog) -> list[ManifestFile] | str:
     live = log.topic(wanted.topic)
     if live is None or live.topic_id != report.etag or wanted.partition not in live.partitions:
         return f"the topic with the id {report.etag} is gone; expected it to be there by now"
-    columns = report.record_columns or None
+    named = partial(_named, report)
     earliest = log.bounds(wanted.topic, [wanted.partition])[wanted.partition].earliest
     if earliest >= wanted.end:
         return "all of it was removed by retention; expected some of it to be left"
     if earliest <= wanted.first:
-        whole = ManifestFile(uri=report.uri, etag=report.etag, size_bytes=report.size_bytes, record_columns=columns)
-        return [whole]
+        return [named(report.uri, report.size_bytes)]
     cut = (_between(wanted, wanted.first, earliest), _between(wanted, earliest, wanted.end))
     sizes = (0, report.size_bytes * cut[1].offsets // wanted.offsets)
     return [
-        ManifestFile(uri=str(each), etag=report.etag, size_bytes=size_bytes, part_of=report.uri, record_columns=columns)
+        named(str(each), size_bytes).model_copy(update={"part_of": report.uri})
         for each, size_bytes in zip(cut, sizes, strict=True)
     ]
+
+
+def _named(report: FileReport, uri: str, size_bytes: int) -> ManifestFile:
+    """A range that is read as the one of a report was to be, whatever the settings are now."""
+    return ManifestFile(
+        uri=uri,
+        etag=report.etag,
+        size_bytes=size_bytes,
+        record_columns=report.record_columns or None,
+        kafka_values=report.kafka_values,
+    )
 
 
 def _between(wanted: KafkaRange, first: int, end: int) -> KafkaRange:

@@ -40,4 +40,6 @@ def own_rejects(
                 lines[row[1], row[3]] = None
         except StagingError:  # `verify` says what is wrong with it
             uris.append(file.final)
-    return uris, [TracedReject(*line) for line in islice(lines, MOST_LINES)]
+    places = report.value_lines
+    offsets = places.offsets_of if places is not None else lambda _: (None, None)
+    return uris, [TracedReject(line, reason, *offsets(line)) for line, reason in islice(lines, MOST_LINES)]

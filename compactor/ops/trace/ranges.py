@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from compactor.core.documents.chains.kafka_records import KafkaLink
-from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.records import FileReport
 from compactor.core.kafka.ranges import KafkaRange, RecordPlace, Topic
+from compactor.core.kafka.value_lines import KafkaValues, ValueLines
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.state import State
 
@@ -20,6 +22,7 @@ class FoundRange:
         offset: The offset that was asked for, or the first one of the range that was.
         topic_id: Of its topic.
         is_record: Whether an offset was asked for.
+        values: Whether its values are records or lines; None until its manifest is taken in.
     """
 
     uri: str
@@ -27,34 +30,44 @@ class FoundRange:
     offset: int
     topic_id: str
     is_record: bool
+    values: KafkaValues | None
 
-    @property
-    def words(self) -> str:
-        """Which line of the range the offset is; empty if a whole range was asked for."""
+    def words(self, report: FileReport | None) -> str:
+        """Which lines of the range the offset has, by the report on it; empty if a whole range was asked for."""
         if not self.is_record:
             return ""
-        line = self.offset - KafkaRange.parse(self.uri).first + 1
-        return f"offset {self.offset:,} of topic id {self.topic_id} is line {line:,} of this range"
+        what = f"offset {self.offset:,} of topic id {self.topic_id} is"
+        lines = report.value_lines if report is not None else None
+        if lines is None and self.values == "record":
+            lines = ValueLines(KafkaRange.parse(self.uri))
+        if lines is None:
+            return f"{what} in this range"
+        first, last = lines.lines_of(self.offset)
+        if first == last:
+            return f"{what} line {first:,} of this range"
+        among = "" if lines.is_exact(self.offset) else "among "
+        return f"{what} {among}lines {first:,} to {last:,} of this range"
 
 
 def range_of(state: State, uri: str) -> FoundRange | None:
     """The range that a URI of an offset, or of a range, is in; of the topic that was planned last. None without one."""
     topic, partition, offset = _asked(uri)
-    found = [*_links(Chains(state), topic, partition, offset)]
-    if not found:
+    links = [*_links(Chains(state), topic, partition, offset)]
+    if not links:
         return None
-    place, link = max(found, key=lambda each: Chains(state).origin(each[0]).planned_at)
+    place, link = max(links, key=lambda each: Chains(state).origin(each[0]).planned_at)
     named = next((each for each in _named(state, link) if _has(each, place, offset)), None)
-    whole = KafkaRange(topic, partition, link.first, link.end)  # until its manifest is taken in
-    is_record = RecordPlace.parse(uri) is not None
-    return FoundRange(str(named or whole), link.manifest_id, offset, place.topic_id, is_record)
+    whole = str(KafkaRange(topic, partition, link.first, link.end))  # until its manifest is taken in
+    name, values = (whole, None) if named is None else (named.uri, named.kafka_values or "record")
+    return FoundRange(name, link.manifest_id, offset, place.topic_id, RecordPlace.parse(uri) is not None, values)
 
 
 def part_with(found: FoundRange, redriven: Manifest) -> FoundRange | None:
     """The part of a range with the offset, in a manifest that redrives the range in parts; None if it does not."""
     for file in redriven.files:
         if file.part_of == found.uri and KafkaRange.parse(file.uri).has(found.offset):
-            return replace(found, uri=file.uri, manifest_id=redriven.manifest_id)
+            values = file.kafka_values or "record"
+            return replace(found, uri=file.uri, manifest_id=redriven.manifest_id, values=values)
     return None
 
 
@@ -79,12 +92,13 @@ def _links(chains: Chains, topic: Topic, partition: int, offset: int) -> Iterato
             yield place, link
 
 
-def _named(state: State, link: KafkaLink) -> Iterator[KafkaRange]:
+def _named(state: State, link: KafkaLink) -> Iterator[ManifestFile]:
     """The ranges of the manifest of a link, once it was taken in."""
     accepted = state.ledger.accepted(link.manifest_id)
     if accepted is not None and accepted.manifest is not None:
-        yield from (KafkaRange.parse(file.uri) for file in accepted.manifest.files)
+        yield from accepted.manifest.files
 
 
-def _has(found: KafkaRange, place: ChainPlace, offset: int) -> bool:
+def _has(file: ManifestFile, place: ChainPlace, offset: int) -> bool:
+    found = KafkaRange.parse(file.uri)
     return (found.topic, found.partition) == (place.topic, place.partition) and found.has(offset)

@@ -183,7 +183,7 @@ class Tracer:
             found = part
         trace = Trace(uri=found.uri, exists=True, state=TraceState.CLAIMED, manifest_id=found.manifest_id)
         trace = self._followed(trace, None, days)
-        trace.message = "; ".join(filter(None, (found.words, trace.message)))
+        trace.message = "; ".join(filter(None, (found.words(trace.report), trace.message)))
         return trace
 
     def _trace_landed(self, uri: str, days: int) -> Trace:

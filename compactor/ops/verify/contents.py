@@ -155,8 +155,9 @@ class DeepVerifier:
                 rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
 
         try:
+            columns = file.record_columns or None
             opened = self._opened(
-                ManifestFile(uri=file.uri, etag=file.etag, record_columns=file.record_columns or None)
+                ManifestFile(uri=file.uri, etag=file.etag, record_columns=columns, kafka_values=file.kafka_values)
             )
             split, refused = self._splitting(commit, file, opened, refused)
             with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(opened.pieces(self.store, pool)) as stored:

@@ -78,6 +78,7 @@ class VerifyReport:
     blank_lines: int = 0
     tombstones: int = 0  # blank lines that stand for records of topics without a value
     absent_offsets: int = 0  # blank lines that stand for offsets of topics without a committed record
+    further_lines: int = 0  # lines of values of topics beside their first ones, where values are lines
     erased_lines: int = 0  # lines whose row or reject was erased on request: no other count has them
     rejects_by_reason: Counter[str] = field(default_factory=Counter)
     rescued_values: int = 0  # values in _rescued_data because they do not fit the type of their column
@@ -144,6 +145,7 @@ class VerifyReport:
         self.blank_lines += found.blank_lines
         self.tombstones += found.tombstones
         self.absent_offsets += found.absent_offsets
+        self.further_lines += found.further_lines
         self.rejects_by_reason.update(found.rejects_by_reason)
         self.rejects_by_reason = without_zeros(self.rejects_by_reason)
         self.quarantined_files += quarantined_files(commit)

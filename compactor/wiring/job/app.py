@@ -124,6 +124,7 @@ class App(TableComponents):
             allowed_prefixes=self.settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
             record_columns=self.settings.kafka.record_columns,
+            values=self.settings.kafka.values,
         )
 
     def planning(self) -> TopicPlanning:

@@ -68,7 +68,7 @@ from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
 from compactor.ops.table.merge_report import MergeReport, NotMerged
 from compactor.ops.trace.tables import TracedTable
-from compactor.ops.trace.trace import Trace
+from compactor.ops.trace.trace import Trace, TracedReject
 from compactor.ops.verify.report import ExpiredFiles, VerifyReport
 from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.schema.catalog import OtherType, Published
@@ -244,16 +244,19 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     compacted = next(each for each in found if each["counts"])
     # Of a file with redriven lines, which takes another limit: `test_cli_redrive` has one.
     counts = {**compacted["counts"], "redriven_by_reason": {"line_too_long": 1}}
-    read = RangeReport(tombstones=1, absent=2, position=9, high_watermark=12)
+    more = {"further_lines": 2, "part_offsets": 1, "further_by_part": (0, 2)}
+    read = RangeReport(tombstones=1, absent=2, position=9, high_watermark=12, **more)
     report = FileReport(
         uri="/raw/country=DE/x",
         status=FileStatus.COMPACTED,
         path_columns={"country": "DE"},
         record_columns=("key",),
+        kafka_values="lines",
         kafka=read,
     )
     unread = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None, WHOLE_DAY.since)
-    with_columns = Trace(report.uri, report=report, files=[report], quarantined=[unread])
+    rejected = [TracedReject(1, "invalid_json", 5, 6)]
+    with_columns = Trace(report.uri, report=report, files=[report], quarantined=[unread], rejected=rejected)
     waiting = TracedTable("lake.events", "waiting", waiting_seconds=1.5)
     listed = TracedTable("lake.events", "listed", 3, 4, error="no answer", merged_files=("/merged.parquet",))
     held = TracedTable("lake.events", "held_back", 5, reason="no such file")

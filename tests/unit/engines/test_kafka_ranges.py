@@ -10,6 +10,8 @@ import pytest
 from compactor.core.errors import SettingsError
 from compactor.core.kafka.ranges import Topic
 from compactor.ops.rebuild.scan import RebuildScope
+from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.selection import Scope
 from tests.support.extras import NATIVE
 from tests.support.memory_kafka import MemoryKafka, kafka_app
 
@@ -153,3 +155,104 @@ def test_what_compaction_removes_later_is_no_discrepancy(tmp_path: Path, log: Me
     report = app.verifier(deep=True).verify_all()
     assert (report.discrepancies, report.inputs_compared, report.inputs_gone) == ([], 0, 1)
     assert ids(tmp_path) == ["a", "b"]
+
+
+LINES = {"values": "lines", "record_columns": ["key", "offset"]}
+
+
+def test_values_of_several_lines(tmp_path: Path, log: MemoryKafka) -> None:
+    """By setting. Each line is a record of its own; all lines are accounted for, also when they are read again."""
+    [partition] = log.create(TOPIC, "one", 1)
+    values = (b'{"id": "a"}\n{"id": "b"}\r\n', None, b'{"id": "c"}', b'{"id": "d"}\nno json\n\n{"id": "e"}')
+    partition.append(*values)
+    partition.skip(1)
+    partition.append(b'{"id":\n"f"}')
+    partition.more = {0: (b"k", None, ()), 3: (b"l", None, ())}
+    app = kafka_app(tmp_path, log, kafka={**CLUSTER, **LINES})
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    app.threaded_job(1).run(once=True)
+    expected = [
+        {"id": each, "_kafka_key": key, "_kafka_offset": offset}
+        for each, key, offset in [("a", "k", 0), ("b", "k", 0), ("c", None, 2), ("d", "l", 3), ("e", "l", 3)]
+    ]
+    assert rows_of(tmp_path, expected[0]) == expected
+    app = kafka_app(tmp_path, log)  # the setting is another one by now; the range keeps its own
+    for _ in range(2):
+        report = app.verifier(deep=True).verify_all()
+        assert (report.discrepancies, report.rows, report.rejected_lines, report.inputs_compared) == ([], 5, 3, 1)
+        assert (report.lines, report.blank_lines, report.tombstones, report.absent_offsets) == (11, 3, 1, 1)
+        assert report.further_lines == 5
+        next((tmp_path / "o").rglob("*.parquet")).unlink()
+        made = app.rebuilder().rebuild(app.rebuild_scanner().scan(RebuildScope()))
+        assert (len(made.rebuilt), made.refused, made.discrepancies) == (1, [], [])
+        assert rows_of(tmp_path, expected[0]) == expected
+    found = app.tracer.trace(f"{TOPIC}/0?offset=3")
+    assert found.message == "offset 3 of topic id one is lines 5 to 8 of this range"
+    assert [(each.line_number, each.first_offset, each.last_offset) for each in found.rejected] == [
+        (6, 3, 3),
+        (10, 5, 5),
+        (11, 5, 5),
+    ]
+    assert app.tracer.trace(f"{TOPIC}/0?offset=2").message.endswith("is line 4 of this range")
+    partition.records[2] = b'{"id": "c"}\n{"id": "c"}'
+    assert len(app.verifier(deep=True).verify_all().discrepancies) == 2  # a row more, and rejects under other numbers
+
+
+@pytest.mark.parametrize("planned", ["record", "lines"])
+def test_a_planned_range_keeps_its_meaning(tmp_path: Path, log: MemoryKafka, planned: str) -> None:
+    """Whatever the setting is when it is read, also by a redrive of it."""
+    [partition] = log.create(TOPIC, "one", 1)
+    partition.append(b'{"id": "a"}\n{"id": "b"}', b'{"id": "c"}')
+    kafka = {"record": {**CLUSTER, "record_columns": ["offset"]}, "lines": {**CLUSTER, **LINES}}
+    app = kafka_app(tmp_path, log, kafka=kafka.pop(planned))
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    waiting = app.tracer.trace(f"{TOPIC}/0?offset=1")
+    assert waiting.message.endswith("is in this range")
+    [other] = kafka.values()
+    app = kafka_app(tmp_path, log, kafka=other)
+    app.threaded_job(1).run(once=True)
+    assert ids(tmp_path) == (["a", "b", "c"] if planned == "lines" else ["c"])
+    assert app.verifier(deep=True).verify_all().discrepancies == []
+
+
+def test_what_is_left_of_a_range_keeps_its_meaning(tmp_path: Path, log: MemoryKafka) -> None:
+    """It is redriven as it was planned, and a trace counts its lines from its own first offset."""
+    [partition] = log.create(TOPIC, "one", 1)
+    partition.append(b'{"id": "a"}\n{"id": "b"}', b'{"id": "c"}\n{"id": "d"}', b'{"id": "e"}\n{"id": "f"}')
+    app = kafka_app(tmp_path, log, kafka={**CLUSTER, **LINES})
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    partition.remove_before(1)
+    app.threaded_job(1).run(once=True)
+    missing = app.tracer.trace(f"{TOPIC}/0?offset=2")
+    assert missing.message.startswith("offset 2 of topic id one is in this range; missing: ")
+    app = kafka_app(tmp_path, log, kafka={**CLUSTER, "record_columns": ["offset"]})
+    app.redriver().redrive(find_redrivable(app.state, Scope("files")))
+    app.threaded_job(1).run(once=True)
+    assert ids(tmp_path) == ["c", "d", "e", "f"]
+    found = app.tracer.trace(f"{TOPIC}/0?offset=2")
+    assert (found.uri, found.message) == (
+        f"{TOPIC}/0?from=1&to=3",
+        "offset 2 of topic id one is lines 3 to 4 of this range",
+    )
+    report = app.verifier(deep=True).verify_all()
+    assert (report.discrepancies, report.rows, report.lines, report.further_lines) == ([], 4, 4, 2)
+
+
+def test_lines_of_text_in_one_value(tmp_path: Path, log: MemoryKafka) -> None:
+    """Each is matched by itself."""
+    [partition] = log.create(TOPIC, "one", 1)
+    partition.append(b"GET a\nGET b\nx\n", b"GET c")
+    text = {"allowed_prefixes": ["kafka://main"], "format": "grok", "grok": {"pattern": "^%{WORD:verb} %{DATA:id}$"}}
+    app = kafka_app(tmp_path, log, input=text, kafka={**CLUSTER, **LINES})
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    app.threaded_job(1).run(once=True)
+    expected = [{"id": "a", "_kafka_offset": 0}, {"id": "b", "_kafka_offset": 0}, {"id": "c", "_kafka_offset": 1}]
+    assert rows_of(tmp_path, expected[0]) == expected
+    report = app.verifier(deep=True).verify_all()
+    assert (report.discrepancies, report.rejects_by_reason) == ([], {"no_match": 1})
+
+
+def test_rows_of_lines_have_to_tell_their_offset(tmp_path: Path, log: MemoryKafka) -> None:
+    """Else nothing would tell which record a row is of."""
+    with pytest.raises(SettingsError, match=r'kafka\.values: "lines" -> expected "offset" in kafka\.record_columns'):
+        kafka_app(tmp_path, log, kafka={**CLUSTER, "values": "lines"})

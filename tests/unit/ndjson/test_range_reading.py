@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,3 +137,31 @@ def test_a_report_adds_up() -> None:
     assert range_fault(report(blank_lines=2)) == "2 blank lines for 3 offsets"
     cut_off = RangeReport(tombstones=1, absent=2, position=14, high_watermark=20)
     assert range_fault(report(kafka=cut_off)) == "read to offset 14"
+    further = RangeReport(tombstones=0, absent=0, position=15, high_watermark=15, further_lines=2, further_by_part=(2,))
+    assert range_fault(report(kafka=further, kafka_values="lines", lines=12)) == ""
+    assert range_fault(report(kafka=further, kafka_values="lines")) == "10 lines for 10 offsets and 2 further lines"
+    other = further.model_copy(update={"further_by_part": (1,)})
+    fault = range_fault(report(kafka=other, kafka_values="lines", lines=12))
+    assert fault == "2 further lines, of which its parts have 1"
+    assert range_fault(report(kafka=further, lines=12)) == "2 further lines of values that are one record each"
+
+
+@given(st.lists(st.binary(max_size=6), min_size=1, max_size=20), st.integers(1, 7))
+def test_values_that_are_lines(values: list[bytes], batch: int) -> None:
+    """Each value has the lines that a file of its bytes has, and one if it is empty; each gets what its record has."""
+    log = MemoryKafka(batch=batch)
+    partition_of(log).append(*values)
+    uri = str(KafkaRange(TOPIC, 0, 0, len(values)))
+    file = ManifestFile(uri=uri, size_bytes=1, etag="one", record_columns=("offset",), kafka_values="lines")
+    found = open_range(log, file)
+    lines = read(found)
+    expected = [(line, at) for at, value in enumerate(values) for line in value.removesuffix(b"\n").split(b"\n")]
+    assert [line.removeprefix(b" ") for line in lines.split(b"\n")[:-1]] == [
+        each.removeprefix(b" ") for each, _ in expected
+    ]
+    assert found.read is not None
+    assert found.read.further_lines == len(expected) - len(values)
+    assert found.values is not None
+    records = b"".join(b"{}\n" for _ in expected)  # as if each line were one
+    told = [orjson.loads(line)["_kafka_offset"] for line in found.values.lines(records).split(b"\n")[:-1]]
+    assert told == [at for _, at in expected]
