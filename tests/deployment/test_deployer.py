@@ -113,7 +113,7 @@ CONFIRMED: dict[str, dict[str, str]] = {
     "glue.UpdateTable": {"DatabaseName": "compactor_dev", "Name": "events"},
     "s3.GetObject": {"Bucket": "example-compactor-dev", "Key": "state/schemas/1.json"},
 }
-"""What calls are given that only a confirmed or a later deployment makes, one in a network, or one with another's input."""
+"""What calls are given that only a confirmed or a later deployment makes, one in a network, or for others' input."""
 
 
 def pascal(operation: str) -> str:
