@@ -133,6 +133,7 @@ REFUSED: list[tuple[str, Any]] = [
     *(("bad_file", with_file(etag=value)) for value in (7, True, ["9b2c"])),
     *(("bad_file", with_file(etag=value)) for value in ("a\r\nx: y", "a\nb", "\0", "\x7f", "é", "\u2028", "e" * 1025)),
     *(("bad_file", with_file(event_time=value)) for value in ("yesterday", "", 1734775200, True, [], "2025-13-01")),
+    *(("bad_file", with_file(kafka_values=value)) for value in ("values", "", 1, True, [], ["lines"], {"lines": 1})),
     ("bad_file", with_file(event_time="0001-01-01T00:00:00+14:00")),
     ("bad_file", with_file(event_time="9999-12-31T23:59:59-14:00")),
     ("bad_file", with_key("created_at", "noon")),

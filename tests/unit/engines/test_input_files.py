@@ -107,6 +107,8 @@ def test_a_clean_file_is_read_where_it_is(store):
         "source_uri": "",
         "rejected_as": "",
         "path_columns": {},
+        "record_columns": (),
+        "kafka_values": None,
         "kafka": None,
         "erased_rejects": 0,
     }

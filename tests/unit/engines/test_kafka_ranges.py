@@ -256,3 +256,25 @@ def test_rows_of_lines_have_to_tell_their_offset(tmp_path: Path, log: MemoryKafk
     """Else nothing would tell which record a row is of."""
     with pytest.raises(SettingsError, match=r'kafka\.values: "lines" -> expected "offset" in kafka\.record_columns'):
         kafka_app(tmp_path, log, kafka={**CLUSTER, "values": "lines"})
+
+
+def test_lines_of_a_range_with_more_offsets_than_parts(
+    tmp_path: Path, log: MemoryKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trace names the lines that an offset may have, and the offsets that a rejected line may be of."""
+    monkeypatch.setattr("compactor.core.kafka.value_lines.MAX_PARTS", 2)
+    [partition] = log.create(TOPIC, "one", 1)
+    partition.append(b'{"id": "a"}', b'{"id": "b"}', b'{"id": "c"}\nno json', b'{"id": "d"}')
+    app = kafka_app(tmp_path, log, kafka={**CLUSTER, **LINES})
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    app.threaded_job(1).run(once=True)
+    traces = [app.tracer.trace(f"{TOPIC}/0?offset={offset}") for offset in range(4)]
+    assert [each.message.partition(" is ")[2] for each in traces] == [
+        "line 1 of this range",
+        "line 2 of this range",
+        "among lines 3 to 4 of this range",
+        "among lines 4 to 5 of this range",
+    ]
+    assert [(each.line_number, each.first_offset, each.last_offset) for each in traces[3].rejected] == [(4, 2, 3)]
+    report = app.verifier(deep=True).verify_all()
+    assert (report.discrepancies, report.lines, report.further_lines) == ([], 5, 1)
