@@ -160,7 +160,7 @@ def test_commands_print_only_what_their_schemas_have(capsys: pytest.CaptureFixtu
 OVERWRITES = {
     "control/gathering.py": "two records of the control plane: each says anew what it found",
     "control/notices.py": "a copy of the record with other alarms",
-    "engines/partitioned/splitting.py": "staged files of its own attempt, which are no records",
+    "engines/rows_place.py": "files of rows of its own attempt, which are no records",
     "job/steps/publication.py": "the reason of a dead letter, and a copy of the recorded manifest",
     "job/retention/daily.py": "when it last ended: one time",
     "job/steps/self_test.py": "a sample of its own",
@@ -168,11 +168,13 @@ OVERWRITES = {
     "ledger/chains/chain.py": "the name of a link at which listings may begin: a cache",
     "ledger/heartbeat.py": "a run's own heartbeat, and a request to stop without content",
     "ledger/kinesis/shard_chains.py": "how long a shard has had no further record: what this planner saw itself",
+    "ledger/kinesis/stream_notes.py": "how far jobs are with a stream: written anew after each plan",
     "ledger/ledger.py": "an open marker without content, a summary and a verified commit of its own work",
     "ledger/table/batches.py": "up to where the batches of the table are finished: a cache",
     "ledger/table/progress.py": "how far a job is with the table: a copy of its own record, said anew each time",
     "ledger/kafka/topic_notes.py": "how far jobs are with a topic: written anew after each plan",
     "ops/canary/checker.py": "a file of its own",
+    "ops/table/metadata_eraser.py": "names of files to remove: those that are known and those of this erasure",
     "wiring/compact/folder.py": "settings, which are no record",
     "wiring/compact/schema.py": "a schema file, which is no record",
 }
