@@ -214,6 +214,7 @@ class FileWalk:
         try:
             opened_file = OpenedFile(index, file.uri, file.origin_uri, opened, codec, _path_values(file))
             counts, found = read(opened_file, spool.add)
+            self._check_kind(file, counts, spool)
             spool.move_to(rejects)
         except FileError as exc:
             samples = spool.move_samples_to(rejects) if exc.status == FileStatus.TOO_MANY_REJECTS else 0
@@ -226,6 +227,11 @@ class FileWalk:
             spool.close()
         self.scratch.kept_bytes = rejects.size_bytes
         return walked
+
+    def _check_kind(self, file: ManifestFile, counts: LineCounts, spool: RejectSpool) -> None:
+        """Quarantine what has no record, and is of a kind that only its rejects tell; not lines that are redriven."""
+        if not counts.records and not file.source_uri and self._formats.recognises and spool.kind is not None:
+            raise FileError(FileStatus.NOT_NDJSON, f"no line is a record; the first reject {spool.kind.words}")
 
 
 def _path_values(file: ManifestFile) -> PathValues | None:

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError
 from compactor.ndjson.files.scratch import Scratch
+from compactor.ndjson.kinds.kind import Kind
+from compactor.ndjson.kinds.registry_framing import HEAD_BYTES, registry_kind
 from compactor.ndjson.lines import Reject, RejectLimits
 
 REJECTS_SCHEMA = pa.schema(
@@ -66,6 +68,7 @@ class RejectSpool:
         self._spooled_bytes = 0
         self._manifest_id = manifest_id
         self._source_uri = source_uri
+        self._first = b""  # how the first reject begins
         self._held: list[Reject] = []
         self._full_bytes = _BATCH_BYTES
         self._file: tempfile.SpooledTemporaryFile[bytes] | None = None
@@ -81,6 +84,8 @@ class RejectSpool:
         line_number, _, _, raw = reject
         is_next = line_number != self._line
         if is_next:
+            if not self._lines:
+                self._first = raw[:HEAD_BYTES]
             self._line, self._rows_before = line_number, self.kept_rows
             self._lines += 1
         self._bytes = length = self._bytes + len(raw)
@@ -93,15 +98,21 @@ class RejectSpool:
         if len(held) >= _BATCH_ROWS or length >= self._full_bytes:
             self._flush()
 
+    @property
+    def kind(self) -> Kind | None:
+        """What the file is if its records are all like the first reject; None if that one tells nothing."""
+        return registry_kind(self._first)
+
     def _exceed(self, reject: Reject, *, is_next: bool) -> None:
         # Another reading of the input finds all others again; this one would be on record nowhere.
         is_found_again = reject.reason != "parsers_disagree"
         if self._limits.on_excess == "quarantine" or not is_found_again:
+            of_kind = "" if self.kind is None else f"; the first {self.kind.words}"
             raise FileError(
                 FileStatus.TOO_MANY_REJECTS,
                 f"line {reject.line_number:,}: {self._lines:,} lines of {self._bytes:,} bytes are rejected up to here "
                 f"({reject.reason}); expected at most max_rejected_lines = {self._limits.max_lines:,} and "
-                f"max_rejected_bytes = {self._limits.max_bytes:,}",
+                f"max_rejected_bytes = {self._limits.max_bytes:,}{of_kind}",
             )
         if is_next or self.kept_rows > self._rows_before:
             self.unkept[reject.reason] += 1

@@ -58,9 +58,14 @@ class Formats:
     grok: OpenDecoder | None = None
 
     @property
+    def recognises(self) -> bool:
+        """Whether files of other kinds are quarantined; not those that are read as they were before."""
+        return self.accepted != "recorded"
+
+    @property
     def lines(self) -> Splitter:
         """What splits a file that is known to hold lines."""
-        return split_lines if self.grok is None else GrokSplitter(self.grok, is_bounded=self.accepted != "recorded")
+        return split_lines if self.grok is None else GrokSplitter(self.grok, is_bounded=self.recognises)
 
     def splitter(self, uri: str) -> Splitter:
         """What splits a file. It raises a `FileError` if the file is of a kind that is not accepted."""

@@ -50,6 +50,23 @@ def test_rows_of_a_topic(tmp_path: Path, log: MemoryKafka) -> None:
     assert (found.tombstones, found.absent) == (1, 2)
 
 
+FRAMED = b"\0\0\0\0\x07\x02a"
+
+
+def test_values_of_a_schema_registry(tmp_path: Path, log: MemoryKafka) -> None:
+    """A range without anything else is quarantined, and says so; beside records they are rejects."""
+    first, second = log.create(TOPIC, "one", 2)
+    first.append(FRAMED, None, FRAMED)
+    second.append(FRAMED, b'{"id": "a"}')
+    app = kafka_app(tmp_path, log)
+    [planned] = app.kafka_planner.plan(TOPIC, max_manifests=9).totals.manifests
+    app.threaded_job(1).run(once=True)
+    assert ids(tmp_path) == ["a"]
+    framed, mixed = sorted(app.tracer.trace_manifest(planned.manifest_id).files, key=lambda file: file.uri)
+    assert (framed.status, mixed.rejected_lines) == ("not_ndjson", 1)
+    assert "the first reject looks like values of a schema registry (magic byte 0, schema 7)" in framed.detail
+
+
 def test_lost_rows_are_made_again_from_a_topic_that_has_grown(tmp_path: Path, log: MemoryKafka) -> None:
     """Its end is another one by then, and that of the range is not."""
     [partition] = log.create(TOPIC, "one", 1)
