@@ -40,6 +40,9 @@ class VerifyResult:
         rejected_lines: Lines that are in the rejects, or only counted there.
         unkept_rejects: Rejected lines that are only counted; their bytes are in the input file alone.
         blank_lines: Lines without anything but white space.
+        tombstones: Blank lines that stand for records of topics without a value.
+        absent_offsets: Blank lines that stand for offsets of topics without a committed record.
+        further_lines: Lines of values of topics beside their first ones, where values are lines.
         erased_lines: Lines whose row or reject was erased on request. No other figure has them.
         rejects_by_reason: Rejected lines by reason.
         rescued_values: Values in `_rescued_data`, because they do not fit the type of their column.
@@ -74,6 +77,9 @@ class VerifyResult:
     rejected_lines: int
     unkept_rejects: int
     blank_lines: int
+    tombstones: int
+    absent_offsets: int
+    further_lines: int
     erased_lines: int
     rejects_by_reason: Mapping[str, int]
     rescued_values: int
@@ -110,6 +116,9 @@ class VerifyResult:
             rejected_lines=report.rejected_lines,
             unkept_rejects=report.unkept_rejects,
             blank_lines=report.blank_lines,
+            tombstones=report.tombstones,
+            absent_offsets=report.absent_offsets,
+            further_lines=report.further_lines,
             erased_lines=report.erased_lines,
             rejects_by_reason=dict(report.rejects_by_reason),
             rescued_values=report.rescued_values,
