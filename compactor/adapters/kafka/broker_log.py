@@ -38,15 +38,15 @@ class BrokerLog:
 
     def nodes(self, cluster: str) -> int:
         """See `KafkaLog.nodes`."""
-        with self._asking(cluster, f"{SCHEME}{cluster}"):
-            asked = self._admin(cluster).describe_cluster(request_timeout=self._request_seconds)
+        with self._asking(cluster, f"{SCHEME}{cluster}") as admin:
+            asked = admin.describe_cluster(request_timeout=self._request_seconds)
             return len(asked.result().nodes)
 
     def inspect(self, topic: Topic) -> TopicFacts | None:
         """See `KafkaLog.inspect`."""
-        with self._asking(topic.cluster, topic.uri):
+        with self._asking(topic.cluster, topic.uri) as admin:
             try:
-                return inspected(self._admin(topic.cluster), topic.name, self._request_seconds)
+                return inspected(admin, topic.name, self._request_seconds)
             except KafkaException as exc:
                 if exc.args[0].code() in NO_TOPIC:
                     return None
@@ -54,10 +54,8 @@ class BrokerLog:
 
     def topic(self, topic: Topic) -> LiveTopic | None:
         """See `KafkaLog.topic`."""
-        with self._asking(topic.cluster, topic.uri):
-            asked = self._admin(topic.cluster).describe_topics(
-                TopicCollection([topic.name]), request_timeout=self._request_seconds
-            )
+        with self._asking(topic.cluster, topic.uri) as admin:
+            asked = admin.describe_topics(TopicCollection([topic.name]), request_timeout=self._request_seconds)
             try:
                 found = asked[topic.name].result()
             except KafkaException as exc:
@@ -106,30 +104,29 @@ class BrokerLog:
         if not asked:
             return {}
         committed = IsolationLevel.READ_COMMITTED
-        with self._asking(topic.cluster, topic.uri):
-            answers = self._admin(topic.cluster).list_offsets(
-                asked, isolation_level=committed, request_timeout=self._request_seconds
-            )
+        with self._asking(topic.cluster, topic.uri) as admin:
+            answers = admin.list_offsets(asked, isolation_level=committed, request_timeout=self._request_seconds)
             return {place.partition: int(answer.result().offset) for place, answer in answers.items()}
 
     @contextmanager
-    def _asking(self, cluster: str, where: str) -> Iterator[None]:
-        """Raise the errors of the port. Of refused credentials a request says only that it timed out."""
+    def _asking(self, cluster: str, where: str) -> Iterator[AdminClient]:
+        """Raise the errors of the port. Of refused credentials a request says only that it timed out.
+
+        The client is held for as long as it is asked: other requests end with it, should another thread give it up.
+        """
         noted = self._errors.setdefault(cluster, NotedErrors())
         noted.clear()
+        made_of, admin = self._client(cluster)
         try:
             with translated(where):
-                yield
+                yield admin
         except (StoreUnavailable, AccessError) as exc:
-            resolved, admin = self._admins.pop(cluster, (None, None))
-            if admin is not None:
-                admin.poll(0)  # calls back with what the connections met
+            with self._lock:
+                if self._admins.get(cluster) == (made_of, admin):
+                    del self._admins[cluster]
+            admin.poll(0)  # calls back with what the connections met
             refusal = noted.refusal(where, self._properties(cluster)) or exc
-            if (
-                isinstance(refusal, AccessError)
-                and resolved is not None
-                and has_changed(cluster, self._properties(cluster), resolved)
-            ):
+            if isinstance(refusal, AccessError) and has_changed(cluster, self._properties(cluster), made_of):
                 raise StoreUnavailable(f"{where}: refused with a secret that was changed meanwhile") from exc
             if refusal is not exc:
                 raise refusal from exc
@@ -137,7 +134,7 @@ class BrokerLog:
                 raise StoreUnavailable(f"{exc} ({noted.text})") from exc
             raise
 
-    def _admin(self, cluster: str) -> AdminClient:
+    def _client(self, cluster: str) -> tuple[Mapping[str, str], AdminClient]:
         given = self._properties(cluster)
         found = resolved(cluster, given)
         with self._lock:
@@ -148,7 +145,7 @@ class BrokerLog:
                 with constructed(cluster):
                     admin = AdminClient({**properties, "error_cb": noted.note})
                 self._admins[cluster] = found, admin
-            return admin
+            return found, admin
 
     def _properties(self, cluster: str) -> Mapping[str, str]:
         try:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from compactor.adapters.kafka.msk_tokens import MECHANISM, Tokens, region_of, token_of_iam
-from compactor.core.errors import CompactorError, SettingsError
+from compactor.core.errors import CompactorError, SettingsError, StoreUnavailable
 from compactor.core.extras import need
 
 _CRITICAL = 2  # the client would write to stderr by itself what its errors say as well
@@ -68,9 +68,11 @@ def resolved(cluster: str, given: Mapping[str, str], *, is_fresh: bool = False) 
 
 
 def has_changed(cluster: str, given: Mapping[str, str], before: Mapping[str, str]) -> bool:
-    """Whether secrets are others by now than `resolved` found before; False if they cannot be read."""
+    """Whether secrets may be others by now than `resolved` found before; False if they may not be read."""
     try:
         return resolved(cluster, given, is_fresh=True) != before
+    except StoreUnavailable:
+        return True
     except CompactorError:
         return False
 

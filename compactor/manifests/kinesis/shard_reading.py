@@ -79,6 +79,7 @@ class ShardReader:
     _whole_since: datetime | None = field(init=False)
     _latest: datetime = field(init=False)
     _batches: Generator[Batch] = field(init=False)
+    _held: tuple[datetime, Batch] | None = field(default=None, init=False)  # when it was asked for, and what came
 
     def __post_init__(self) -> None:
         self.after, self._anchor, self.gap = self.head.after, self.head.anchor, self.head.gap
@@ -90,14 +91,17 @@ class ShardReader:
 
         Trouble ends the reading behind what was read until then, which is not read again.
         """
-        lines, after, begins, closes = ShardLines(self.shard, self.stray_rule), self.after, 0, False
+        lines, after, begins, gap, closes = ShardLines(self.shard, self.stray_rule), self.after, 0, False, False
         while not self.is_done and lines.length_bytes < max_bytes:
-            asked_at = self.now()
             try:
-                batch = next(self._batches)
+                asked_at, batch = self._held or (self.now(), next(self._batches))
             except (StoreUnavailable, AccessError) as exc:
                 self.trouble, self.is_done, self.empty_since = exc, True, None
                 break
+            self._held = (asked_at, batch) if begins and self.gap else None
+            if self._held is not None:
+                break  # the records before it are whole: the next piece begins with the gap
+            gap, self.gap = gap or self.gap, False
             self.behind_seconds = batch.behind_seconds
             lines.add(batch.records)
             if batch.records:
@@ -109,9 +113,9 @@ class ShardReader:
             closes = batch.is_end
             self.is_done = closes or is_at_tip or self._latest > self.until
         if not lines.records and not closes:
+            self.gap |= gap
             return None
         self.pieces += 1
-        gap, self.gap = self.gap, False
         return Piece(after, self.after, begins, lines, self._latest, gap, closes)
 
     def age_seconds(self, now: datetime) -> float:

@@ -194,7 +194,11 @@ class Shards:
 
     def _begun(self, shard: Shard, heads: Mapping[str, Head | None], first: KinesisFirstPlan) -> Head | None:
         """Begin the chain of a shard; None if it cannot be read now. One whose parents were landed begins there."""
-        known, now = [found for each in shard.parents if (found := heads.get(each)) is not None], self.now()
+        was_there, now = shard.shard_id in first.shards, self.now()
+        landed = [found for each in shard.parents if (found := heads.get(each)) is not None]
+        known = [each for each in landed if each.after or not was_there]  # an empty one tells nothing of that time
+        # A parent that the stream had since the first plan, and that is gone without a chain, was never landed.
+        is_orphan = any(heads.get(each) is None and (each in first.shards or not was_there) for each in shard.parents)
         since = max((each.latest for each in known), default=first.planned_at)
         try:
             earliest = 0 if known else self._earliest(shard)
@@ -203,10 +207,9 @@ class Shards:
             self.troubles.append(exc)
             return None
         self._unbegun.pop(shard.shard_id, None)
-        is_late = shard.shard_id not in first.shards or now - first.planned_at >= KEPT
-        origin = KinesisOrigin(
-            first=str(earliest or ""), whole_since=since if known else now, planned_at=now, gap=is_late and not known
-        )
+        is_late = not was_there or now - first.planned_at >= KEPT
+        gap = is_orphan or (is_late and not known)
+        origin = KinesisOrigin(first=str(earliest or ""), whole_since=since if known else now, planned_at=now, gap=gap)
         if not self.writes:
             since = origin.whole_since
             return Head(after=0, anchor=earliest, whole_since=None if earliest else since, latest=since, gap=origin.gap)

@@ -230,7 +230,8 @@ class FileWalk:
 
     def _check_kind(self, file: ManifestFile, counts: LineCounts, spool: RejectSpool) -> None:
         """Quarantine what has no record, and is of a kind that only its rejects tell; not lines that are redriven."""
-        if not counts.records and not file.source_uri and self._formats.recognises and spool.kind is not None:
+        is_lines = counts.records or "parsers_disagree" in counts.rejects or file.source_uri
+        if not is_lines and self._formats.recognises and spool.kind is not None:
             raise FileError(FileStatus.NOT_NDJSON, f"no line is a record; the first reject {spool.kind.words}")
 
 

@@ -84,19 +84,19 @@ def test_a_client_is_made_of_the_secrets_of_now(tmp_path: Path) -> None:
     given = {"bootstrap.servers": "127.0.0.1:1", "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
     given |= {"sasl.username": "me", "sasl.password": f"file:{secret}"}
     log = BrokerLog({"main": given}, request_seconds=0.5)
-    first = log._admin("main")
-    assert log._admin("main") is first
+    first = log._client("main")[1]
+    assert log._client("main")[1] is first
     secret.write_text("second")
-    assert log._admin("main") is not first
+    assert log._client("main")[1] is not first
 
 
 def test_a_client_that_failed_is_made_anew() -> None:
     """It may have failed for a secret that is kept, or is another one under the same reference."""
     log = BrokerLog({"main": {"bootstrap.servers": "127.0.0.1:1"}}, request_seconds=0.5)
-    first = log._admin("main")
+    first = log._client("main")[1]
     with pytest.raises(StoreUnavailable):
         log.nodes("main")
-    assert log._admin("main") is not first
+    assert log._client("main")[1] is not first
 
 
 ARN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:kafka-AbCdEf"

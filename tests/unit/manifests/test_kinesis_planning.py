@@ -18,12 +18,13 @@ from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.manifest_parsing import parse_manifest
 from compactor.core.errors import AccessError, ManifestError, SettingsError, StoreUnavailable
 from compactor.core.kinesis.places import KinesisStream, is_kinesis
-from compactor.core.kinesis.ports import Batch
+from compactor.core.kinesis.ports import Batch, StreamRecord
 from compactor.core.layout import Layout, redriven_id
-from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
+from compactor.ledger.kinesis.shard_chains import Head, ShardChains, ShardPlace
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.manifests.kinesis.planner import KinesisPlanner
+from compactor.manifests.kinesis.shard_reading import ShardReader
 from compactor.manifests.kinesis.stream_plan import Gap, StreamPlan
 from compactor.ops.verify.landed import faults_of_landed
 from tests.support.kpl import aggregated
@@ -471,6 +472,44 @@ def test_retention_that_overtakes_an_iterator() -> None:
     missing = [value for value in made.written if value not in made.lines()]
     assert missing
     assert set(missing) == {made.written[each // 7 - 1] for each in told}
+
+
+def test_a_gap_amid_a_reading_begins_a_piece() -> None:
+    """What is before it is whole, so the gap has the numbers between which records are lost."""
+    made, _ = scene()
+    now = made.clock.now()
+    answers = [[Batch([StreamRecord(7, b"{}", now)], 9.0)], [Batch([StreamRecord(28, b"{}", now)], 9.0), Batch([])]]
+
+    class Twice:
+        def read(self, *_: Any) -> Iterator[Batch]:
+            return (each for each in answers.pop(0))
+
+    [shard] = made.kinesis.log().shards(STREAM)
+    head = Head(after=0, anchor=0, whole_since=now, latest=now)
+    log: Any = Twice()
+    reader = ShardReader(
+        log=log, stream=STREAM, shard=shard, head=head, until=now + timedelta(1), stray_rule="keep", now=made.clock.now
+    )
+    pieces = [piece for piece in (reader.piece(1000), reader.piece(1000), reader.piece(1000)) if piece]
+    assert [(piece.after, piece.begins, piece.last, piece.gap) for piece in pieces] == [
+        (0, 7, 7, False),
+        (7, 28, 28, True),
+    ]
+
+
+def test_a_parent_that_no_plan_saw() -> None:
+    """A shard of two parents tells of the one that came and went between two plans."""
+    made, [low, high] = scene(2)
+    made.put(2)
+    made.plan()
+    _, middle = made.kinesis.split(low)
+    made.put(2, middle)
+    merged = made.kinesis.merge(middle, high)
+    made.clock.advance(DAY + 7200)
+    made.put(2, merged)
+    plan = made.plan()
+    assert merged in {gap.shard for gap in plan.gaps}
+    assert any(f"/{merged}?" in uri for uri in made.gaps())
 
 
 def test_a_shard_that_is_listed_no_more() -> None:
