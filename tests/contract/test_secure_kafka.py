@@ -85,10 +85,11 @@ def wait_for_rights(log: BrokerLog, feed: TopicFeed, *, may_read: bool) -> None:
         time.sleep(0.1)
 
 
-def records_of(log: BrokerLog, feed: TopicFeed, end: int = 1) -> list[Record]:
+def records_of(log: BrokerLog, feed: TopicFeed, end: int = 1) -> list[tuple[int, bytes | None]]:
     live = log.topic(feed.topic)
     assert live is not None
-    return [each for batch in log.read(KafkaRange(feed.topic, 0, 0, end), live.topic_id) for each in batch]
+    batches = log.read(KafkaRange(feed.topic, 0, 0, end), live.topic_id)
+    return [(each.offset, each.value) for batch in batches for each in batch]
 
 
 def test_tls(secure: SecureBroker) -> None:
