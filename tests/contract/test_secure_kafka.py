@@ -17,7 +17,6 @@ from compactor.adapters.kafka import properties
 from compactor.adapters.kafka.broker_log import BrokerLog
 from compactor.adapters.kafka.range_consumer import RangeConsumer
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
-from compactor.core.kafka.ports import Record
 from compactor.core.kafka.ranges import KafkaRange
 from tests.support.extras import KAFKA
 from tests.support.kafka_broker import PASSWORD, USER
@@ -162,15 +161,14 @@ def test_a_group_that_may_not_be_used_is_not_needed(secure: SecureBroker, monkey
     change(feed, ResourceType.GROUP, "compactor", AclOperation.ALL, AclPermissionType.DENY)
     wait_for_rights(log, feed, may_read=True)
     refused = threading.Event()
-    noted = RangeConsumer._record
+    told = RangeConsumer._told
 
-    def watched(self: RangeConsumer, message: Any) -> Record | None:
-        found = noted(self, message)
-        if message.error() is not None and "GROUP" in message.error().name():
+    def watched(self: RangeConsumer, error: Any, offset: int) -> None:
+        told(self, error, offset)
+        if error is not None and "GROUP" in error.name():
             refused.set()
-        return found
 
-    monkeypatch.setattr(RangeConsumer, "_record", watched)
+    monkeypatch.setattr(RangeConsumer, "_told", watched)
 
     def produce_later() -> None:
         assert refused.wait(SECONDS)
