@@ -44,9 +44,11 @@ class TopicFeed:
         return AdminClient({"bootstrap.servers": self.servers})
 
     def create(self, partitions: int, **config: str) -> None:
-        """Make the topic."""
+        """Make the topic, and wait until the broker tells of it."""
         wanted = {key.replace("_", "."): value for key, value in config.items()}
         self._wait(self.admin.create_topics([NewTopic(self.name, partitions, 1, config=wanted)]))
+        while self.name not in self.admin.list_topics(timeout=30).topics:
+            time.sleep(0.1)
 
     def delete(self) -> None:
         """Delete the topic, and wait until it is gone."""

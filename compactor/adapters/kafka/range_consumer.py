@@ -173,11 +173,19 @@ def _record(offset: int, message: Message) -> Record:
 
 def _whole_record(offset: int, message: Message) -> Record:
     kind, milliseconds = message.timestamp()
-    headers = message.headers() or []
     return Record(
         offset,
         message.value(),
         message.key(),
         None if kind == TIMESTAMP_NOT_AVAILABLE else milliseconds,
-        tuple((name, value) for name, value in headers),
+        _headers(message),
     )
+
+
+def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...] | bytes:
+    try:
+        return tuple(message.headers() or ())
+    except SystemError as exc:  # how the client tells that it cannot decode a name
+        if isinstance(exc.__cause__, UnicodeDecodeError):
+            return exc.__cause__.object
+        raise

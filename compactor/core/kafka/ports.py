@@ -16,14 +16,15 @@ class Record(NamedTuple):
         value: Its bytes; None for a tombstone.
         key: Its key; None if it has none, or if it was not asked for, as for the others.
         timestamp_ms: When it was made by its producer or broker, in milliseconds since 1970; None if neither says.
-        headers: Names and values, in order.
+        headers: Names and values, in order. Kafka wants names in UTF-8 and checks none: of a record with another name,
+            the first such name, for clients then give no header at all.
     """
 
     offset: int
     value: bytes | None
     key: bytes | None = None
     timestamp_ms: int | None = None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
+    headers: tuple[tuple[str, bytes | None], ...] | bytes = ()
 
 
 @dataclass(frozen=True, slots=True)

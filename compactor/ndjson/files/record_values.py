@@ -84,10 +84,16 @@ class RecordValues:
             "offset": record.offset,
             "timestamp": _time(record.timestamp_ms),
             "key": None if record.key is None else _text(record.key),
-            # A list, for a record may have headers of one name; and no object, so that its names are no keys.
-            "headers": [[name, None if value is None else _text(value)] for name, value in record.headers],
+            "headers": _headers(record),
         }
         return orjson.dumps({KEYS[each]: values[each] for each in self.columns})[1:-1]
+
+
+def _headers(record: Record) -> object:
+    """A list, for a record may have headers of one name; and no object, so that its names are no keys."""
+    if isinstance(record.headers, bytes):
+        return {"unreadable": _text(record.headers)}
+    return [[name, None if value is None else _text(value)] for name, value in record.headers]
 
 
 def _time(milliseconds: int | None) -> str | None:

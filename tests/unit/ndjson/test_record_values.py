@@ -53,6 +53,7 @@ def test_fields_come_last() -> None:
         (Record(0, b"{}", None, 10**18), "timestamp", "1000000000000000000"),
         (Record(0, b"{}"), "headers", []),
         (Record(0, b"{}", None, None, (("h", b"\xff"),)), "headers", [["h", "base64:/w=="]]),
+        (Record(0, b"{}", None, None, b"\xff"), "headers", {"unreadable": "base64:/w=="}),
         (Record(0, b"{}"), "offset", 0),
     ],
 )
