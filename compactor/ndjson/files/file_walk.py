@@ -229,9 +229,12 @@ class FileWalk:
         return walked
 
     def _check_kind(self, file: ManifestFile, counts: LineCounts, spool: RejectSpool) -> None:
-        """Quarantine what has no record, and is of a kind that only its rejects tell; not lines that are redriven."""
-        is_lines = counts.records or "parsers_disagree" in counts.rejects or file.source_uri
-        if not is_lines and self._formats.recognises and spool.kind is not None:
+        """Quarantine what has no record, and is of a kind that only its rejects tell.
+
+        Lines that are redriven are lines, and so is what has records by one of two parsers.
+        """
+        has_lines = counts.records or "parsers_disagree" in counts.rejects or file.source_uri
+        if not has_lines and self._formats.recognises and spool.kind is not None:
             raise FileError(FileStatus.NOT_NDJSON, f"no line is a record; the first reject {spool.kind.words}")
 
 

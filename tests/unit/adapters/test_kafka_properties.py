@@ -99,6 +99,17 @@ def test_a_client_that_failed_is_made_anew() -> None:
     assert log._client("main")[1] is not first
 
 
+def test_a_client_that_others_made_meanwhile_stays() -> None:
+    """A request that fails gives up the client that it asked, not the one that other threads ask by now."""
+    log = BrokerLog({"main": {"bootstrap.servers": "127.0.0.1:1"}}, request_seconds=0.5)
+    with pytest.raises(StoreUnavailable), log._asking("main", "kafka://main") as asked:
+        log._admins.clear()
+        newer = log._client("main")[1]
+        raise StoreUnavailable("no answer")
+    assert newer is not asked
+    assert log._client("main")[1] is newer
+
+
 ARN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:kafka-AbCdEf"
 
 
@@ -117,6 +128,23 @@ def test_secrets_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
     assert secrets.secret_of(ARN, is_fresh=True) == "plain"
     with pytest.raises(SettingsError, match='no text under "password" -> expected a JSON object'):
         properties.resolved("main", given)
+
+
+@pytest.mark.parametrize(
+    ("error", "may_be_another"), [(StoreUnavailable("no answer"), True), (AccessError("denied"), False)]
+)
+def test_a_secret_that_may_be_another_one(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, may_be_another: bool
+) -> None:
+    """While nobody can tell, a refusal is trouble that passes; without the right to read it, a person must act."""
+
+    def fails(_arn: str, _session: object) -> str:
+        raise error
+
+    monkeypatch.setattr(secrets, "_kept", {})
+    monkeypatch.setattr(secrets, "_asked", fails)
+    given = {"sasl.password": f"secretsmanager:{ARN}"}
+    assert properties.has_changed("main", given, {"sasl.password": "before"}) == may_be_another
 
 
 def test_a_secret_that_was_known_outlives_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:

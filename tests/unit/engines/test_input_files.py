@@ -210,6 +210,15 @@ def test_refused_lines_are_rejected(store):
     assert store.read(result.files[1].readable_uri) == b'{"a":1}\n'
 
 
+def test_refused_records_are_records_of_some_parser(store):
+    """A file that has such lines is no file of another kind, whatever its first reject begins with."""
+    framed = b"\x00\x00\x00\x00\x01{}"
+    other, lines = put(store, other=framed, lines=framed + b'\n{"b":"x"}\n')
+    result = run(store, other, lines, refused={1: frozenset({b'{"b":"x"}'})})
+    assert [each.report.status for each in result.files] == [FileStatus.NOT_NDJSON, FileStatus.COMPACTED]
+    assert result.files[1].report.rejects == {"invalid_json": 1, "parsers_disagree": 1}
+
+
 def test_a_file_with_refused_lines_always_gets_a_copy(store):
     """Also where none of them is found: the engine tripped over the original."""
     (uri,) = put(store, one=GOOD)
