@@ -3,6 +3,7 @@
 from tests.guards.guard import Guard
 
 _PLANNING = "tests/unit/manifests/test_kinesis_planning.py"
+_LOOP = "tests/unit/manifests/test_stream_loop.py"
 _LINES = "tests/unit/manifests/test_kinesis_lines.py"
 _PACKED = "tests/unit/core/test_aggregation.py"
 _VERIFYING = "tests/unit/ops/verify/test_landed.py"
@@ -162,6 +163,34 @@ KINESIS = (
         "            if link.gap:\n                files.append(",
         "            if link is None:\n                files.append(",
         (_PLANNING,),
+    ),
+    Guard(
+        "a run that is to end lands what the stream has when it begins",
+        "manifests/kinesis/stream_loop.py",
+        "max_manifests=self.max_manifests, until=until)\n",
+        "max_manifests=self.max_manifests)\n",
+        (_LOOP,),
+    ),
+    Guard(
+        "a shard that an earlier plan landed up to the bound is not read further",
+        "manifests/kinesis/shards.py",
+        "            is_done=self._is_landed(head),\n",
+        "            is_done=False,\n",
+        (_LOOP,),
+    ),
+    Guard(
+        "what another planner left amid a shard is planned again",
+        "manifests/kinesis/shards.py",
+        "        self.are_overtaken |= bool(settled.lost)\n",
+        "        pass\n",
+        (_LOOP,),
+    ),
+    Guard(
+        "one shard of a job lands a stream",
+        "manifests/kinesis/stream_loop.py",
+        "        self._let_lead(until, is_stopping)\n",
+        "",
+        (_LOOP,),
     ),
 )
 """What keeps each record of a stream in one line of one object, and each object in one manifest."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime
 from math import ceil
 
 from compactor.core.documents.chains.kinesis_records import ShardLink, ShardLoss
@@ -50,13 +51,16 @@ class KinesisPlanner:
     stray_rules: Mapping[str, Strays] = field(default_factory=dict)
     object_bytes: int = OBJECT_BYTES
 
-    def plan(self, stream: KinesisStream, *, max_manifests: int, dry_run: bool = False) -> StreamPlan:
-        """Land all records of a stream up to now that are in no object, and write manifests of the objects.
+    def plan(
+        self, stream: KinesisStream, *, max_manifests: int, dry_run: bool = False, until: datetime | None = None
+    ) -> StreamPlan:
+        """Land all records of a stream that are in no object, and write manifests of the objects.
 
         Args:
             stream: Within the allowed prefixes.
             max_manifests: The most manifests to write. What is left is for the next plan.
             dry_run: Write nothing. Records are read all the same.
+            until: What arrived later may wait for the next plan; by default what arrives from now on.
 
         Returns:
             What was done. Of trouble that kept it from more, the plan tells; nothing is lost by it.
@@ -75,6 +79,7 @@ class KinesisPlanner:
             StreamPlan(stream_id=live.stream_id, former_ids=former_ids),
             Landing(chains, stream, live.stream_id),
         )
+        began_at = self.state.clock.now()
         shards = Shards(
             chains=chains,
             log=self.log,
@@ -82,7 +87,8 @@ class KinesisPlanner:
             live=live,
             stray_rule=self.stray_rules.get(stream.source, "keep"),
             now=self.state.clock.now,
-            began_at=self.state.clock.now(),
+            began_at=began_at,
+            until=until or began_at,
             writes=not dry_run,
         )
         try:
@@ -118,7 +124,7 @@ class KinesisPlanner:
             landed = self._landed(shards, landing, target_bytes)
             if landed.links:
                 shards.settled(self._settled(shards, landing, plan, landed))
-        plan.has_more = bool(shards.unread() or shards.gone)
+        plan.has_more = bool(shards.unread() or shards.gone or shards.are_overtaken)
         if shards.writes:
             shards.check()
         idle = _Landed(self._new_id())
