@@ -4,6 +4,7 @@ from tests.guards.guard import Guard
 
 _PLANNING = "tests/unit/manifests/test_kinesis_planning.py"
 _LOOP = "tests/unit/manifests/test_stream_loop.py"
+_PARSING = "tests/unit/core/test_manifest.py"
 _LINES = "tests/unit/manifests/test_kinesis_lines.py"
 _PACKED = "tests/unit/core/test_aggregation.py"
 _VERIFYING = "tests/unit/ops/verify/test_landed.py"
@@ -163,6 +164,27 @@ KINESIS = (
         "            if link.gap:\n                files.append(",
         "            if link is None:\n                files.append(",
         (_PLANNING,),
+    ),
+    Guard(
+        "a parent that was empty at the first plan tells nothing of its children",
+        "manifests/kinesis/shards.py",
+        "known = [each for each in landed if each.after or not was_there]",
+        "known = landed",
+        (_PLANNING,),
+    ),
+    Guard(
+        "children tell of a parent that went before it was read",
+        "manifests/kinesis/shards.py",
+        "        gap = is_orphan or (is_late and not known)\n",
+        "        gap = is_late and not known\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a gap may be named whatever the allowed prefixes are by now",
+        "core/documents/manifest_parsing.py",
+        "        is_gap = is_range and is_kinesis(path)",
+        "        is_gap = False",
+        (_PARSING,),
     ),
     Guard(
         "a run that is to end lands what the stream has when it begins",

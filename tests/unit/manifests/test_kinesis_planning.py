@@ -512,6 +512,41 @@ def test_a_parent_that_no_plan_saw() -> None:
     assert any(f"/{merged}?" in uri for uri in made.gaps())
 
 
+def test_a_parent_of_the_first_plan_that_was_never_read() -> None:
+    """It goes before a plan could begin with it, and its children tell of that, although they are whole."""
+    made, [shard] = scene()
+    made.put(3)
+    low, high = made.kinesis.split(shard)
+    made.clock.advance(DAY - 1800)
+    made.put(2, low)
+    made.put(2, high)
+    assert len(planned_with(made, Silent(made, shard)).troubles) == 1
+    made.clock.advance(3600)
+    assert {gap.shard for gap in made.plan().gaps} == {low, high}
+    assert made.is_exact(lost=3)
+
+
+def test_a_parent_that_was_empty_at_the_first_plan() -> None:
+    """It tells nothing of what its children had by then: if that goes before it is landed, the gap is told."""
+    made, [shard] = scene()
+    low, high = made.kinesis.split(shard)
+    made.put(3, low)
+    made.clock.advance(DAY - 1800)
+    made.put(2, high)
+
+    def died() -> None:
+        if any(f"/{low}/origin" in info.uri for info in made.store.list("s3://lake/s/")):
+            raise DiedError
+
+    with suppress(DiedError):
+        made.plan(Meddling(made.store, died))
+    assert low in {each.shard_id for each in _places(made)}
+    made.clock.advance(3600)
+    made.put(2, low)
+    assert made.plan().gaps == [Gap(low, "0", "42")]
+    assert made.is_exact(lost=3)
+
+
 def test_a_shard_that_is_listed_no_more() -> None:
     """Its records are gone with it: it ends with a gap, and its children begin."""
     made, [shard] = scene()
