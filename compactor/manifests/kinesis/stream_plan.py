@@ -53,7 +53,7 @@ class StreamPlan:
     Attributes:
         totals: The manifests; `held` counts objects whose records another planner landed.
         lines: Landed lines.
-        gaps: Where records may be lost; each is told once, and in one manifest.
+        gaps: Where records may be lost; each is in one manifest, and told by all planners that settled that.
         strays: Packed records that were left out, because they hash to another shard.
         closed: Shards that ended.
         waiting: Shards whose parents are not landed whole.

@@ -236,7 +236,7 @@ def test_version_2() -> None:
 
 
 def test_gaps_are_named_wherever_input_may_come_from() -> None:
-    """Nothing is read of them, so that what was landed before the allowed prefixes changed is compacted with its gaps."""
+    """Nothing is read of them, so that what was landed is compacted although the allowed prefixes changed."""
     found = parse({**VERSION_2, "files": [GAP, FILE]})
     assert [file.uri for file in found.files] == [GAP["uri"], FILE["uri"]]
 

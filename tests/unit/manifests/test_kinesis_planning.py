@@ -312,6 +312,41 @@ def test_an_idle_shard_that_was_not_watched_may_have_one() -> None:
     assert made.is_exact()
 
 
+@pytest.mark.parametrize("step", range(20))
+@pytest.mark.parametrize("comes", [False, True])
+def test_two_planners_that_find_the_gap_of_an_idle_shard(step: int, comes: bool) -> None:
+    """One manifest names it. If a record comes in between, another one may name it with its end: no record is in both.
+
+    Args:
+        step: At which the first planner is held up, while the other one plans.
+        comes: Whether a record comes before the other one looks.
+    """
+    made, [shard] = scene()
+    made.put(3)
+    made.plan()
+    made.put(2)
+    made.clock.advance(2 * DAY)
+    steps, plans, is_met = iter(range(step)), list[StreamPlan](), list[int]()
+
+    def meet() -> None:
+        if next(steps, None) is None and not is_met:
+            is_met.append(1)
+            made.put(int(comes))
+            plans.append(made.plan())
+
+    plans.append(made.plan(Meddling(made.store, meet)))
+    made.put(2)
+    plans.append(made.plan())
+    idle, with_end = f"{STREAM}/{shard}?after=21", f"{STREAM}/{shard}?after=21&before=42"
+    named = made.gaps()
+    assert named in ([idle], [idle, with_end], [with_end, idle]) if comes and is_met else named == [idle]
+    assert {str(gap.of(STREAM)) for plan in plans for gap in plan.gaps} == set(named)
+    landed = Counter(made.lines())
+    assert landed == Counter(made.written[:3] + made.written[5:])
+    assert list(faults_of_landed(made.planner().state)) == []
+    assert made.left() == []
+
+
 def test_a_new_chain_has_no_gap() -> None:
     """It begins with what is there. What goes before its first link is told."""
     made, [shard] = scene()
