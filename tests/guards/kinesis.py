@@ -91,8 +91,8 @@ KINESIS = (
     Guard(
         "a record with line feeds is one line",
         "manifests/kinesis/lines.py",
-        '                line = data.replace(b"\\n", b"\\r") if b"\\n" in data else data',
-        "                line = data",
+        '                self._text += data.replace(b"\\n", b"\\r") if b"\\n" in data else data',
+        "                self._text += data",
         (_LINES,),
     ),
     Guard(

@@ -16,7 +16,7 @@ from compactor.core.ports import MetricsSink
 from compactor.ledger.kinesis.shard_chains import ShardChains
 from compactor.ledger.state import State
 from compactor.manifests.kinesis.landing import Landing, Settled, link_of
-from compactor.manifests.kinesis.lines import Strays
+from compactor.manifests.kinesis.lines import ShardLines, Strays
 from compactor.manifests.kinesis.shard_reading import ShardReader
 from compactor.manifests.kinesis.shards import Shards, with_manifest
 from compactor.manifests.kinesis.stream_plan import StreamPlan, about_stream
@@ -99,6 +99,7 @@ class KinesisPlanner:
         except CompactorError as exc:  # what was done until then is done for good, and has to be told
             plan.troubles.append(exc)
         plan.troubles += shards.troubles
+        plan.has_read = shards.are_read
         plan.waiting, plan.behind_seconds = shards.waiting, shards.age_seconds()
         if shards.writes and plan.behind_seconds is not None:
             self._emit(stream, plan.behind_seconds)
@@ -113,8 +114,10 @@ class KinesisPlanner:
         """Finish what planners began that died, of this stream and of former ones of its name."""
         former = [Landing(landing.chains, landing.stream, each) for each in plan.former_ids]
         for left in (*former, landing):
-            for settled in left.settle_all():
-                _add(plan, settled)
+            drafts, unreadable = left.left()
+            plan.troubles += unreadable
+            for draft in drafts:
+                _add(plan, left.settle(draft))
             plan.swept += left.sweep(is_gone=left is not landing)
 
     def _land_all(self, shards: Shards, landing: Landing, plan: StreamPlan, max_manifests: int) -> None:
@@ -155,25 +158,26 @@ class KinesisPlanner:
         landed.sizes = [0] * len(landed.links)
         shards.gone.clear()
 
-        def land(reader: ShardReader) -> tuple[ShardLink, int] | None:
+        def land(reader: ShardReader) -> tuple[ShardLink, ShardLines] | None:
             piece = shards.piece(reader, self.object_bytes)
             if piece is None:
                 return None
             if not shards.writes:
-                return ShardLink(shard_id=reader.shard.shard_id, link=link_of(piece, "")), piece.lines.length_bytes
+                return ShardLink(shard_id=reader.shard.shard_id, link=link_of(piece, "")), piece.lines
             if not landed.is_marked:  # several threads may mark it, each before its own object
                 landing.begin(landed.manifest_id)
                 landed.is_marked = True
             link = landing.land(landed.manifest_id, reader.shard.shard_id, piece)
-            return link, piece.lines.length_bytes
+            return link, piece.lines
 
-        while (room := target_bytes - sum(landed.sizes)) > 0 and not landed.closes and (unread := shards.unread()):
+        while (room := target_bytes - landed.weight_bytes) > 0 and not landed.closes and (unread := shards.unread()):
             # Each call has to be waited for: its records are not read again in this plan.
             most = max(SHARDS_AT_ONCE, ceil(room / self.object_bytes))
             for found in map_ordered(land, unread[:most], threads=SHARDS_AT_ONCE):
                 if found is not None:
                     landed.links.append(found[0])
-                    landed.sizes.append(found[1])
+                    landed.sizes.append(found[1].length_bytes)
+                    landed.weight_bytes += found[1].weight_bytes
         return landed
 
     def _emit(self, stream: KinesisStream, age_seconds: float) -> None:
@@ -204,6 +208,7 @@ class _Landed:
     is_marked: bool = False
     links: list[ShardLink] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
+    weight_bytes: int = 0
     losses: list[ShardLoss] = field(default_factory=list)
 
     @property

@@ -163,6 +163,11 @@ class Shards:
         unbegun = [max((now - since).total_seconds(), 0.0) for since in self._unbegun.values()]
         return max([*unbegun, *(reader.age_seconds(now) for reader in self.readers.values())], default=None)
 
+    @property
+    def are_read(self) -> bool:
+        """Whether some shard was read, and without trouble."""
+        return any(each.behind_seconds is not None and each.trouble is None for each in self.readers.values())
+
     def _idle(self) -> dict[str, ShardReader]:
         """The readers of shards that were seen to have no further record."""
         return {

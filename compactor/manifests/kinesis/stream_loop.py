@@ -121,15 +121,16 @@ class StreamLoop:
             return self._failed(exc, is_whole=True)
         self._tell(plan)
         if plan.troubles:
-            return self._failed(plan.troubles[0], is_whole=not plan.lines, has_more=plan.has_more)
+            may_go_on = plan.has_more and plan.lines > 0
+            return self._failed(plan.troubles[0], is_whole=not (plan.lines or plan.has_read), may_go_on=may_go_on)
         self._failures, self._error = 0, None
         return 0.0 if plan.has_more else self.plan_seconds
 
-    def _failed(self, error: Exception, *, is_whole: bool, has_more: bool = False) -> float:
+    def _failed(self, error: Exception, *, is_whole: bool, may_go_on: bool = False) -> float:
         self._failures, self._error = self._failures + 1, error
         longest = max(LONGEST_PAUSE_SECONDS, self.plan_seconds) if is_whole else self.plan_seconds
         pause = pause_seconds(self._failures, first_seconds=self.plan_seconds, longest_seconds=longest, chance=1.0)
-        pause = 0.0 if has_more and not is_whole else pause
+        pause = 0.0 if may_go_on else pause
         values = {"KinesisPlansFailed": 1.0}
         self.metrics.emit(values)
         self.metrics.emit(values, about_stream(self.stream))

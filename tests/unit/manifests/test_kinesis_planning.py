@@ -651,6 +651,39 @@ def test_strays_are_left_out_as_asked() -> None:
     assert made.plan().lines == 0
 
 
+def test_strays_are_left_out_piece_by_piece() -> None:
+    """However many there are: a planner that dies among them has put on record how far it was."""
+    made, shards = scene(2)
+    for _ in range(30):
+        made.kinesis.put(aggregated([("a", b"1"), ("b", b"2")], hashes=[0, 2**128 - 1]), shard=shards[0])
+    steps = iter(range(12))
+
+    def count() -> None:
+        if next(steps, None) is None:
+            raise DiedError
+
+    with suppress(DiedError):
+        made.planner(Meddling(made.store, count), stray_rules={"main": "drop"}).plan(STREAM, max_manifests=9)
+    made.planner(stray_rules={"main": "drop"}).plan(STREAM, max_manifests=9)
+    assert sum(link.strays for link in made.links(shards[0])) == 60
+    assert len(made.links(shards[0])) > 5
+
+
+def test_a_draft_that_cannot_be_read_holds_up_nothing_else() -> None:
+    """It stays, each plan tells of it, and the records of the stream are landed."""
+    made, _ = scene()
+    made.put(3)
+    made.plan()
+    [stream_id] = ShardChains(made.planner().state).stream_ids(STREAM)
+    folder = ShardChains(made.planner().state).drafts_folder(STREAM, stream_id)
+    made.store.put(f"{folder}2026-01-01-damaged.json", b"{")
+    made.put(3)
+    for _ in range(2):
+        plan = made.plan()
+        assert ["2026-01-01-damaged.json" in str(each) for each in plan.troubles] == [True]
+    assert made.is_exact()
+
+
 def test_trouble_with_one_shard() -> None:
     """The others are landed all the same, and the next plan goes on."""
     made, shards = scene(2)

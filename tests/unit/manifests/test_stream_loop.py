@@ -305,6 +305,15 @@ def test_a_shard_that_fails_holds_up_no_other() -> None:
     assert not case.seen.is_behind
 
 
+def test_the_pause_of_a_quiet_stream_does_not_grow_for_one_shard() -> None:
+    """The others were read, although there was nothing to land: what comes into them is landed as soon as ever."""
+    case = planned(2)
+    case.silent = case.shards[1]
+    with events_logged("kinesis.not_planned") as told:
+        case.pass_by(1300)
+    assert {each["pause_seconds"] for each in told} == {120.0}
+
+
 def test_a_shard_that_fails_keeps_no_plan_from_going_on_at_once() -> None:
     """What one plan leaves of the other shards is landed by the next ones, as if none had failed."""
     case = planned(2)
