@@ -3,6 +3,8 @@
 from tests.guards.guard import Guard
 
 _PLANNING = "tests/unit/manifests/test_kinesis_planning.py"
+_LOOP = "tests/unit/manifests/test_stream_loop.py"
+_PARSING = "tests/unit/core/test_manifest.py"
 _LINES = "tests/unit/manifests/test_kinesis_lines.py"
 _PACKED = "tests/unit/core/test_aggregation.py"
 _VERIFYING = "tests/unit/ops/verify/test_landed.py"
@@ -89,8 +91,8 @@ KINESIS = (
     Guard(
         "a record with line feeds is one line",
         "manifests/kinesis/lines.py",
-        '                line = data.replace(b"\\n", b"\\r") if b"\\n" in data else data',
-        "                line = data",
+        '                self._text += data.replace(b"\\n", b"\\r") if b"\\n" in data else data',
+        "                self._text += data",
         (_LINES,),
     ),
     Guard(
@@ -162,6 +164,55 @@ KINESIS = (
         "            if link.gap:\n                files.append(",
         "            if link is None:\n                files.append(",
         (_PLANNING,),
+    ),
+    Guard(
+        "a parent that was empty at the first plan tells nothing of its children",
+        "manifests/kinesis/shards.py",
+        "known = [each for each in landed if each.after or not was_there]",
+        "known = landed",
+        (_PLANNING,),
+    ),
+    Guard(
+        "children tell of a parent that went before it was read",
+        "manifests/kinesis/shards.py",
+        "        gap = is_orphan or (is_late and not known)\n",
+        "        gap = is_late and not known\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a gap may be named whatever the allowed prefixes are by now",
+        "core/documents/manifest_parsing.py",
+        "        is_gap = is_range and is_kinesis(path)",
+        "        is_gap = False",
+        (_PARSING,),
+    ),
+    Guard(
+        "a run that is to end lands what the stream has when it begins",
+        "manifests/kinesis/stream_loop.py",
+        "max_manifests=self.max_manifests, until=until)\n",
+        "max_manifests=self.max_manifests)\n",
+        (_LOOP,),
+    ),
+    Guard(
+        "a shard that an earlier plan landed up to the bound is not read further",
+        "manifests/kinesis/shards.py",
+        "            is_done=self._is_landed(head),\n",
+        "            is_done=False,\n",
+        (_LOOP,),
+    ),
+    Guard(
+        "what another planner left amid a shard is planned again",
+        "manifests/kinesis/shards.py",
+        "        self.are_overtaken |= bool(settled.lost)\n",
+        "        pass\n",
+        (_LOOP,),
+    ),
+    Guard(
+        "one shard of a job lands a stream",
+        "manifests/kinesis/stream_loop.py",
+        "        self._let_lead(until, is_stopping)\n",
+        "",
+        (_LOOP,),
     ),
 )
 """What keeps each record of a stream in one line of one object, and each object in one manifest."""

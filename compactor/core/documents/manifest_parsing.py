@@ -287,7 +287,7 @@ def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str], 
         fault = _range_fault(file) if is_range else uri_fault(path)
         if fault:
             raise ManifestError("bad_uri", f"{uri}: {_shown(file.uri)} {fault}")
-        is_gap = is_range and is_kinesis(path)  # nothing is read of it
+        is_gap = is_range and is_kinesis(path)  # nothing is read of it, wherever it is
         if not is_gap and not is_allowed(path, manifest.manifest_id, allowed_prefixes, redriven_folder):
             raise ManifestError(
                 OUTSIDE,
@@ -341,9 +341,9 @@ def _range_fault(file: ManifestFile) -> str:
             KafkaRange.parse(file.uri)
     except ValueError as exc:
         return f"is not a range; expected {exc}"
-    if file.etag is None or file.size_bytes is None:
+    if file.etag is None or file.size_bytes is None or (is_gap and file.size_bytes):
         expected = "the id of the stream, and 0" if is_gap else "the id of the topic, and about how long its values are"
-        return f"has no etag or no size_bytes; expected {expected}"
+        return f"has no etag, or no such size_bytes; expected {expected}"
     return ""
 
 

@@ -8,6 +8,7 @@ a partition key (1), perhaps that of an explicit hash (2), the data (3) and tags
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import md5
+from typing import TypeVar
 
 MAGIC = b"\xf3\x89\x9a\xc2"
 
@@ -17,6 +18,7 @@ _FIXED_BYTES = {_FIXED_64: 8, _FIXED_32: 4}
 _VARINT_MAX_BYTES = 10
 _HASH_DIGITS = 39  # of the largest hash
 
+T = TypeVar("T")
 _Field = tuple[int, int | bytes]  # its number, and a varint or the bytes of anything else
 
 
@@ -55,22 +57,23 @@ def _parsed(body: bytes) -> list[UserRecord]:
     for number, value in _fields(body):
         if number in tables:
             tables[number].append(_bytes(value))
-    return [_user_record(each, keys, hashes) for each in packed]
+    hash_keys = [int.from_bytes(_md5(key)) for key in keys]  # once: many records may have one long key
+    return [_user_record(each, hash_keys, hashes) for each in packed]
 
 
-def _user_record(packed: bytes, keys: list[bytes], hashes: list[bytes]) -> UserRecord:
+def _user_record(packed: bytes, hash_keys: list[int], hashes: list[bytes]) -> UserRecord:
     found = dict(_fields(packed))
-    key, explicit, data = _entry(keys, found.get(1)), _entry(hashes, found.get(2)), found.get(3)
-    if data is None or key is None:
+    hash_key, explicit, data = _entry(hash_keys, found.get(1)), _entry(hashes, found.get(2)), found.get(3)
+    if data is None or hash_key is None:
         raise _NotAMessageError("a user record lacks its data or its partition key")
     if explicit is None:
-        return UserRecord(_bytes(data), int.from_bytes(_md5(key)))
+        return UserRecord(_bytes(data), hash_key)
     if len(explicit) > _HASH_DIGITS or not explicit.isdigit():  # Python reads no number of any length
         raise _NotAMessageError("an explicit hash is no number of 128 bits")
     return UserRecord(_bytes(data), int(explicit))
 
 
-def _entry(table: list[bytes], index: int | bytes | None) -> bytes | None:
+def _entry(table: list[T], index: int | bytes | None) -> T | None:
     if index is None:
         return None
     if not isinstance(index, int) or index >= len(table):

@@ -58,6 +58,13 @@ class Head:
     losses: int = 0
     closed: bool = False
 
+    @property
+    def landed_to(self) -> datetime | None:
+        """Records that came before this time are landed, or named as lost; None if that is not known."""
+        if self.gap:
+            return None
+        return self.latest if self.after else self.whole_since
+
 
 @dataclass(frozen=True, slots=True)
 class ShardChains:

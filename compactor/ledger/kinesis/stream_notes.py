@@ -2,12 +2,12 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from compactor.core.documents.chains.kinesis_records import KinesisProgress
 from compactor.core.documents.records import read_record
 from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable
 from compactor.core.kinesis.places import KinesisStream
+from compactor.ledger.kinesis.shard_chains import ShardChains
 from compactor.ledger.state import State
 
 
@@ -49,13 +49,19 @@ class StreamNotes:
             known = read_stream_progress(self.state, stream) or KinesisProgress(run_id=self.run_id)
             self._write(stream, self._failed(stream, known, error))
 
-    def landed_to(self, stream: KinesisStream) -> datetime | None:
-        """No record waits that came before this time, as far as was noted; None if nothing was, or cannot be read."""
+    def noted(self, stream: KinesisStream) -> KinesisProgress | None:
+        """What was noted last; None if nothing was, or if that cannot be read."""
         with suppress(CompactorError):
-            known = read_stream_progress(self.state, stream)
-            if known is not None and known.seen_at is not None:
-                return known.seen_at - timedelta(seconds=known.behind_seconds)
+            return read_stream_progress(self.state, stream)
         return None
+
+    def landings(self, stream: KinesisStream) -> frozenset[str]:
+        """What objects are being landed for, as planners mark it: it changes while one is at work."""
+        with suppress(CompactorError):
+            chains = ShardChains(self.state)
+            folders = [chains.landing_folder(stream, each) for each in chains.stream_ids(stream)]
+            return frozenset(info.uri for folder in folders for info in self.state.store.list(folder))
+        return frozenset()
 
     def _failed(self, stream: KinesisStream, progress: KinesisProgress, error: str) -> KinesisProgress:
         known = read_stream_progress(self.state, stream)

@@ -14,7 +14,7 @@ from compactor.core.documents.chains.kinesis_records import (
 )
 from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
 from compactor.core.documents.records import read_record
-from compactor.core.errors import ObjectNotFound, StoreUnavailable
+from compactor.core.errors import ObjectNotFound, RecordUnreadable, StoreUnavailable
 from compactor.core.inputs.named_dates import ARRIVAL
 from compactor.core.kinesis.places import KinesisStream, StreamGap
 from compactor.core.layout import base_name
@@ -137,21 +137,20 @@ class Landing:
         state.store.delete([self._draft(manifest_id), self._mark(manifest_id)])
         return settled
 
-    def settle_all(self) -> list[Settled]:
-        """Settle the drafts that planners left."""
-        return [self.settle(draft) for draft in self.left()]
-
-    def left(self) -> list[KinesisDraft]:
-        """The drafts that are there."""
-        store, found = self.chains.state.store, list[KinesisDraft]()
+    def left(self) -> tuple[list[KinesisDraft], list[RecordUnreadable]]:
+        """The drafts that planners left, and why some cannot be read, which stay and hold up nothing else."""
+        store, found, unreadable = self.chains.state.store, list[KinesisDraft](), list[RecordUnreadable]()
         for info in list(store.list(self.chains.drafts_folder(self.stream, self.stream_id))):
             try:
                 data = store.read(info.uri)
             except ObjectNotFound:  # settled meanwhile
                 continue
             read = partial(read_record, KinesisDraft.model_validate_json, data, info.uri, kind="KinesisDraft")
-            found.append(read(expected="the draft of a manifest"))
-        return found
+            try:
+                found.append(read(expected="the draft of a manifest"))
+            except RecordUnreadable as exc:
+                unreadable.append(exc)
+        return found, unreadable
 
     def sweep(self, *, is_gone: bool = False) -> int:
         """Delete objects of planners that died before they wrote a draft; returns how many.

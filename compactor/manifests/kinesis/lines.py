@@ -25,7 +25,8 @@ class ShardLines:
         records: Records as the stream counts them.
         packed: How many of these have others packed into them.
         strays: Packed records that were left out.
-        length_bytes: Of the lines.
+        lines: How many there are.
+        taken_bytes: The length of the records, also of those of which nothing was kept.
     """
 
     shard: Shard
@@ -33,17 +34,19 @@ class ShardLines:
     records: int = 0
     packed: int = 0
     strays: int = 0
-    length_bytes: int = 0
-    _lines: list[bytes] = field(default_factory=list)
+    lines: int = 0
+    taken_bytes: int = 0
+    _text: bytearray = field(default_factory=bytearray)  # producers can pack very many lines, which are short
 
     def add(self, records: Iterable[StreamRecord]) -> None:
         """Add the lines of further records."""
         for record in records:
             self.records += 1
+            self.taken_bytes += len(record.data)
             for data in self._unpacked(record.data):
-                line = data.replace(b"\n", b"\r") if b"\n" in data else data  # JSON treats them alike
-                self._lines.append(line)
-                self.length_bytes += len(line) + 1
+                self.lines += 1
+                self._text += data.replace(b"\n", b"\r") if b"\n" in data else data  # JSON treats them alike
+                self._text += b"\n"
 
     def _unpacked(self, data: bytes) -> list[bytes]:
         packed = user_records(data)
@@ -59,12 +62,17 @@ class ShardLines:
         return [each.data for each in packed]
 
     @property
-    def lines(self) -> int:
-        """How many lines there are."""
-        return len(self._lines)
+    def length_bytes(self) -> int:
+        """The length of the lines."""
+        return len(self._text)
+
+    @property
+    def weight_bytes(self) -> int:
+        """How much work they are: that of the lines, or of the records if little of these was kept."""
+        return max(self.length_bytes, self.taken_bytes)
 
     def to_bytes(self) -> bytes:
         """The content of an object with these lines: never one that looks compressed, whatever the first record is."""
-        text = b"\n".join(self._lines) + b"\n" if self._lines else b""
+        text = bytes(self._text)
         looks_otherwise = text.startswith(_BOM) or sniff(text[:SNIFF_BYTES]) != "none"
         return b" " + text if looks_otherwise else text

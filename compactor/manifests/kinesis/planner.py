@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime
 from math import ceil
 
 from compactor.core.documents.chains.kinesis_records import ShardLink, ShardLoss
@@ -15,7 +16,7 @@ from compactor.core.ports import MetricsSink
 from compactor.ledger.kinesis.shard_chains import ShardChains
 from compactor.ledger.state import State
 from compactor.manifests.kinesis.landing import Landing, Settled, link_of
-from compactor.manifests.kinesis.lines import Strays
+from compactor.manifests.kinesis.lines import ShardLines, Strays
 from compactor.manifests.kinesis.shard_reading import ShardReader
 from compactor.manifests.kinesis.shards import Shards, with_manifest
 from compactor.manifests.kinesis.stream_plan import StreamPlan, about_stream
@@ -50,13 +51,16 @@ class KinesisPlanner:
     stray_rules: Mapping[str, Strays] = field(default_factory=dict)
     object_bytes: int = OBJECT_BYTES
 
-    def plan(self, stream: KinesisStream, *, max_manifests: int, dry_run: bool = False) -> StreamPlan:
-        """Land all records of a stream up to now that are in no object, and write manifests of the objects.
+    def plan(
+        self, stream: KinesisStream, *, max_manifests: int, dry_run: bool = False, until: datetime | None = None
+    ) -> StreamPlan:
+        """Land all records of a stream that are in no object, and write manifests of the objects.
 
         Args:
             stream: Within the allowed prefixes.
             max_manifests: The most manifests to write. What is left is for the next plan.
             dry_run: Write nothing. Records are read all the same.
+            until: What arrived later may wait for the next plan; by default what arrives from now on.
 
         Returns:
             What was done. Of trouble that kept it from more, the plan tells; nothing is lost by it.
@@ -75,6 +79,7 @@ class KinesisPlanner:
             StreamPlan(stream_id=live.stream_id, former_ids=former_ids),
             Landing(chains, stream, live.stream_id),
         )
+        began_at = self.state.clock.now()
         shards = Shards(
             chains=chains,
             log=self.log,
@@ -82,7 +87,8 @@ class KinesisPlanner:
             live=live,
             stray_rule=self.stray_rules.get(stream.source, "keep"),
             now=self.state.clock.now,
-            began_at=self.state.clock.now(),
+            began_at=began_at,
+            until=until or began_at,
             writes=not dry_run,
         )
         try:
@@ -93,6 +99,7 @@ class KinesisPlanner:
         except CompactorError as exc:  # what was done until then is done for good, and has to be told
             plan.troubles.append(exc)
         plan.troubles += shards.troubles
+        plan.has_read = shards.are_read
         plan.waiting, plan.behind_seconds = shards.waiting, shards.age_seconds()
         if shards.writes and plan.behind_seconds is not None:
             self._emit(stream, plan.behind_seconds)
@@ -107,8 +114,10 @@ class KinesisPlanner:
         """Finish what planners began that died, of this stream and of former ones of its name."""
         former = [Landing(landing.chains, landing.stream, each) for each in plan.former_ids]
         for left in (*former, landing):
-            for settled in left.settle_all():
-                _add(plan, settled)
+            drafts, unreadable = left.left()
+            plan.troubles += unreadable
+            for draft in drafts:
+                _add(plan, left.settle(draft))
             plan.swept += left.sweep(is_gone=left is not landing)
 
     def _land_all(self, shards: Shards, landing: Landing, plan: StreamPlan, max_manifests: int) -> None:
@@ -118,7 +127,7 @@ class KinesisPlanner:
             landed = self._landed(shards, landing, target_bytes)
             if landed.links:
                 shards.settled(self._settled(shards, landing, plan, landed))
-        plan.has_more = bool(shards.unread() or shards.gone)
+        plan.has_more = bool(shards.unread() or shards.gone or shards.are_overtaken)
         if shards.writes:
             shards.check()
         idle = _Landed(self._new_id())
@@ -149,25 +158,26 @@ class KinesisPlanner:
         landed.sizes = [0] * len(landed.links)
         shards.gone.clear()
 
-        def land(reader: ShardReader) -> tuple[ShardLink, int] | None:
+        def land(reader: ShardReader) -> tuple[ShardLink, ShardLines] | None:
             piece = shards.piece(reader, self.object_bytes)
             if piece is None:
                 return None
             if not shards.writes:
-                return ShardLink(shard_id=reader.shard.shard_id, link=link_of(piece, "")), piece.lines.length_bytes
+                return ShardLink(shard_id=reader.shard.shard_id, link=link_of(piece, "")), piece.lines
             if not landed.is_marked:  # several threads may mark it, each before its own object
                 landing.begin(landed.manifest_id)
                 landed.is_marked = True
             link = landing.land(landed.manifest_id, reader.shard.shard_id, piece)
-            return link, piece.lines.length_bytes
+            return link, piece.lines
 
-        while (room := target_bytes - sum(landed.sizes)) > 0 and not landed.closes and (unread := shards.unread()):
+        while (room := target_bytes - landed.weight_bytes) > 0 and not landed.closes and (unread := shards.unread()):
             # Each call has to be waited for: its records are not read again in this plan.
             most = max(SHARDS_AT_ONCE, ceil(room / self.object_bytes))
             for found in map_ordered(land, unread[:most], threads=SHARDS_AT_ONCE):
                 if found is not None:
                     landed.links.append(found[0])
-                    landed.sizes.append(found[1])
+                    landed.sizes.append(found[1].length_bytes)
+                    landed.weight_bytes += found[1].weight_bytes
         return landed
 
     def _emit(self, stream: KinesisStream, age_seconds: float) -> None:
@@ -198,6 +208,7 @@ class _Landed:
     is_marked: bool = False
     links: list[ShardLink] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
+    weight_bytes: int = 0
     losses: list[ShardLoss] = field(default_factory=list)
 
     @property

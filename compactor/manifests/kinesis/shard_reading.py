@@ -92,7 +92,7 @@ class ShardReader:
         Trouble ends the reading behind what was read until then, which is not read again.
         """
         lines, after, begins, gap, closes = ShardLines(self.shard, self.stray_rule), self.after, 0, False, False
-        while not self.is_done and lines.length_bytes < max_bytes:
+        while not self.is_done and lines.weight_bytes < max_bytes:
             try:
                 asked_at, batch = self._held or (self.now(), next(self._batches))
             except (StoreUnavailable, AccessError) as exc:

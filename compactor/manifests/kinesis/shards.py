@@ -34,11 +34,13 @@ class Shards:
 
     Attributes:
         live: The stream that is planned.
-        began_at: When the plan began: it ends with the records of that time.
+        began_at: When the plan began.
+        until: Records that arrived later may wait for the next plan.
         writes: Whether chains may be begun; not in a dry run.
         readers: By the id of their shard.
         waiting: How many shards have parents that are not landed whole.
         gone: Shards that the stream lists no more, by id: links that end their chains with a gap.
+        are_overtaken: Whether another planner landed records of a shard meanwhile. The next plan goes on behind them.
         troubles: Why shards could not be read further.
     """
 
@@ -49,10 +51,12 @@ class Shards:
     stray_rule: Strays
     now: Callable[[], datetime]
     began_at: datetime
+    until: datetime
     writes: bool
     readers: dict[str, ShardReader] = field(default_factory=dict)
     waiting: int = 0
     gone: dict[str, ShardLink] = field(default_factory=dict)
+    are_overtaken: bool = False
     troubles: list[CompactorError] = field(default_factory=list)
     _lost: set[str] = field(default_factory=set)
     _ended: dict[str, Head] = field(default_factory=dict)  # where no chain says so, as in a dry run
@@ -120,6 +124,7 @@ class Shards:
     def settled(self, settled: Settled) -> None:
         """Take in what came of a draft. What others landed waits for the next plan; children of ended shards begin."""
         self._lost.update(settled.lost)
+        self.are_overtaken |= bool(settled.lost)
         for shard_id in settled.lost & self.readers.keys():
             self.readers[shard_id].is_done = True
         ended = [each for each in settled.links if each.link.closes]
@@ -158,6 +163,11 @@ class Shards:
         unbegun = [max((now - since).total_seconds(), 0.0) for since in self._unbegun.values()]
         return max([*unbegun, *(reader.age_seconds(now) for reader in self.readers.values())], default=None)
 
+    @property
+    def are_read(self) -> bool:
+        """Whether some shard was read, and without trouble."""
+        return any(each.behind_seconds is not None and each.trouble is None for each in self.readers.values())
+
     def _idle(self) -> dict[str, ShardReader]:
         """The readers of shards that were seen to have no further record."""
         return {
@@ -175,11 +185,16 @@ class Shards:
             stream=self.stream,
             shard=shard,
             head=head,
-            until=self.began_at,
+            until=self.until,
             stray_rule=self.stray_rule,
             now=self.now,
             kept=max(KEPT, self.live.retention - MARGIN),
+            is_done=self._is_landed(head),
         )
+
+    def _is_landed(self, head: Head) -> bool:
+        """Whether an earlier plan with the same bound landed what a shard had by then."""
+        return self.until < self.began_at and head.landed_to is not None and head.landed_to > self.until
 
     def _first_plan(self, listed: set[str]) -> KinesisFirstPlan:
         """When the stream was first planned, and what it had then."""

@@ -53,7 +53,7 @@ class StreamPlan:
     Attributes:
         totals: The manifests; `held` counts objects whose records another planner landed.
         lines: Landed lines.
-        gaps: Where records may be lost; each is told once, and in one manifest.
+        gaps: Where records may be lost; each is in one manifest, and told by all planners that settled that.
         strays: Packed records that were left out, because they hash to another shard.
         closed: Shards that ended.
         waiting: Shards whose parents are not landed whole.
@@ -63,6 +63,7 @@ class StreamPlan:
         behind_seconds: For how long the oldest record that is not landed may have waited, by the last answer of each
             shard; None if no shard was to be read.
         stream_id: The id of the stream that is there.
+        has_read: Whether some shard was read without trouble.
         troubles: What kept the plan from landing more. All else that it tells has happened.
     """
 
@@ -77,6 +78,7 @@ class StreamPlan:
     former_ids: list[str] = field(default_factory=list)
     behind_seconds: float | None = None
     stream_id: str = ""
+    has_read: bool = False
     troubles: list[CompactorError] = field(default_factory=list)
 
     @property

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compactor.core.kinesis import aggregation
 from compactor.core.kinesis.aggregation import MAGIC, UserRecord, user_records
 from compactor.core.kinesis.ports import LAST_HASH
 from tests.support.kpl import aggregated, sealed
@@ -77,3 +78,19 @@ def test_a_hash_that_is_too_long(digits: int) -> None:
     length = bytes([digits & 0x7F | 0x80, digits >> 7])
     body = b"\x0a\x01k\x12" + length + b"9" * digits + b"\x1a\x06\x08\x00\x10\x00\x1a\x00"
     assert user_records(sealed(body)) is None
+
+
+def test_many_records_with_one_long_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key is hashed once, so that the work grows with the length of a record and not with its square."""
+    hashed = list[int]()
+
+    def counted(data: bytes) -> bytes:
+        hashed.append(len(data))
+        return md5(data, usedforsecurity=False).digest()
+
+    monkeypatch.setattr(aggregation, "_md5", counted)
+    data = aggregated([("k" * 50_000, b"x")] * 5_000)
+    found = user_records(data)
+    assert found is not None
+    assert len({each.hash_key for each in found}) == 1
+    assert sum(hashed) <= 2 * len(data)

@@ -24,6 +24,7 @@ VERSION_1: dict[str, Any] = {
     "files": [FILE],
 }
 RANGE = {"uri": "kafka://main/orders/3?from=12&to=50", "size_bytes": 70, "etag": "AbC-_1"}
+GAP = {"uri": "kinesis://main/orders/shardId-000000000003?after=7&before=21", "size_bytes": 0, "etag": "AbC-_1"}
 VERSION_2 = {**VERSION_1, "version": 2, "record_format": 2, "files": [RANGE, FILE]}
 ALLOWED = ["s3://raw/in", "/data/raw/", "kafka://main/orders"]
 NOT_FROM_ITS_BYTES = {
@@ -115,6 +116,25 @@ REFUSED: list[tuple[str, Any]] = [
             {"size_bytes": None},
         )
     ),
+    *(
+        ("bad_uri", {**VERSION_2, "files": [{**GAP, **changes}]})
+        for changes in (
+            {"uri": "kinesis://main/orders"},
+            {"uri": "kinesis://main/orders/shardId-000000000003?sequence=7"},
+            {"uri": "kinesis://main/orders/../shardId-000000000003?after=7&before=21"},
+            {"uri": "kinesis://main/orders/shardId-000000000003?after=21&before=7"},
+            {"uri": "kinesis://main/orders/shardId-000000000003?after=7#/../../../s3://raw/secret/x"},
+            {"uri": "file://kinesis://main/orders/shardId-000000000003?after=7"},
+            {"etag": None},
+            {"size_bytes": None},
+            {"size_bytes": 10**18},
+        )
+    ),
+    ("bad_uri", {**VERSION_1, "files": [GAP]}),
+    ("bad_uri", located(GAP["uri"])),
+    ("outside_allowed_prefixes", {**VERSION_2, "files": [GAP, {**RANGE, "uri": "kafka://main/other/3?from=12&to=50"}]}),
+    ("outside_allowed_prefixes", {**VERSION_2, "files": [GAP, {**FILE, "uri": "s3://raw/secret/x.ndjson"}]}),
+    ("duplicate_uri", {**VERSION_2, "files": [GAP, GAP]}),
     ("outside_allowed_prefixes", {**VERSION_2, "files": [{**RANGE, "uri": "kafka://main/other/3?from=12&to=50"}]}),
     ("duplicate_uri", {**VERSION_2, "files": [RANGE, RANGE]}),
     ("bad_uri", located(RANGE["uri"])),
@@ -213,6 +233,12 @@ def test_version_2() -> None:
     assert version_keys(found.files[1:]) == {}
     with pytest.raises(RecordTooNew):
         parse({**VERSION_2, "record_format": 3})
+
+
+def test_gaps_are_named_wherever_input_may_come_from() -> None:
+    """Nothing is read of them, so that what was landed is compacted although the allowed prefixes changed."""
+    found = parse({**VERSION_2, "files": [GAP, FILE]})
+    assert [file.uri for file in found.files] == [GAP["uri"], FILE["uri"]]
 
 
 def test_what_may_be_left_out() -> None:

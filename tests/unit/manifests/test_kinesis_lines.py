@@ -1,6 +1,7 @@
 """Lines of the records of a shard."""
 
 import gzip
+import tracemalloc
 import zlib
 from datetime import UTC, datetime
 
@@ -66,3 +67,15 @@ def test_strays() -> None:
     assert (kept.lines, kept.strays) == (4, 0)
     dropped = lines_of(inside, across, shard=half, drop=True)
     assert (dropped.to_bytes(), dropped.strays, dropped.records) == (b"1\n2\n", 2, 2)
+
+
+def test_many_short_lines_take_no_more_memory_than_they_have_bytes() -> None:
+    """As a producer can pack over a hundred thousand of them into one record."""
+    data = aggregated([("k", b"%d" % number) for number in range(50_000)])
+    lines_of(data)
+    tracemalloc.start()
+    found = lines_of(data)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.lines == 50_000
+    assert held < 2 * found.length_bytes

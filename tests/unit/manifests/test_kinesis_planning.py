@@ -312,6 +312,41 @@ def test_an_idle_shard_that_was_not_watched_may_have_one() -> None:
     assert made.is_exact()
 
 
+@pytest.mark.parametrize("step", range(20))
+@pytest.mark.parametrize("comes", [False, True])
+def test_two_planners_that_find_the_gap_of_an_idle_shard(step: int, comes: bool) -> None:
+    """One manifest names it. If a record comes in between, another one may name it with its end: no record is in both.
+
+    Args:
+        step: At which the first planner is held up, while the other one plans.
+        comes: Whether a record comes before the other one looks.
+    """
+    made, [shard] = scene()
+    made.put(3)
+    made.plan()
+    made.put(2)
+    made.clock.advance(2 * DAY)
+    steps, plans, is_met = iter(range(step)), list[StreamPlan](), list[int]()
+
+    def meet() -> None:
+        if next(steps, None) is None and not is_met:
+            is_met.append(1)
+            made.put(int(comes))
+            plans.append(made.plan())
+
+    plans.append(made.plan(Meddling(made.store, meet)))
+    made.put(2)
+    plans.append(made.plan())
+    idle, with_end = f"{STREAM}/{shard}?after=21", f"{STREAM}/{shard}?after=21&before=42"
+    named = made.gaps()
+    assert named in ([idle], [idle, with_end], [with_end, idle]) if comes and is_met else named == [idle]
+    assert {str(gap.of(STREAM)) for plan in plans for gap in plan.gaps} == set(named)
+    landed = Counter(made.lines())
+    assert landed == Counter(made.written[:3] + made.written[5:])
+    assert list(faults_of_landed(made.planner().state)) == []
+    assert made.left() == []
+
+
 def test_a_new_chain_has_no_gap() -> None:
     """It begins with what is there. What goes before its first link is told."""
     made, [shard] = scene()
@@ -512,6 +547,41 @@ def test_a_parent_that_no_plan_saw() -> None:
     assert any(f"/{merged}?" in uri for uri in made.gaps())
 
 
+def test_a_parent_of_the_first_plan_that_was_never_read() -> None:
+    """It goes before a plan could begin with it, and its children tell of that, although they are whole."""
+    made, [shard] = scene()
+    made.put(3)
+    low, high = made.kinesis.split(shard)
+    made.clock.advance(DAY - 1800)
+    made.put(2, low)
+    made.put(2, high)
+    assert len(planned_with(made, Silent(made, shard)).troubles) == 1
+    made.clock.advance(3600)
+    assert {gap.shard for gap in made.plan().gaps} == {low, high}
+    assert made.is_exact(lost=3)
+
+
+def test_a_parent_that_was_empty_at_the_first_plan() -> None:
+    """It tells nothing of what its children had by then: if that goes before it is landed, the gap is told."""
+    made, [shard] = scene()
+    low, high = made.kinesis.split(shard)
+    made.put(3, low)
+    made.clock.advance(DAY - 1800)
+    made.put(2, high)
+
+    def died() -> None:
+        if any(f"/{low}/origin" in info.uri for info in made.store.list("s3://lake/s/")):
+            raise DiedError
+
+    with suppress(DiedError):
+        made.plan(Meddling(made.store, died))
+    assert low in {each.shard_id for each in _places(made)}
+    made.clock.advance(3600)
+    made.put(2, low)
+    assert made.plan().gaps == [Gap(low, "0", "42")]
+    assert made.is_exact(lost=3)
+
+
 def test_a_shard_that_is_listed_no_more() -> None:
     """Its records are gone with it: it ends with a gap, and its children begin."""
     made, [shard] = scene()
@@ -579,6 +649,39 @@ def test_strays_are_left_out_as_asked() -> None:
     plan = made.planner(stray_rules={"main": "drop"}).plan(STREAM, max_manifests=9)
     assert (plan.strays, plan.lines, made.lines()) == (2, 0, [])
     assert made.plan().lines == 0
+
+
+def test_strays_are_left_out_piece_by_piece() -> None:
+    """However many there are: a planner that dies among them has put on record how far it was."""
+    made, shards = scene(2)
+    for _ in range(30):
+        made.kinesis.put(aggregated([("a", b"1"), ("b", b"2")], hashes=[0, 2**128 - 1]), shard=shards[0])
+    steps = iter(range(12))
+
+    def count() -> None:
+        if next(steps, None) is None:
+            raise DiedError
+
+    with suppress(DiedError):
+        made.planner(Meddling(made.store, count), stray_rules={"main": "drop"}).plan(STREAM, max_manifests=9)
+    made.planner(stray_rules={"main": "drop"}).plan(STREAM, max_manifests=9)
+    assert sum(link.strays for link in made.links(shards[0])) == 60
+    assert len(made.links(shards[0])) > 5
+
+
+def test_a_draft_that_cannot_be_read_holds_up_nothing_else() -> None:
+    """It stays, each plan tells of it, and the records of the stream are landed."""
+    made, _ = scene()
+    made.put(3)
+    made.plan()
+    [stream_id] = ShardChains(made.planner().state).stream_ids(STREAM)
+    folder = ShardChains(made.planner().state).drafts_folder(STREAM, stream_id)
+    made.store.put(f"{folder}2026-01-01-damaged.json", b"{")
+    made.put(3)
+    for _ in range(2):
+        plan = made.plan()
+        assert ["2026-01-01-damaged.json" in str(each) for each in plan.troubles] == [True]
+    assert made.is_exact()
 
 
 def test_trouble_with_one_shard() -> None:

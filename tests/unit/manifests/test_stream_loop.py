@@ -1,20 +1,26 @@
 """Streams planned by a job: again and again, whatever fails, and so that people see it."""
 
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from compactor.control.diagnosis.findings import kinesis_behind
 from compactor.core.errors import StoreUnavailable
+from compactor.core.kinesis.places import KinesisStream
+from compactor.core.kinesis.ports import Batch
 from compactor.core.layout import Layout
+from compactor.ledger.kinesis.shard_chains import ShardChains
 from compactor.ledger.kinesis.stream_notes import StreamNotes, read_stream_progress
+from compactor.manifests.kinesis.landing import Landing
 from compactor.manifests.kinesis.planner import KinesisPlanner
-from compactor.manifests.kinesis.stream_loop import TICK_SECONDS, StreamLoop
+from compactor.manifests.kinesis.stream_loop import LOOK_SECONDS, TICK_SECONDS, StreamLoop
 from compactor.manifests.kinesis.streams_seen import StreamSeen, StreamWatch
 from tests.support.logged import events_logged
 from tests.support.memory_kinesis import STREAM
-from tests.unit.manifests.test_kinesis_planning import Scene, Silent, scene
+from tests.unit.manifests.test_kinesis_planning import Meddling, Scene, Silent, scene
 
 LATE = 600.0
 
@@ -111,6 +117,151 @@ def test_what_one_plan_leaves_is_planned_at_once() -> None:
     assert case.made.is_exact()
 
 
+class Growing:
+    """A log of a stream that grows as fast as it is read, by as many records as each answer has."""
+
+    def __init__(self, made: Scene) -> None:
+        self.made, self.log = made, made.kinesis.log()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.log, name)
+
+    def read(self, stream: KinesisStream, shard_id: str, at: int) -> Iterator[Batch]:
+        for batch in self.log.read(stream, shard_id, at):
+            self.made.clock.advance(1)
+            self.made.put(len(batch.records), shard_id)
+            yield batch
+
+
+@pytest.mark.parametrize("shards", [1, 20])
+def test_run_once_ends_on_a_stream_that_grows_as_fast_as_it_is_landed(shards: int) -> None:
+    """It lands what the stream had when it began, and leaves what came later to the next run."""
+    case = planned(shards)
+    case.loop.max_manifests = 1
+    case.made.put(60)
+    log: Any = Growing(case.made)
+    planner = replace(case.made.planner(), log=log)
+    case.loop.new_planner = lambda: planner
+    had, looks = set(case.made.written), itertools.count()
+    assert case.loop.plan_all(is_stopping=lambda: next(looks) > 60) == {}
+    assert had <= set(case.made.lines())
+    assert next(looks) < 40
+    plan = case.made.plan()
+    assert (plan.gaps, case.made.is_exact()) == ([], True)
+
+
+def test_run_once_lands_what_another_planner_left_amid_a_shard() -> None:
+    """One that landed some of it meanwhile, and died."""
+    case, is_met = planned(), list[int]()
+    case.made.put(60)
+
+    def meet() -> None:
+        if not is_met and "/landed/" in "".join(case.made.left()):
+            is_met.append(1)
+            case.made.plan(max_manifests=1)
+
+    case.loop.new_planner = lambda: case.made.planner(Meddling(case.made.store, meet))
+    assert case.loop.plan_all() == {}
+    assert is_met
+    assert case.made.is_exact()
+
+
+@dataclass
+class Following:
+    """A shard of a job that runs once, while another one leads."""
+
+    leader: Planned
+    case: Planned = field(init=False)
+    waited: float = 0.0
+    meanwhile: Callable[[], object] = lambda: None
+
+    def __post_init__(self) -> None:
+        self.case = Planned(self.leader.made, self.leader.shards, leads=False)
+        self.case.loop.sleep = self.sleep
+
+    def sleep(self, seconds: float) -> None:
+        self.leader.made.clock.advance(seconds)
+        self.waited += seconds
+        self.meanwhile()
+
+
+def test_a_shard_of_a_job_that_runs_once_lets_the_first_one_land() -> None:
+    """It reads nothing twice. What came between their beginnings, it lands itself."""
+    both = Following(planned())
+    made = both.leader.made
+    made.put(30)
+    asked = list[int]()
+
+    def lead() -> None:
+        both.leader.loop.plan_all()
+        made.put(2)
+        asked.append(len(made.kinesis.called))
+
+    both.meanwhile = lead
+    assert both.case.loop.plan_all() == {}
+    assert len(asked) == 1
+    assert len(made.kinesis.called) - asked[0] < 5 < asked[0]
+    assert made.is_exact()
+
+
+def test_a_shard_of_a_job_that_runs_once_lands_all_if_none_leads() -> None:
+    """The first one ends, fails, or tells nothing for long, or its heartbeat cannot be read."""
+    for way in ("ends", "fails", "tells nothing", "is not known"):
+        both = Following(planned())
+        both.leader.made.put(30)
+
+        def lead(both: Following = both, way: str = way) -> None:
+            if way == "ends":
+                both.case.leads = True
+            if way == "fails":
+                both.leader.error = StoreUnavailable("no way to Kinesis")
+                both.leader.loop.plan_all()
+
+        def unknown() -> bool:
+            raise StoreUnavailable("no way to the heartbeats")
+
+        both.meanwhile = lead
+        if way == "is not known":
+            both.case.loop.leads = unknown
+        assert both.case.loop.plan_all() == {}
+        assert both.leader.made.is_exact()
+        assert both.waited == {"tells nothing": 600.0, "is not known": 0.0}.get(way, LOOK_SECONDS)
+
+
+def test_a_shard_of_a_job_that_runs_once_waits_as_long_as_the_first_one_advances() -> None:
+    """However long one plan takes: it marks what it lands. A stop ends the waiting."""
+    both = Following(planned())
+    both.leader.made.put(60)
+    steps = itertools.count(1)
+    landing = Landing(ShardChains(both.leader.made.planner().state), STREAM, "id")
+
+    def lead() -> None:
+        step = next(steps)
+        if step % 100 == 0:
+            landing.begin(f"manifest-{step}")
+        if step == 1000:
+            both.leader.loop.plan_all()
+
+    both.meanwhile = lead
+    assert both.case.loop.plan_all() == {}
+    assert both.waited == 1000 * LOOK_SECONDS
+    assert both.leader.made.is_exact()
+    both = Following(planned())
+    assert both.case.loop.plan_all(is_stopping=lambda: both.waited > 9) == {}
+    assert both.waited == 2 * LOOK_SECONDS
+
+
+def test_a_shard_of_a_job_that_runs_once_and_comes_late_waits_for_no_one() -> None:
+    """The first one has landed all: only what came since is left."""
+    both = Following(planned())
+    both.leader.made.put(30)
+    both.leader.loop.plan_all()
+    both.leader.made.clock.advance(300)
+    both.leader.made.put(3)
+    assert both.case.loop.plan_all() == {}
+    assert (both.waited, both.leader.made.is_exact()) == (0.0, True)
+
+
 def test_a_stream_that_is_down() -> None:
     """It is tried again after pauses that grow; each minute tells how long records may wait; status agrees."""
     case = planned()
@@ -152,6 +303,26 @@ def test_a_shard_that_fails_holds_up_no_other() -> None:
     case.pass_by(121)
     assert case.made.is_exact()
     assert not case.seen.is_behind
+
+
+def test_the_pause_of_a_quiet_stream_does_not_grow_for_one_shard() -> None:
+    """The others were read, although there was nothing to land: what comes into them is landed as soon as ever."""
+    case = planned(2)
+    case.silent = case.shards[1]
+    with events_logged("kinesis.not_planned") as told:
+        case.pass_by(1300)
+    assert {each["pause_seconds"] for each in told} == {120.0}
+
+
+def test_a_shard_that_fails_keeps_no_plan_from_going_on_at_once() -> None:
+    """What one plan leaves of the other shards is landed by the next ones, as if none had failed."""
+    case = planned(2)
+    case.loop.max_manifests, case.silent = 1, case.shards[1]
+    case.made.put(60, case.shards[0])
+    assert case.loop.step() == 0.0
+    assert list(map(str, case.loop.plan_all().values())) == ["no answer"]
+    assert case.made.is_exact()
+    assert case.loop.step() > 0.0
 
 
 def test_a_stream_that_no_job_plans() -> None:

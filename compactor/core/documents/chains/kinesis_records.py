@@ -4,6 +4,8 @@ A link says which object has the records behind one sequence number, up to and w
 of these, and it is only created where the link before it ends. So the links of a shard have each record once.
 """
 
+from datetime import datetime, timedelta
+
 from pydantic import AwareDatetime
 
 from compactor.core.documents.manifest import Manifest
@@ -141,6 +143,11 @@ class KinesisProgress(Document):
     failures: int = 0
     failing_since: AwareDatetime | None = None
     error: str = ""
+
+    @property
+    def landed_to(self) -> datetime | None:
+        """No record waits that came before this time, as far as was seen; None before the first plan."""
+        return None if self.seen_at is None else self.seen_at - timedelta(seconds=self.behind_seconds)
 
 
 class ShardLink(Document):
