@@ -179,11 +179,14 @@ class Components:
             may_note=may_note,
         )
 
-    def stream_watch(self) -> StreamWatch:
+    def stream_watch(self, *, may_note: bool = False) -> StreamWatch:
         """Make what sees how far behind streams of Kinesis planning is, by the notes of jobs."""
         settings = self.settings
         return StreamWatch(
-            state=self.state, streams=settings.kinesis_streams, late_seconds=settings.kinesis_late_seconds
+            state=self.state,
+            streams=settings.kinesis_streams,
+            late_seconds=settings.kinesis_late_seconds,
+            may_note=may_note,
         )
 
     def manifest_bytes(self) -> float:

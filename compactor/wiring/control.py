@@ -65,7 +65,7 @@ class ControlComponents(Components):
             shard=settings.shard,
             # All shards plan the same topics, which the check of the first one watches.
             topics=[each.topic_watch(may_note=True) for each in self._streams] if self._is_first else [],
-            kinesis=[each.stream_watch() for each in self._streams] if self._is_first else [],
+            kinesis=[each.stream_watch(may_note=True) for each in self._streams] if self._is_first else [],
         )
 
     @property

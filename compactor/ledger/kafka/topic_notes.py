@@ -1,19 +1,16 @@
-"""How far jobs are with topics: a small record of each topic, which the next one overwrites. Nothing depends on it."""
+"""How far jobs are with topics: a note of each topic."""
 
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from compactor.core.documents.chains.kafka_records import PartitionProgress, TopicProgress
-from compactor.core.documents.records import read_record
-from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable
 from compactor.core.kafka.ranges import Topic
+from compactor.ledger.chains.progress_notes import ProgressNote
 from compactor.ledger.state import State
 
 
 @dataclass(frozen=True, slots=True)
 class TopicNotes:
-    """Writes the records. What cannot be written is left out: the next plan writes it anew.
+    """Writes the notes.
 
     Attributes:
         state: Has the records.
@@ -41,38 +38,22 @@ class TopicNotes:
             partitions=partitions,
             planned_offsets=planned_offsets,
         )
-        self._write(topic, progress)
+        _note(self.state, topic).write(progress)
 
     def failed(self, topic: Topic, error: str) -> None:
         """Note that a plan failed, and why. What the last one that succeeded noted stays."""
-        with suppress(CompactorError):
-            now = self.state.clock.now()
-            known = read_topic_progress(self.state, topic) or TopicProgress(run_id=self.run_id, expected_since=now)
-            since = known.failing_since or now
-            faults: dict[str, Any] = {"failures": known.failures + 1, "failing_since": since, "error": error}
-            self._write(topic, known.model_copy(update={**faults, "run_id": self.run_id}))
-
-    def _write(self, topic: Topic, progress: TopicProgress) -> None:
-        uri = self.state.layout.topic_progress(topic.cluster, topic.name)
-        with suppress(CompactorError):
-            self.state.store.put(uri, progress.model_dump_json().encode())
+        _note(self.state, topic).write_failure(self.run_id, error)
 
 
 def expected_topic_progress(state: State, topic: Topic) -> TopicProgress:
     """How far jobs are with a topic. If none has said, that one is to plan it is noted from now on."""
-    found = read_topic_progress(state, topic)
-    if found is not None:
-        return found
-    expected = TopicProgress(run_id="", expected_since=state.clock.now())
-    uri = state.layout.topic_progress(topic.cluster, topic.name)
-    state.store.create(uri, expected.model_dump_json().encode())
-    return read_topic_progress(state, topic) or expected
+    return _note(state, topic).expected()
 
 
 def read_topic_progress(state: State, topic: Topic) -> TopicProgress | None:
     """How far jobs are with a topic; None if none has said, or if that cannot be read."""
-    uri = state.layout.topic_progress(topic.cluster, topic.name)
-    with suppress(ObjectNotFound, RecordUnreadable):
-        data = state.store.read(uri)
-        return read_record(TopicProgress.model_validate_json, data, uri, kind="TopicProgress", expected="progress")
-    return None
+    return _note(state, topic).read()
+
+
+def _note(state: State, topic: Topic) -> ProgressNote[TopicProgress]:
+    return ProgressNote(state, TopicProgress, state.layout.topic_progress(topic.cluster, topic.name))

@@ -1,19 +1,19 @@
-"""How far jobs are with streams: a small record of each, which the next one overwrites. Nothing depends on it."""
+"""How far jobs are with streams: a note of each stream."""
 
 from contextlib import suppress
 from dataclasses import dataclass
 
 from compactor.core.documents.chains.kinesis_records import KinesisProgress
-from compactor.core.documents.records import read_record
-from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable
+from compactor.core.errors import CompactorError
 from compactor.core.kinesis.places import KinesisStream
+from compactor.ledger.chains.progress_notes import ProgressNote
 from compactor.ledger.kinesis.shard_chains import ShardChains
 from compactor.ledger.state import State
 
 
 @dataclass(frozen=True, slots=True)
 class StreamNotes:
-    """Writes the records. What cannot be written is left out: the next plan writes it anew.
+    """Writes the notes.
 
     Attributes:
         state: Has the records.
@@ -40,14 +40,15 @@ class StreamNotes:
             behind_seconds=behind_seconds,
             gaps=gaps,
         )
-        with suppress(CompactorError):
-            self._write(stream, self._failed(stream, progress, error) if error else progress)
+        note = _note(self.state, stream)
+        if error:
+            note.write_failure(self.run_id, error, progress)
+        else:
+            note.write(progress)
 
     def failed(self, stream: KinesisStream, error: str) -> None:
         """Note that a plan failed, and why. What the last one that succeeded noted stays."""
-        with suppress(CompactorError):
-            known = read_stream_progress(self.state, stream) or KinesisProgress(run_id=self.run_id)
-            self._write(stream, self._failed(stream, known, error))
+        _note(self.state, stream).write_failure(self.run_id, error)
 
     def noted(self, stream: KinesisStream) -> KinesisProgress | None:
         """What was noted last; None if nothing was, or if that cannot be read."""
@@ -63,25 +64,16 @@ class StreamNotes:
             return frozenset(info.uri for folder in folders for info in self.state.store.list(folder))
         return frozenset()
 
-    def _failed(self, stream: KinesisStream, progress: KinesisProgress, error: str) -> KinesisProgress:
-        known = read_stream_progress(self.state, stream)
-        since = known.failing_since if known is not None else None
-        failures = (known.failures if known is not None else 0) + 1
-        faults = {"failures": failures, "failing_since": since or self.state.clock.now(), "error": error}
-        return progress.model_copy(update={**faults, "run_id": self.run_id})
 
-    def _write(self, stream: KinesisStream, progress: KinesisProgress) -> None:
-        self.state.store.put(_uri(self.state, stream), progress.model_dump_json().encode())
+def expected_stream_progress(state: State, stream: KinesisStream) -> KinesisProgress:
+    """How far jobs are with a stream. If none has said, that one is to plan it is noted from now on."""
+    return _note(state, stream).expected()
 
 
 def read_stream_progress(state: State, stream: KinesisStream) -> KinesisProgress | None:
     """How far jobs are with a stream; None if none has said, or if that cannot be read."""
-    uri = _uri(state, stream)
-    with suppress(ObjectNotFound, RecordUnreadable):
-        data = state.store.read(uri)
-        return read_record(KinesisProgress.model_validate_json, data, uri, kind="KinesisProgress", expected="progress")
-    return None
+    return _note(state, stream).read()
 
 
-def _uri(state: State, stream: KinesisStream) -> str:
-    return state.layout.stream_progress(stream.source, stream.name)
+def _note(state: State, stream: KinesisStream) -> ProgressNote[KinesisProgress]:
+    return ProgressNote(state, KinesisProgress, state.layout.stream_progress(stream.source, stream.name))

@@ -7,7 +7,7 @@ from datetime import datetime
 from compactor.core.documents.chains.kinesis_records import KinesisProgress
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.text.formatting import count, shown_seconds
-from compactor.ledger.kinesis.stream_notes import read_stream_progress
+from compactor.ledger.kinesis.stream_notes import expected_stream_progress, read_stream_progress
 from compactor.ledger.state import State
 
 
@@ -17,7 +17,7 @@ class StreamSeen:
 
     name: str  # the stream, as kinesis://source/stream
     seen_at: datetime | None = None  # when a job last planned the stream; null if none has
-    unseen_seconds: float = 0.0  # for how long none has since
+    unseen_seconds: float = 0.0  # for how long none has since, or for how long one is to, as far as is known
     behind_seconds: float = 0.0  # for how long the oldest record that was not landed then may have waited
     gaps: int = 0  # in how many places the run found that records may be lost to retention
     failures: int = 0  # plans of jobs that have failed since, or landed only some shards
@@ -40,6 +40,7 @@ class StreamSeen:
         """What waits, and since when plans fail."""
         if self.seen_at is None:
             waits = "not planned yet"
+            waits += f", and to be for {shown_seconds(self.unseen_seconds)}" if self.is_behind else ""
         else:
             behind = f"up to {shown_seconds(self.behind_seconds)} behind" if self.behind_seconds else "all was landed"
             waits = f"{behind}, as of {shown_seconds(self.unseen_seconds)} ago"
@@ -55,22 +56,25 @@ class StreamWatch:
     Attributes:
         streams: Those that its jobs plan.
         late_seconds: How long a record may wait, or plans fail, before a person should look.
+        may_note: Whether to note that a stream is to be planned if no job has noted anything of it.
     """
 
     state: State
     streams: Sequence[KinesisStream]
     late_seconds: float
+    may_note: bool = False
 
     def seen(self, now: datetime) -> tuple[StreamSeen, ...]:
         """How far behind each stream planning is."""
         return tuple(self._seen(stream, now) for stream in self.streams)
 
     def _seen(self, stream: KinesisStream, now: datetime) -> StreamSeen:
-        note = read_stream_progress(self.state, stream) or KinesisProgress(run_id="")
+        note = self._note(stream)
+        unseen_since = note.seen_at or note.expected_since or now
         return StreamSeen(
             name=str(stream),
             seen_at=note.seen_at,
-            unseen_seconds=max((now - note.seen_at).total_seconds(), 0.0) if note.seen_at else 0.0,
+            unseen_seconds=max((now - unseen_since).total_seconds(), 0.0),
             behind_seconds=note.behind_seconds,
             gaps=note.gaps,
             failures=note.failures,
@@ -78,3 +82,8 @@ class StreamWatch:
             error=note.error,
             late_seconds=self.late_seconds,
         )
+
+    def _note(self, stream: KinesisStream) -> KinesisProgress:
+        if self.may_note:
+            return expected_stream_progress(self.state, stream)
+        return read_stream_progress(self.state, stream) or KinesisProgress(run_id="")

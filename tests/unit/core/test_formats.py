@@ -39,10 +39,14 @@ def test_every_kind_of_record_is_in_the_table() -> None:
     for folder in ("core", "control", "schema"):
         for path in (ROOT / "compactor" / folder).rglob("*.py"):
             classes = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef))
-            found |= {node.name for node in classes if "Document" in {ast.unparse(base) for base in node.bases}}
+            found |= {
+                node.name
+                for node in classes
+                if {"Document", "PlanProgress"} & {ast.unparse(base) for base in node.bases}
+            }
     parts = {"FileReport", "RangeReport", "StagedFile", "Rebuild", "RedrivenInput", "Commit", "DeadLetter"}
     parts |= {"ManifestSums", "OpenLetter", "OpenFile", "SettledFile", "DoubledVersion", "DateSpan", "BatchedManifest"}
-    parts |= {"Erased", "ErasedManifest", "PartitionProgress", "ShardLink", "ShardLoss", "MergedFile"}
+    parts |= {"Erased", "ErasedManifest", "PartitionProgress", "ShardLink", "ShardLoss", "MergedFile", "PlanProgress"}
     assert found - parts <= FORMATS.keys()
 
 

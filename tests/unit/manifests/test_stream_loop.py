@@ -340,6 +340,20 @@ def test_a_stream_that_no_job_plans() -> None:
     assert case.loop.step(is_stopping=lambda: True) == TICK_SECONDS
 
 
+def test_a_stream_that_no_job_ever_planned() -> None:
+    """Whoever watches it notes when it first did. A stream that is planned meanwhile is as ever."""
+    case = planned()
+    watch = StreamWatch(state=case.made.planner().state, streams=[STREAM], late_seconds=LATE, may_note=True)
+    assert [each.is_behind for each in watch.seen(case.made.clock.now())] == [False]
+    case.made.clock.advance(LATE + 1)
+    [found] = watch.seen(case.made.clock.now())
+    assert (found.is_behind, found.words) == (True, "not planned yet, and to be for 10 min 1 s")
+    assert case.seen.is_behind
+    case.pass_by(1)
+    [found] = watch.seen(case.made.clock.now())
+    assert (found.is_behind, found.words) == (False, "all was landed, as of 1 s ago")
+
+
 def test_gaps_and_former_streams_are_told() -> None:
     """Former streams once, gaps with their number."""
     case = planned()

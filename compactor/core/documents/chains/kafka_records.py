@@ -7,6 +7,7 @@ gap, and no offset twice.
 
 from pydantic import AwareDatetime
 
+from compactor.core.documents.chains.plan_progress import PlanProgress
 from compactor.core.documents.records import Document
 
 
@@ -50,25 +51,14 @@ class PartitionProgress(Document):
     waits_since: AwareDatetime | None = None
 
 
-class TopicProgress(Document):
-    """How far a job is with planning a topic, for people to see. Overwritten after each plan and each failure.
+class TopicProgress(PlanProgress):
+    """How far a job is with planning a topic.
 
     Attributes:
-        expected_since: Since when a job is to plan the topic, as far as that is known; None once it has.
-        seen_at: When a plan last succeeded, which the next three are of; None before the first.
         topic_id: The id that the topic had.
         planned_offsets: Offsets in manifests that are not done.
-        failures: How many plans have failed since.
-        failing_since: When the first of these failed.
-        error: Why the last of these failed; empty if none did.
     """
 
-    run_id: str
-    expected_since: AwareDatetime | None = None
-    seen_at: AwareDatetime | None = None
     topic_id: str = ""
     partitions: tuple[PartitionProgress, ...] = ()
     planned_offsets: int = 0
-    failures: int = 0
-    failing_since: AwareDatetime | None = None
-    error: str = ""

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from pydantic import AwareDatetime
 
+from compactor.core.documents.chains.plan_progress import PlanProgress
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Document
 
@@ -122,27 +123,18 @@ class KinesisLoss(Document):
         return self.number + 1
 
 
-class KinesisProgress(Document):
-    """How far a job is with a stream, for people to see. Overwritten after each plan and each failure.
+class KinesisProgress(PlanProgress):
+    """How far a job is with planning a stream.
 
     Attributes:
-        seen_at: When a plan last succeeded, which the next three are of; None before the first.
         stream_id: The id that the stream had.
         behind_seconds: For how long the oldest record that was not landed then may have waited.
         gaps: In how many places plans of the run found that records may be lost to retention.
-        failures: How many plans have failed since.
-        failing_since: When the first of these failed.
-        error: Why the last of these failed; empty if none did.
     """
 
-    run_id: str
-    seen_at: AwareDatetime | None = None
     stream_id: str = ""
     behind_seconds: float = 0.0
     gaps: int = 0
-    failures: int = 0
-    failing_since: AwareDatetime | None = None
-    error: str = ""
 
     @property
     def landed_to(self) -> datetime | None:
