@@ -23,7 +23,7 @@ from compactor.ndjson.files.object_reading import FILES_AHEAD, RANGE_BYTES, Open
 from compactor.ndjson.files.path_values import PathValues
 from compactor.ndjson.files.patient_reads import PatientReads
 from compactor.ndjson.files.range_reading import OpenedRange, open_range
-from compactor.ndjson.files.record_values import WithRecordValues
+from compactor.ndjson.files.record_values import LineFields, RedrivenValues, WithRecordValues, redriven_values
 from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
 from compactor.ndjson.files.scratch import Scratch
 from compactor.ndjson.kinds.formats import Formats
@@ -51,6 +51,7 @@ class OpenedFile:
         source_uri: The file that its lines are from: itself, unless it holds redriven lines.
         codec: One of `compactor.ndjson.codecs.CODECS`.
         path_values: The fields that its path gives to each line; None if there are none.
+        record_values: The fields that redriven lines of a range get; None for any other file.
     """
 
     index: int
@@ -59,6 +60,7 @@ class OpenedFile:
     opened: Input
     codec: str
     path_values: PathValues | None = None
+    record_values: RedrivenValues | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +154,12 @@ class FileWalk:
 
     def splitter(self, file: OpenedFile) -> Splitter:
         """What splits the decoded bytes of a file. It raises a `FileError` if the file is of another kind."""
-        if not isinstance(file.opened, OpenedRange):
-            return self._formats.splitter(file.uri)
-        values = file.opened.values
-        return self._formats.lines if values is None else WithRecordValues(self._formats.lines, values)
+        values: LineFields | None
+        if isinstance(file.opened, OpenedRange):
+            split, values = self._formats.lines, file.opened.values
+        else:
+            split, values = self._formats.splitter(file.uri), file.record_values
+        return split if values is None else WithRecordValues(split, values)
 
     def _permitted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
         """Yield what is read; a refused read is the trouble of its file, and of no place of the job."""
@@ -212,7 +216,9 @@ class FileWalk:
         codec = sniff(opened.first[:SNIFF_BYTES])
         spool = RejectSpool(self._manifest_id, file.origin_uri, self._reject_limits, self.scratch)
         try:
-            opened_file = OpenedFile(index, file.uri, file.origin_uri, opened, codec, _path_values(file))
+            opened_file = OpenedFile(
+                index, file.uri, file.origin_uri, opened, codec, _path_values(file), redriven_values(file)
+            )
             counts, found = read(opened_file, spool.add)
             self._check_kind(file, counts, spool)
             spool.move_to(rejects)

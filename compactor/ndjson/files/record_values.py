@@ -2,13 +2,16 @@
 
 import base64
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 import orjson
 
+from compactor.core.documents.manifest import ManifestFile
 from compactor.core.kafka.ports import Record
+from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.kafka.record_columns import KEYS, RecordColumn
 from compactor.core.kafka.value_lines import further_lines
 from compactor.ndjson.files.path_values import places_in
@@ -16,16 +19,31 @@ from compactor.ndjson.inspection import BLANK
 from compactor.ndjson.line_splitting import BLOCK_BYTES
 from compactor.ndjson.lines import Judge, Judged, Limits, LineCounts, Refused, Reject, Splitter
 
+RECORD_FIELDS_BYTES = 64 * 1024 * 1024
+"""The most that the fields of one record may take in all of its lines: a value of 1 MB can be 300,000 lines."""
+
+PIECE_BYTES = 8 * 1024 * 1024
+"""About how many bytes of lines with their fields are in memory at a time."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class LineFields(Protocol):
+    """The fields that each line of an input gets from its record."""
+
+    def of_line(self, number: int) -> bytes | None:
+        """The fields of a line, as JSON without its braces; empty for none, None for more than lines may have.
+
+        Args:
+            number: From 0. It is asked for in order, at most once.
+        """
 
 
 @dataclass(slots=True)
 class RecordValues:
-    """The fields that the records of one range give to their lines, by the numbers of these, from 0.
+    """The fields that the records of one range give to their lines.
 
-    They are noted as the range is read, and taken as its lines are judged, both in order. They come last in a line, and
-    of a key that is in a line twice the last value counts: no value can pass for what its record has beside it. A line
-    that is not one JSON object is none with the fields either.
+    They are noted as the range is read, and taken as its lines are judged, both in order.
 
     Attributes:
         columns: What to put into lines, of `compactor.core.kafka.record_columns.KEYS`; at least one.
@@ -34,14 +52,13 @@ class RecordValues:
 
     columns: Sequence[RecordColumn]
     has_lines: bool = False
-    _noted: deque[tuple[int, int, bytes]] = field(default_factory=deque, init=False)  # first line, last line, fields
+    _noted: deque[tuple[int, int, bytes | None]] = field(default_factory=deque, init=False)  # first and last line
     _further: int = field(default=0, init=False)  # lines of values so far, beside the first ones
-    _line: int = field(default=0, init=False)
 
     def begin(self) -> None:
         """Forget all: the range is read from its start."""
         self._noted.clear()
-        self._line = self._further = 0
+        self._further = 0
 
     def note(self, first: int, records: Iterable[Record]) -> None:
         """Note what the next records have.
@@ -53,31 +70,18 @@ class RecordValues:
         for each in records:
             if each.value is not None:
                 line = each.offset - first + self._further
-                self._further += further_lines(each.value) if self.has_lines else 0
-                self._noted.append((line, each.offset - first + self._further, self._fields(each)))
+                further = further_lines(each.value) if self.has_lines else 0
+                self._further += further
+                fields = self._fields(each)
+                is_bounded = not further or (further + 1) * len(fields) <= RECORD_FIELDS_BYTES
+                self._noted.append((line, line + further, fields if is_bounded else None))
 
-    def pass_over(self, line: int) -> None:
-        """Note that the next line to be judged is behind this one, which was too long."""
-        self._line = max(self._line, line + 1)
-
-    def lines(self, block: bytes) -> bytes:
-        """The next lines with the fields. Each line has its line feed."""
-        return b"".join(self._with_fields(line) + b"\n" for line in block.split(b"\n")[:-1])
-
-    def _with_fields(self, line: bytes) -> bytes:
-        number, self._line = self._line, self._line + 1
+    def of_line(self, number: int) -> bytes | None:
+        """See `LineFields`."""
         noted = self._noted
         while noted and noted[0][1] < number:
             noted.popleft()
-        if not noted or noted[0][0] > number:
-            return line
-        fields = noted[0][2]
-        record = line.strip(BLANK)
-        if not (record.startswith(b"{") and record.endswith(b"}")):
-            return line
-        before = record[:-1]
-        is_empty = not before[1:].strip(BLANK)
-        return before + (b"" if is_empty else b",") + fields + b"}"
+        return b"" if not noted or noted[0][0] > number else noted[0][2]
 
     def _fields(self, record: Record) -> bytes:
         values: dict[RecordColumn, object] = {
@@ -86,7 +90,39 @@ class RecordValues:
             "key": None if record.key is None else _text(record.key),
             "headers": _headers(record),
         }
-        return orjson.dumps({KEYS[each]: values[each] for each in self.columns})[1:-1]
+        return _dumped(values, self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class RedrivenValues:
+    """The fields of lines of a range that were rejected, and are redriven under the numbers that they had there.
+
+    Their records are not read again. So all is null that the number of a line does not tell.
+
+    Attributes:
+        columns: As of `RecordValues`.
+        first: The first offset of the range; None if values may hold several lines, so that no number tells an offset.
+    """
+
+    columns: Sequence[RecordColumn]
+    first: int | None
+
+    def of_line(self, number: int) -> bytes:
+        """See `LineFields`."""
+        offset = None if self.first is None else self.first + number
+        return _dumped({"offset": offset, "timestamp": None, "key": None, "headers": None}, self.columns)
+
+
+def redriven_values(file: ManifestFile) -> RedrivenValues | None:
+    """The fields of redriven lines; None for any other file, and for lines that have none."""
+    if not file.source_uri or not file.record_columns or not is_kafka(file.source_uri):
+        return None
+    has_lines = file.kafka_values == "lines"
+    return RedrivenValues(file.record_columns, None if has_lines else KafkaRange.parse(file.source_uri).first)
+
+
+def _dumped(values: Mapping[RecordColumn, object], columns: Sequence[RecordColumn]) -> bytes:
+    return orjson.dumps({KEYS[each]: values[each] for each in columns})[1:-1]
 
 
 def _headers(record: Record) -> object:
@@ -119,6 +155,9 @@ def _text(data: bytes) -> str:
 class WithRecordValues:
     """A `compactor.ndjson.lines.Splitter` whose judge gets the lines of another one with the fields of their records.
 
+    The fields come last in a line, and of a key that is in a line twice the last value counts: no value can pass for
+    what its record has beside it. A line that is not one JSON object is none with the fields either.
+
     Attributes:
         split: The other one.
         values: The fields.
@@ -126,7 +165,7 @@ class WithRecordValues:
     """
 
     split: Splitter
-    values: RecordValues
+    values: LineFields
     refused: frozenset[bytes] = frozenset()
 
     def __call__(
@@ -139,33 +178,72 @@ class WithRecordValues:
         block_bytes: int = BLOCK_BYTES,
     ) -> LineCounts:
         """See `compactor.ndjson.line_splitting.split_lines`."""
-
-        def judged(block: bytes) -> Judged:
-            return self._judged(block, judge)
+        judging = _Judging(judge, self.values, self.refused)
 
         def rejected(reject: Reject) -> None:
             if reject.reason == "line_too_long":
-                self.values.pass_over(reject.line_number - 1)
+                judging.pass_over(reject.line_number - 1)
             on_reject(reject)
 
-        return self.split(pieces, limits, judged, on_reject=rejected, block_bytes=block_bytes)
+        return self.split(pieces, limits, judging.judged, on_reject=rejected, block_bytes=block_bytes)
 
-    def _judged(self, block: bytes, judge: Judge) -> Judged:
-        written = self.values.lines(block)
-        lines = block.split(b"\n")
-        disagreeing = self._disagreeing(lines) if self.refused else []
-        if disagreeing:
-            kept = written.split(b"\n")
-            for number in disagreeing:
-                kept[number] = b""
-            written = b"\n".join(kept)
-        found = judge(written)
-        places = [(number, 0, 0, reason) for number, _, reason, _ in found.refused]
-        places = sorted([*places, *((number, 0, 0, "parsers_disagree") for number in disagreeing)])
+
+@dataclass(slots=True)
+class _Judging:
+    """Judges the lines of one input with their fields."""
+
+    judge: Judge
+    values: LineFields
+    refused: frozenset[bytes]
+    _next: int = field(default=0, init=False)  # the number of the next line
+
+    def pass_over(self, line: int) -> None:
+        """Note that the next line to be judged is behind this one, which was too long."""
+        self._next = max(self._next, line + 1)
+
+    def judged(self, block: bytes) -> Judged:
+        """Judge whole lines."""
+        lines = block.split(b"\n")[:-1]
+        places, blank_lines = list[tuple[int, int, int, str]](), 0
+        for first, written, own in self._pieces(lines):
+            found = self.judge(written)
+            blank_lines += found.blank_lines - len(own)
+            places += [(number, 0, 0, reason) for number, reason in own]
+            places += [(first + number, 0, 0, reason) for number, _, reason, _ in found.refused]
         refused: list[Refused] = [
-            (number, start, reason, lines[number]) for number, start, _, reason in places_in(block, places)
+            (number, start, reason, lines[number]) for number, start, _, reason in places_in(block, sorted(places))
         ]
-        return Judged(found.lines, found.blank_lines - len(disagreeing), refused)
+        return Judged(len(lines), blank_lines, refused)
 
-    def _disagreeing(self, lines: Sequence[bytes]) -> list[int]:
-        return [number for number, line in enumerate(lines) if line.strip(BLANK) in self.refused]
+    def _pieces(self, lines: Sequence[bytes]) -> Iterator[tuple[int, bytes, list[tuple[int, str]]]]:
+        """The lines with their fields, some at a time.
+
+        Yields the number of the first line of a piece, its bytes, and the lines that are rejected: blank in the piece.
+        """
+        first, size_bytes, written, own = 0, 0, list[bytes](), list[tuple[int, str]]()
+        for number, line in enumerate(lines):
+            with_fields, reason = self._with_fields(line)
+            if reason:
+                own.append((number, reason))
+            written.append(with_fields)
+            size_bytes += len(with_fields)
+            if size_bytes >= PIECE_BYTES:
+                yield first, b"\n".join([*written, b""]), own
+                first, size_bytes, written, own = number + 1, 0, [], []
+        if written:
+            yield first, b"\n".join([*written, b""]), own
+
+    def _with_fields(self, line: bytes) -> tuple[bytes, str]:
+        """A line with its fields; or an empty one, and why it is rejected."""
+        fields = self.values.of_line(self._next)
+        self._next += 1
+        record = line.strip(BLANK)
+        if record in self.refused:
+            return b"", "parsers_disagree"
+        if fields is None:
+            return (b"", "fields_too_large") if record else (line, "")
+        if not fields or not (record.startswith(b"{") and record.endswith(b"}")):
+            return line, ""
+        before = record[:-1]
+        is_empty = not before[1:].strip(BLANK)
+        return before + (b"" if is_empty else b",") + fields + b"}", ""

@@ -204,7 +204,7 @@ class Redriver:
             taken=numbers_of(each for redrive in found.taken for each in redrive.inputs),
             recheck=self.recheck,
             is_redrive=bool(commit.rejects_of),
-            path_columns={file.origin_uri: file.path_columns for file in commit.files},
+            reports={file.origin_uri: file for file in commit.files},
         )
         lines = write_lines(self.state.store, wanted, folder)
         if lines.counts + lines.unchanged != found.left:

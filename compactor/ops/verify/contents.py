@@ -29,7 +29,7 @@ from compactor.ndjson.codecs import decode
 from compactor.ndjson.files.file_walk import Input
 from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file
 from compactor.ndjson.files.range_reading import OpenedRange, open_range
-from compactor.ndjson.files.record_values import WithRecordValues
+from compactor.ndjson.files.record_values import WithRecordValues, redriven_values
 from compactor.ndjson.grok.matched_lines import GrokSplitter
 from compactor.ndjson.grok.ports import DecoderOf, no_decoder
 from compactor.ndjson.inspection import inspect_lines
@@ -156,10 +156,15 @@ class DeepVerifier:
 
         try:
             columns = file.record_columns or None
-            opened = self._opened(
-                ManifestFile(uri=file.uri, etag=file.etag, record_columns=columns, kafka_values=file.kafka_values)
+            named = ManifestFile(
+                uri=file.uri,
+                etag=file.etag,
+                source_uri=file.source_uri or None,
+                record_columns=columns,
+                kafka_values=file.kafka_values,
             )
-            split, refused = self._splitting(commit, file, opened, refused)
+            opened = self._opened(named)
+            split, refused = self._splitting(commit, file, named, opened, refused)
             with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(opened.pieces(self.store, pool)) as stored:
                 pieces = decode(file.codec, stored)
                 found = inspect_lines(
@@ -184,14 +189,15 @@ class DeepVerifier:
         return rows, rejects
 
     def _splitting(
-        self, commit: Commit, file: FileReport, opened: Input, refused: frozenset[bytes]
+        self, commit: Commit, file: FileReport, named: ManifestFile, opened: Input, refused: frozenset[bytes]
     ) -> tuple[Splitter, frozenset[bytes]]:
         """What divides an input file as the job did, and its refused lines as that gives them."""
         split = recorded_splitter(file.format, self.decoder_of(commit.grok) if commit.grok else None)
-        if isinstance(opened, OpenedRange) and opened.values is not None:
+        values = opened.values if isinstance(opened, OpenedRange) else redriven_values(named)
+        if values is not None:
             if isinstance(split, GrokSplitter):
                 refused = split.records_of(refused)
-            return WithRecordValues(split, opened.values, refused), frozenset()
+            return WithRecordValues(split, values, refused), frozenset()
         return split, split.records_of(refused) if isinstance(split, GrokSplitter) else refused
 
     def _opened(self, named: ManifestFile) -> Input:

@@ -102,12 +102,18 @@ def test_a_client_that_failed_is_made_anew() -> None:
 def test_a_client_that_others_made_meanwhile_stays() -> None:
     """A request that fails gives up the client that it asked, not the one that other threads ask by now."""
     log = BrokerLog({"main": {"bootstrap.servers": "127.0.0.1:1"}}, request_seconds=0.5)
-    with pytest.raises(StoreUnavailable), log._asking("main", "kafka://main") as asked:
-        log._admins.clear()
-        newer = log._client("main")[1]
-        raise StoreUnavailable("no answer")
-    assert newer is not asked
-    assert log._client("main")[1] is newer
+    newer = list[object]()
+
+    def fail() -> None:
+        with log._asking("main", "kafka://main") as asked:
+            log._admins.clear()
+            newer.append(log._client("main")[1])
+            assert newer != [asked]
+            raise StoreUnavailable("no answer")
+
+    with pytest.raises(StoreUnavailable, match="no answer"):
+        fail()
+    assert newer == [log._client("main")[1]]
 
 
 ARN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:kafka-AbCdEf"

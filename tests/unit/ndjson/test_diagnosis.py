@@ -13,6 +13,7 @@ CASES = {
     "line_too_long": (b'{"a": 1}', 4, "the line has 8 bytes; expected at most 4"),
     "no_match": (b"x", None, "the line does not match the pattern in input.grok"),
     "match_too_costly": (b"x", None, REASONS["match_too_costly"]),
+    "fields_too_large": (b"{}", None, REASONS["fields_too_large"]),
     "parsers_disagree": (b'{"a": 1}', None, "Spark and inspection read the line differently"),
 }
 

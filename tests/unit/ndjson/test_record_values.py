@@ -1,16 +1,20 @@
 """What records have beside their values, as fields of their lines."""
 
+from dataclasses import replace
+
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compactor.core.documents.manifest import ManifestFile
 from compactor.core.kafka.ports import Record
 from compactor.core.kafka.record_columns import RECORD_COLUMNS, RecordColumn, are_record_columns
-from compactor.ndjson.files.record_values import RecordValues, WithRecordValues
+from compactor.ndjson.files import record_values
+from compactor.ndjson.files.record_values import RecordValues, RedrivenValues, WithRecordValues, redriven_values
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.line_splitting import split_lines
-from compactor.ndjson.lines import Limits, Reject
+from compactor.ndjson.lines import Judged, Limits, Reject
 from compactor.schema.schema import NO_NEW_KEYS
 
 LIMITS = Limits(max_line_bytes=64, max_decompressed_bytes=1 << 20)
@@ -25,7 +29,19 @@ def values_of(records: list[Record], columns: tuple[RecordColumn, ...] = RECORD_
 
 def lines_of(records: list[Record], columns: tuple[RecordColumn, ...] = RECORD_COLUMNS) -> list[bytes]:
     block = b"".join((each.value or b"") + b"\n" for each in records)
-    return values_of(records, columns).lines(block).split(b"\n")[:-1]
+    return judged(WithRecordValues(split_lines, values_of(records, columns)), block)
+
+
+def judged(split: WithRecordValues, text: bytes) -> list[bytes]:
+    """The lines that a judge is given, which takes all of them."""
+    found = list[bytes]()
+
+    def judge(block: bytes) -> Judged:
+        found.extend(block.split(b"\n")[:-1])
+        return Judged(block.count(b"\n"), 0, ())
+
+    split([text], replace(LIMITS, max_line_bytes=1 << 16), judge, on_reject=lambda reject: pytest.fail(str(reject)))
+    return found
 
 
 def test_fields_come_last() -> None:
@@ -104,6 +120,73 @@ def test_each_line_gets_what_its_own_record_has() -> None:
         ]
         for each in rejects:
             assert text[each.byte_offset :].startswith(each.raw)
+
+
+def test_a_value_of_too_many_lines_for_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lines are rejected, except blank ones: each of them would have the long key. Other records are not."""
+    monkeypatch.setattr(record_values, "RECORD_FIELDS_BYTES", 100)
+    values = RecordValues(("key",), has_lines=True)
+    records = [
+        Record(0, b"{}\n\n[]", b"k" * 20),
+        Record(1, b"{}\n{}", b"k" * 20),
+        Record(2, b"{}", b"k" * 200),
+    ]
+    values.note(0, records)
+    found, rejects = list[bytes](), list[Reject]()
+    text = b"".join((each.value or b"") + b"\n" for each in records)
+    counts = split_lines_with(WithRecordValues(split_lines, values), text, found, rejects, 1 << 16)
+    assert counts == (6, 1, 3, {"fields_too_large": 2})
+    assert rejects == [Reject(1, 0, "fields_too_large", b"{}"), Reject(3, 4, "fields_too_large", b"[]")]
+    assert [len(orjson.loads(line)["_kafka_key"]) for line in found] == [20, 20, 200]
+
+
+def test_lines_are_judged_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long their fields, so that no block takes many times its size; each fault keeps its place."""
+    records = [Record(offset, b"no" if offset % 3 == 1 else b'{"a": %d}' % offset, b"k" * 30) for offset in range(9)]
+    text = b"".join((each.value or b"") + b"\n" for each in records)
+    whole, in_pieces = list[Reject](), list[Reject]()
+    once = split_lines_with(WithRecordValues(split_lines, values_of(records)), text, [], whole, 1 << 16)
+    monkeypatch.setattr(record_values, "PIECE_BYTES", 100)
+    sizes = list[int]()
+
+    def judge(block: bytes) -> Judged:
+        sizes.append(len(block))
+        return Judged(block.count(b"\n"), 0, ())
+
+    WithRecordValues(split_lines, values_of(records))([text], LIMITS, judge, on_reject=in_pieces.append)
+    assert len(sizes) > 2
+    assert max(sizes) < 400
+    again = split_lines_with(WithRecordValues(split_lines, values_of(records)), text, [], in_pieces, 1 << 16)
+    assert (again, in_pieces) == (once, whole)
+    assert [each.line_number for each in whole] == [2, 5, 8]
+
+
+def test_redriven_lines_have_no_fields_of_their_own() -> None:
+    """The number of a line tells its offset, unless values are lines. Nothing else of its record is known."""
+    spoof = b'{"_kafka_key": "admin", "_kafka_offset": 9}'
+    lines = ManifestFile(
+        uri="s3://state/redriven/a.gz",
+        source_uri="kafka://main/events/0?from=40&to=50",
+        record_columns=("key", "offset"),
+    )
+    values = redriven_values(lines)
+    assert isinstance(values, RedrivenValues)
+    _, line, _ = judged(WithRecordValues(split_lines, values), b"\n" + spoof + b"\n\n")
+    assert orjson.loads(line) == {"_kafka_key": None, "_kafka_offset": 41}
+    of_lines = redriven_values(lines.model_copy(update={"kafka_values": "lines"}))
+    assert of_lines is not None
+    assert orjson.loads(b"{" + of_lines.of_line(3) + b"}") == {"_kafka_key": None, "_kafka_offset": None}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"source_uri": None}, {"record_columns": None}, {"source_uri": "s3://raw/a"}],
+    ids=["the input itself", "no columns", "lines of a file"],
+)
+def test_other_files_get_no_fields(change: dict[str, object]) -> None:
+    """Only redriven lines of a range whose rows have columns of records."""
+    lines = ManifestFile(uri="s3://s/a", source_uri="kafka://main/events/0?from=4&to=5", record_columns=("key",))
+    assert redriven_values(lines.model_copy(update=change)) is None
 
 
 def split_lines_with(

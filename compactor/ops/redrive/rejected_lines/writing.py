@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import RedrivenInput
+from compactor.core.documents.records import FileReport, RedrivenInput
 from compactor.core.errors import StagingError, StoreUnavailable
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import open_parquet
@@ -41,7 +41,7 @@ class Wanted:
         taken: Those that were redriven before, by file and reason.
         recheck: Tells which of them would be rejected again.
         is_redrive: Whether the manifest has redriven lines itself. Then the rejects of a file may be in several places.
-        path_columns: The values that the folders of each file give to its rows.
+        reports: How each file was read, for what its rows have beside the values of its lines.
     """
 
     rejects: Sequence[str]
@@ -50,7 +50,7 @@ class Wanted:
     taken: Mapping[tuple[str, str], LineNumbers]
     recheck: Recheck
     is_redrive: bool = False
-    path_columns: Mapping[str, dict[str, str]] = field(default_factory=dict)
+    reports: Mapping[str, FileReport] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -97,12 +97,15 @@ def write_lines(store: ObjectStore, wanted: Wanted, folder: str | None) -> Writt
             seen.add(source_uri)
             with _Targets(Path(scratch), source_uri, wanted, written) as targets:
                 targets.take(lines)
+            report = wanted.reports.get(source_uri)
             for target in targets.by_reason.values():
                 named = ManifestFile(
                     uri=f"{folder}{len(written.files):06d}.ndjson.gz",
                     source_uri=source_uri,
                     rejected_as=target.reason,
-                    path_columns=wanted.path_columns.get(source_uri) or None,
+                    path_columns=(report and report.path_columns) or None,
+                    record_columns=(report and report.record_columns) or None,
+                    kafka_values=report and report.kafka_values,
                 )
                 _add(store, written, named, target, folder)
     return written
