@@ -70,8 +70,8 @@ KINESIS = (
     Guard(
         "drafts that planners left are settled",
         "manifests/kinesis/planner.py",
-        "            for settled in left.settle_all():\n",
-        "            for settled in ():\n",
+        "            for draft in drafts:\n",
+        "            for draft in ():\n",
         (_PLANNING,),
     ),
     Guard(

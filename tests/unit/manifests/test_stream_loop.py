@@ -341,7 +341,7 @@ def test_a_stream_that_no_job_plans() -> None:
 
 
 def test_a_stream_that_no_job_ever_planned() -> None:
-    """Whoever watches it notes when it first did. A stream that is planned meanwhile is as ever."""
+    """A watcher notes when it first looked. A stream that is planned meanwhile is as ever."""
     case = planned()
     watch = StreamWatch(state=case.made.planner().state, streams=[STREAM], late_seconds=LATE, may_note=True)
     assert [each.is_behind for each in watch.seen(case.made.clock.now())] == [False]
