@@ -1,6 +1,6 @@
 """The schema registry: numbered, create-only versions under the state prefix, shared by all drivers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Lock
 
@@ -37,6 +37,7 @@ class SchemaRegistry:
         limits: How many columns keys may get.
         declared: The columns of the schema file, which come first in the next version.
         reserved: Names of folders of partitions, which no column may have.
+        rescued_keys: Keys that get a column only if they are declared: what is not of the input has them.
 
     Attributes:
         limits: How many columns keys may get.
@@ -53,6 +54,7 @@ class SchemaRegistry:
         limits: ColumnLimits,
         declared: Sequence[DeclaredColumn] = (),
         reserved: Sequence[str] = (),
+        rescued_keys: Collection[str] = (),
     ) -> None:
         self._store = store
         self._layout = layout
@@ -61,6 +63,7 @@ class SchemaRegistry:
         self.limits = limits
         self._declared = declared
         self._reserved = reserved
+        self._rescued_keys = rescued_keys
         self.declared_keys = frozenset(column.key for column in declared)
         self._lock = Lock()
         self._latest: SchemaVersion | None = None
@@ -147,6 +150,7 @@ class SchemaRegistry:
                     manifest_id=manifest_id,
                     now=self._clock.now(),
                     reserved=self._reserved,
+                    rescued_keys=self._rescued_keys,
                 )
                 if wanted is latest or self._store.create(
                     self._layout.schema(wanted.version), wanted.model_dump_json().encode()

@@ -256,6 +256,7 @@ def extend(
     manifest_id: str,
     now: datetime,
     reserved: Collection[str] = (),
+    rescued_keys: Collection[str] = (),
 ) -> SchemaVersion:
     """The version with these keys and all declared columns: the given one if it has them, else the next one.
 
@@ -270,6 +271,7 @@ def extend(
         manifest_id: The manifest that has the keys.
         now: The time of the new version.
         reserved: Names that no key gets, such as those of folders that readers see as columns.
+        rescued_keys: Keys that get a column only if they are declared.
     """
     version = schema.version + 1
     added = [
@@ -280,7 +282,8 @@ def extend(
     known = schema.keys.union(each.key for each in declared)
     taken = len(known)
     known |= schema.retired_keys
-    new_keys = [key for key in keys if key not in known]
+    never = [key for key in keys if key not in known and key in rescued_keys]
+    new_keys = [key for key in keys if key not in known and key not in rescued_keys]
     room = max(0, max_columns - taken)
     if max_new is not None:
         room = min(room, max_new)
@@ -291,7 +294,7 @@ def extend(
         name = column_name(key, used, names=names)
         used.add(name)
         added.append(Column(key=key, name=name, added_in=version, source_uri=keys[key]))
-    overflow = new_keys[room:]
+    overflow = [*never, *new_keys[room:]]
     if not schema.has_rescued and (overflow or rescued_from or any(column.is_typed for column in added)):
         source_uri = keys[overflow[0]] if overflow else rescued_from
         added.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, type=RESCUED_TYPE, source_uri=source_uri))

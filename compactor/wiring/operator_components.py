@@ -106,12 +106,16 @@ class OperatorComponents(CatalogComponents):
         if self.grok is not None:
             declared = self._with_columns(declared, self.grok.types, "input.grok")
         of_records = {KEYS[each]: TYPES[each] for each in self.settings.kafka.record_columns}
-        if of_records and any(map(is_kafka, self.settings.input.allowed_prefixes)):
+        if of_records and self._reads_topics:
             declared = self._with_columns(declared, of_records, "kafka.record_columns")
         fields = self.settings.partition_fields
         if faults := list(partition_faults(fields, declared, has_table=self.has_table)):
             raise SettingsError(faults)
         return self._registry(declared, [field.name for field in fields])
+
+    @property
+    def _reads_topics(self) -> bool:
+        return any(map(is_kafka, self.settings.input.allowed_prefixes))
 
     def _with_columns(
         self, declared: tuple[DeclaredColumn, ...], types: Mapping[str, str], setting: str
@@ -133,6 +137,7 @@ class OperatorComponents(CatalogComponents):
             ),
             declared=declared,
             reserved=reserved,
+            rescued_keys=frozenset(KEYS.values()) if self._reads_topics else (),
         )
 
     @cached_property

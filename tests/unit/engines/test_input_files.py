@@ -539,6 +539,15 @@ def test_a_file_whose_folders_give_columns_gets_a_copy(store):
     assert [row["raw"] for row in rejects(store, again)] == [b"bad", b'{"b":2}']
 
 
+def test_redriven_lines_of_a_range_get_a_copy(store):
+    """The copy has in each line what its number tells of its record, in place of what the line says itself."""
+    [uri] = put(store, x=b'\n{"_kafka_offset":9}\nbad\n')
+    origin = {"source_uri": "kafka://main/events/0?from=40&to=50", "record_columns": ("offset",)}
+    [read] = run(store, named(store, uri).model_copy(update=origin)).files
+    assert store.read(read.readable_uri) == b'{"_kafka_offset":9,"_kafka_offset":41}\n'
+    assert (read.report.record_columns, read.report.rejects) == (("offset",), {"invalid_json": 1})
+
+
 def test_which_keys_with_a_column_the_records_have(store):
     """Those of all files of the task, and of the paths of files with records."""
     first, second, empty = put(store, x=b'{"a":1}', y=b'{"b":1,"new":2}', z=b"bad")

@@ -12,6 +12,7 @@ from compactor.core.kafka.ranges import Topic
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
+from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE
 from tests.support.memory_kafka import MemoryKafka, kafka_app
 
@@ -113,6 +114,55 @@ def test_columns_of_what_records_have_beside_values(tmp_path: Path, log: MemoryK
         assert rows_of(tmp_path, expected[0]) == expected
     partition.more[0] = (b"other", 1_700_000_000_000, ())
     assert len(app.verifier(deep=True).verify_all().discrepancies) == 1
+
+
+def test_redriven_lines_of_records_with_columns(tmp_path: Path, log: MemoryKafka) -> None:
+    """Their number tells their offset. They cannot give themselves another one, or the key of another record."""
+    [partition] = log.create(TOPIC, "one", 1)
+    forged = b'{"id": "b", "_kafka_offset": 99, "_kafka_key": "admin", "long": "%s"}' % (b"x" * 300)
+    partition.append(b'{"id": "a"}', None, forged)
+    partition.more = {0: (b"k", None, ()), 2: (b"l", None, ())}
+    kafka = {**CLUSTER, "record_columns": ["offset", "key"]}
+
+    def app_with(max_line_bytes: int) -> App:
+        of_topic = {"allowed_prefixes": ["kafka://main"], "max_line_bytes": max_line_bytes}
+        return kafka_app(tmp_path, log, kafka=kafka, input=of_topic)
+
+    app = app_with(100)
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    app.threaded_job(1).run(once=True)
+    app = app_with(1000)
+    app.redriver().redrive(find_redrivable(app.state, Scope("rejects")))
+    app.threaded_job(1).run(once=True)
+    like = {"id": "", "_kafka_offset": 0, "_kafka_key": ""}
+    expected = [{"id": "a", "_kafka_offset": 0, "_kafka_key": "k"}, {"id": "b", "_kafka_offset": 2, "_kafka_key": None}]
+    for _ in range(2):
+        assert rows_of(tmp_path, like) == expected
+        report = app.verifier(deep=True).verify_all()
+        assert (report.discrepancies, report.rows, report.inputs_gone) == ([], 2, 0)
+        for path in (tmp_path / "o").rglob("*.parquet"):
+            path.unlink()
+        made = app.rebuilder().rebuild(app.rebuild_scanner().scan(RebuildScope()))
+        assert (made.refused, made.discrepancies) == ([], [])
+
+
+def test_keys_that_only_records_may_give(tmp_path: Path, log: MemoryKafka) -> None:
+    """They never get a column of a type that values choose, so that the setting may follow later."""
+    [partition] = log.create(TOPIC, "one", 1)
+    partition.append(b'{"id": "a", "_kafka_offset": "forged"}')
+    app = kafka_app(tmp_path, log)
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    app.threaded_job(1).run(once=True)
+    [path] = (tmp_path / "o").rglob("*.parquet")
+    assert pq.read_table(path, columns=["_rescued_data"])["_rescued_data"].to_pylist() == [
+        [("_kafka_offset", "forged")]
+    ]
+    partition.append(b'{"id": "b", "_kafka_offset": "forged"}')
+    app = kafka_app(tmp_path, log, kafka={**CLUSTER, "record_columns": ["offset"]})
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    app.threaded_job(1).run(once=True)
+    path.unlink()
+    assert rows_of(tmp_path, {"id": "", "_kafka_offset": 0}) == [{"id": "b", "_kafka_offset": 1}]
 
 
 def test_columns_of_records_of_text(tmp_path: Path, log: MemoryKafka) -> None:
