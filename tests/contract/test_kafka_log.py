@@ -23,6 +23,7 @@ class Case:
     append: Callable[[int, Sequence[bytes | None]], None]
     abort: Callable[[int, int], int]  # write so many records in vain; returns how many offsets they take
     remove_before: Callable[[int, int], None]
+    hold: Callable[[int, int], None]  # write so many records in a transaction that stays open
     make_again: Callable[[], object]
 
 
@@ -41,6 +42,7 @@ def memory_case() -> Case:
         append=lambda partition, values: log.topics[topic][1][partition].append(*values),
         abort=abort,
         remove_before=lambda partition, offset: log.topics[topic][1][partition].remove_before(offset),
+        hold=lambda partition, records: setattr(log.topics[topic][1][partition], "undecided", records),
         make_again=lambda: log.create(topic, "two", 2),
     )
 
@@ -67,6 +69,7 @@ def broker_case(servers: str, name: str) -> Case:
         append=lambda partition, values: feed.send(partition, *values),
         abort=abort,
         remove_before=feed.remove_before,
+        hold=feed.hold,
         make_again=make_again,
     )
 
@@ -126,6 +129,13 @@ def test_records_of_a_range(case: Case) -> None:
     assert proof.position >= 3 + gap
     found, proof = read(case, 3, 3 + gap)
     assert (found, proof.position >= 3 + gap) == ([], True)
+
+
+def test_records_behind_an_open_transaction(case: Case) -> None:
+    """They are counted, and no range may have them yet."""
+    case.append(0, [b"0", b"1"])
+    case.hold(0, 3)
+    assert case.log.bounds(case.topic, [0]) == {0: Bounds(0, 2, 3)}
 
 
 def test_density(case: Case) -> None:
@@ -233,7 +243,7 @@ def test_a_broker_gives_what_records_have_beside_their_values(broker: KafkaBroke
 
 @pytest.mark.full
 def test_a_name_of_a_header_that_is_not_text(broker: KafkaBroker) -> None:
-    """A producer may send it: nobody checks names. The record is given all the same, and those behind it."""
+    """A producer may send it: brokers check no names. The record is given all the same, and those behind it."""
     from compactor.adapters.kafka_clusters import KafkaClusters  # noqa: PLC0415 - the client may not be there
     from tests.support.kafka_topics import TopicFeed  # noqa: PLC0415
     from tests.support.raw_headers import send_with_headers  # noqa: PLC0415

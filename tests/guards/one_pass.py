@@ -30,8 +30,8 @@ ONE_PASS = (
     Guard(
         "redriven lines are told by the file that holds them, not by the one that they are from",
         "ndjson/files/file_walk.py",
-        "return self._formats.splitter(file.uri)",
-        "return self._formats.splitter(file.source_uri)",
+        "self._formats.splitter(file.uri), file.record_values",
+        "self._formats.splitter(file.source_uri), file.record_values",
         ("tests/unit/engines/test_formats.py::test_redriven_lines_are_lines",),
     ),
     Guard(

@@ -34,6 +34,7 @@ class TopicFeed:
     written: list[str] = field(default_factory=list)
     aborted: list[str] = field(default_factory=list)
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _open: Producer | None = field(default=None, init=False)
 
     @property
     def topic(self) -> Topic:
@@ -93,6 +94,14 @@ class TopicFeed:
                 producer.commit_transaction()
                 self.written += sent
         self._wait_for_markers(partition)
+
+    def hold(self, partition: int, records: int) -> None:
+        """Write records in a transaction that stays open."""
+        self._open = Producer({"bootstrap.servers": self.servers, "transactional.id": f"{self.name}-held"})
+        self._open.init_transactions()
+        self._open.begin_transaction()
+        self._send(self._open, partition, records, 0)
+        self._open.flush()
 
     def _wait_for_markers(self, partition: int) -> None:
         """Wait until no transaction is open: brokers write the markers of its end a little later."""

@@ -27,6 +27,7 @@ class MemoryPartition:
     more: dict[int, tuple[bytes | None, int | None, tuple[tuple[str, bytes | None], ...]]] = field(default_factory=dict)
     earliest: int = 0
     end: int = 0
+    undecided: int = 0
 
     def append(self, *values: bytes | None, at: datetime | None = None) -> None:
         """Add records, with a timestamp; None is a tombstone."""
@@ -78,7 +79,7 @@ class MemoryKafka:
 
     def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds]:
         found = self.topics[topic][1]
-        return {each: Bounds(found[each].earliest, found[each].end) for each in partitions}
+        return {each: Bounds(found[each].earliest, found[each].end, found[each].undecided) for each in partitions}
 
     def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:
         found: dict[int, Sample] = {}

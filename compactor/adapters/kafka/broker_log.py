@@ -69,8 +69,10 @@ class BrokerLog:
     def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds]:
         """See `KafkaLog.bounds`."""
         earliest = self._offsets(topic, partitions, OffsetSpec.earliest())
-        ends = self._offsets(topic, partitions, OffsetSpec.latest())
-        return {each: Bounds(earliest[each], max(ends[each], earliest[each])) for each in partitions}
+        stable = self._offsets(topic, partitions, OffsetSpec.latest())
+        written = self._offsets(topic, partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
+        ends = {each: max(stable[each], earliest[each]) for each in partitions}
+        return {each: Bounds(earliest[each], ends[each], max(written[each] - ends[each], 0)) for each in partitions}
 
     def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:
         """See `KafkaLog.samples`."""
@@ -99,13 +101,18 @@ class BrokerLog:
             what = f"offsets {wanted.first} to {wanted.end - 1} of partition {wanted.partition}"
             raise FileError(FileStatus.MISSING, f"{now}; expected the id {topic_id}: {what} of it cannot be read")
 
-    def _offsets(self, topic: Topic, partitions: Sequence[int], spec: OffsetSpec) -> dict[int, int]:
+    def _offsets(
+        self,
+        topic: Topic,
+        partitions: Sequence[int],
+        spec: OffsetSpec,
+        isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED,
+    ) -> dict[int, int]:
         asked = {TopicPartition(topic.name, each): spec for each in partitions}
         if not asked:
             return {}
-        committed = IsolationLevel.READ_COMMITTED
         with self._asking(topic.cluster, topic.uri) as admin:
-            answers = admin.list_offsets(asked, isolation_level=committed, request_timeout=self._request_seconds)
+            answers = admin.list_offsets(asked, isolation_level=isolation_level, request_timeout=self._request_seconds)
             return {place.partition: int(answer.result().offset) for place, answer in answers.items()}
 
     @contextmanager

@@ -113,7 +113,10 @@ def parse_manifest(
         )
     _check_files(manifest, uri, allowed_prefixes, redriven_folder)
     manifest = _without_false_origins(manifest, redriven_folder)
-    return manifest.model_copy(update={"files": tuple(map(rules.with_path_columns, manifest.files))})
+    files = tuple(
+        file if _is_landed(file, redriven_folder) else rules.with_path_columns(file) for file in manifest.files
+    )
+    return manifest.model_copy(update={"files": files})
 
 
 def _document(data: bytes, uri: str, rules: ManifestRules) -> dict[str, Any]:
@@ -309,6 +312,13 @@ def _without_false_origins(manifest: Manifest, redriven_folder: str) -> Manifest
         for file in manifest.files
     )
     return manifest.model_copy(update={"files": files})
+
+
+def _is_landed(file: ManifestFile, redriven_folder: str) -> bool:
+    """Whether the compactor itself wrote a file of records, below its own folders, which say nothing of these."""
+    if file.source_uri is not None or not redriven_folder:
+        return False
+    return layout.redriven_owner(file.uri, redriven_folder) is not None
 
 
 def uri_fault(path: str) -> str:

@@ -47,10 +47,12 @@ class Bounds:
     Attributes:
         earliest: Retention removed all before it.
         end: The last stable offset: what is before it is decided, so no open transaction is in a range below it.
+        undecided: How many offsets are behind it: those of an open transaction, and all that came after its first.
     """
 
     earliest: int
     end: int
+    undecided: int = 0
 
 
 @dataclass(frozen=True, slots=True)

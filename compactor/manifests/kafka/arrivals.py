@@ -27,13 +27,15 @@ class Arrivals:
 
     _topic_id: str = field(default="", init=False)
     _waiting: dict[int, _Waiting] = field(default_factory=dict, init=False)
+    _held: dict[int, tuple[int, datetime]] = field(default_factory=dict, init=False)
     _ends: dict[int, tuple[int, datetime]] = field(default_factory=dict, init=False)
 
     def see(self, topic_id: str, partitions: Sequence[Uncut], now: datetime) -> dict[int, datetime]:
         """Note what partitions have now; returns for each with unplanned records when the first of these came."""
         if topic_id != self._topic_id:
-            self._topic_id, self._waiting, self._ends = topic_id, {}, {}
+            self._topic_id, self._waiting, self._held, self._ends = topic_id, {}, {}, {}
         found = dict[int, datetime]()
+        self._held = {each.partition: self._held_since(each, now) for each in partitions if each.is_held}
         for each in partitions:
             if each.has_new:
                 found[each.partition] = self._came(each, now)
@@ -41,6 +43,15 @@ class Arrivals:
                 self._waiting.pop(each.partition, None)
             self._ends[each.partition] = each.bounds.end, now
         return found
+
+    @property
+    def held(self) -> dict[int, datetime]:
+        """Since when partitions were seen in which open transactions keep all unplanned records from being planned."""
+        return {partition: since for partition, (_, since) in self._held.items()}
+
+    def _held_since(self, uncut: Uncut, now: datetime) -> tuple[int, datetime]:
+        end, since = self._held.get(uncut.partition, (None, now))
+        return uncut.bounds.end, since if end == uncut.bounds.end else now
 
     def _came(self, uncut: Uncut, now: datetime) -> datetime:
         known = self._waiting.get(uncut.partition)

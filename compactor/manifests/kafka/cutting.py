@@ -46,6 +46,16 @@ class Uncut:
         return self.head < max(self.bounds.earliest, self.bounds.end)
 
     @property
+    def unplanned(self) -> int:
+        """How many offsets are in no manifest, those of open transactions included."""
+        return max(self.bounds.end - self.head, 0) + self.bounds.undecided
+
+    @property
+    def is_held(self) -> bool:
+        """Whether an open transaction keeps all that is in no manifest from being planned."""
+        return bool(self.bounds.undecided) and not self.has_new
+
+    @property
     def offset_bytes(self) -> float:
         """About how many bytes of values an offset has."""
         return UNKNOWN_DENSITY if self.sample is None else self.sample.offset_bytes

@@ -21,7 +21,7 @@ class PartitionLag:
     """What of a partition is not done.
 
     Attributes:
-        unplanned: Offsets that are in no manifest.
+        unplanned: Offsets that are in no manifest, those of open transactions included.
         unplanned_seconds: For how long the first of these has waited; 0 without one.
         planned: Offsets in manifests that are not done.
     """
@@ -60,7 +60,7 @@ class Lag:
         found = [
             PartitionLag(
                 each.partition,
-                max(each.bounds.end - each.head, 0),
+                each.unplanned,
                 max((now - waits[each.partition]).total_seconds(), 0.0) if each.partition in waits else 0.0,
                 planned.get((topic, each.partition), 0),
             )
@@ -71,6 +71,7 @@ class Lag:
                 partition=each.partition,
                 planned_to=each.head,
                 end=each.bounds.end,
+                undecided=each.bounds.undecided,
                 waits_since=waits.get(each.partition),
             )
             for each in partitions

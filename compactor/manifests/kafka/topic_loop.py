@@ -211,7 +211,7 @@ class TopicLoop:
         except CompactorError as exc:
             log_event("topic.not_counted", topic=topic.uri, error=exc)
             return
-        lag = Lag.of(topic, turn.waits, plan.partitions, planned, self.clock.now())
+        lag = Lag.of(topic, {**turn.waits, **turn.arrivals.held}, plan.partitions, planned, self.clock.now())
         self._emit(topic, lag)
         self.notes.planned(topic, plan.topic_id, lag.progress, lag.planned_offsets)
 

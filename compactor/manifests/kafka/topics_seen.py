@@ -26,6 +26,7 @@ class TopicSeen:
     not_asked: str = ""  # why brokers were not asked for these, so that a job's note is shown; empty if they were
     unseen_seconds: float = 0.0  # the age of that note; 0 if brokers were asked
     unplanned_offsets: int = 0  # offsets that are in no manifest
+    undecided_offsets: int = 0  # those of them that cannot be planned yet: an open transaction is at or before them
     worst_partition: int | None = None  # the partition that has most of these; null if there are none
     worst_offsets: int = 0  # how many it has
     unplanned_seconds: float = 0.0  # for how long the oldest of these has waited, as far as is known
@@ -51,7 +52,8 @@ class TopicSeen:
             waits = "all is in manifests"
         else:
             oldest = f", the oldest for {shown_seconds(self.unplanned_seconds)}" if self.unplanned_seconds else ""
-            waits = f"{count(self.unplanned_offsets, 'offset')} in no manifest{oldest}"
+            held = f", {self.undecided_offsets:,} behind an open transaction" if self.undecided_offsets else ""
+            waits = f"{count(self.unplanned_offsets, 'offset')} in no manifest{oldest}{held}"
         waits += f", as of {shown_seconds(self.unseen_seconds)} ago" if self.unseen_seconds else ""
         if self.idle_seconds > max(self.late_seconds, self.unseen_seconds):
             waits += f"; no job has planned it for {shown_seconds(self.idle_seconds)}"
@@ -109,6 +111,7 @@ class TopicWatch:
             not_asked=not_asked,
             unseen_seconds=max((now - note.seen_at).total_seconds(), 0.0) if not_asked and note.seen_at else 0.0,
             unplanned_offsets=sum(each.offsets for each in found),
+            undecided_offsets=sum(each.undecided for each in found),
             worst_partition=worst.partition if worst is not None and worst.offsets else None,
             worst_offsets=worst.offsets if worst is not None else 0,
             unplanned_seconds=max((now - since).total_seconds(), 0.0),
@@ -133,12 +136,14 @@ class _Unplanned:
 
     partition: int
     offsets: int
+    undecided: int
     since: datetime | None
 
 
 def _noted(note: TopicProgress) -> Iterator[_Unplanned]:
     for each in note.partitions:
-        yield _Unplanned(each.partition, max(each.end - each.planned_to, 0), each.waits_since)
+        offsets = max(each.end - each.planned_to, 0) + each.undecided
+        yield _Unplanned(each.partition, offsets, each.undecided, each.waits_since)
 
 
 def _asked(chains: Chains, log: KafkaLog, topic: Topic, note: TopicProgress) -> list[_Unplanned] | None:
@@ -159,10 +164,11 @@ def _asked(chains: Chains, log: KafkaLog, topic: Topic, note: TopicProgress) -> 
     return [
         _Unplanned(
             each.partition,
-            max(each.bounds.end - each.head, 0),
+            each.unplanned,
+            each.bounds.undecided,
             (known[each.partition] or _told_since(samples.get(each.partition), each, noted, note))
             if each.has_new
-            else None,
+            else _held_since(each, noted.get(each.partition)),
         )
         for each in uncut
     ]
@@ -171,6 +177,11 @@ def _asked(chains: Chains, log: KafkaLog, topic: Topic, note: TopicProgress) -> 
 def _known_since(uncut: Uncut, noted: PartitionProgress | None) -> datetime | None:
     """Since when the first unplanned record waits, if a job noted that very record."""
     return noted.waits_since if noted is not None and noted.planned_to == uncut.head else None
+
+
+def _held_since(uncut: Uncut, noted: PartitionProgress | None) -> datetime | None:
+    """Since when an open transaction holds all that is unplanned, if a job noted that."""
+    return _known_since(uncut, noted) if uncut.is_held and noted is not None and noted.undecided else None
 
 
 def _told_since(

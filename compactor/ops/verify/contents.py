@@ -155,16 +155,8 @@ class DeepVerifier:
                 rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
 
         try:
-            columns = file.record_columns or None
-            named = ManifestFile(
-                uri=file.uri,
-                etag=file.etag,
-                source_uri=file.source_uri or None,
-                record_columns=columns,
-                kafka_values=file.kafka_values,
-            )
-            opened = self._opened(named)
-            split, refused = self._splitting(commit, file, named, opened, refused)
+            opened = self._opened(_named(file))
+            split, refused = self._splitting(commit, file, opened, refused)
             with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(opened.pieces(self.store, pool)) as stored:
                 pieces = decode(file.codec, stored)
                 found = inspect_lines(
@@ -189,11 +181,11 @@ class DeepVerifier:
         return rows, rejects
 
     def _splitting(
-        self, commit: Commit, file: FileReport, named: ManifestFile, opened: Input, refused: frozenset[bytes]
+        self, commit: Commit, file: FileReport, opened: Input, refused: frozenset[bytes]
     ) -> tuple[Splitter, frozenset[bytes]]:
         """What divides an input file as the job did, and its refused lines as that gives them."""
         split = recorded_splitter(file.format, self.decoder_of(commit.grok) if commit.grok else None)
-        values = opened.values if isinstance(opened, OpenedRange) else redriven_values(named)
+        values = opened.values if isinstance(opened, OpenedRange) else redriven_values(_named(file))
         if values is not None:
             if isinstance(split, GrokSplitter):
                 refused = split.records_of(refused)
@@ -323,3 +315,14 @@ def _compare(commit: Commit, report: VerifyReport, where: str, what: str, expect
     if expected != found:
         difference = "other values" if expected.rows == found.rows else f"{found.rows} {what}"
         report.discrepancies.append(Discrepancy(commit.manifest_id, where, f"{expected.rows} {what}", difference))
+
+
+def _named(file: FileReport) -> ManifestFile:
+    """An input file, as far as it matters for how it is read."""
+    return ManifestFile(
+        uri=file.uri,
+        etag=file.etag,
+        source_uri=file.source_uri or None,
+        record_columns=file.record_columns or None,
+        kafka_values=file.kafka_values,
+    )

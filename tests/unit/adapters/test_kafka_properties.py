@@ -142,7 +142,7 @@ def test_secrets_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_secret_that_may_be_another_one(
     monkeypatch: pytest.MonkeyPatch, error: Exception, may_be_another: bool
 ) -> None:
-    """While nobody can tell, a refusal is trouble that passes; without the right to read it, a person must act."""
+    """While that cannot be told, a refusal is trouble that passes; without the right to read it, a person must act."""
 
     def fails(_arn: str, _session: object) -> str:
         raise error

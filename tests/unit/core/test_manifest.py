@@ -451,3 +451,29 @@ def test_any_bytes_are_accepted_or_refused(data: bytes) -> None:
         whole_seconds = {"created_at": manifest.created_at.replace(microsecond=0)}
         written = manifest.model_copy(update={**whole_seconds, "ignored_date": ""})
         assert parse(manifest.to_json()) == written
+
+
+def test_places_of_the_compactor_give_no_columns() -> None:
+    """Records that it landed there are from a stream; redriven lines are told by the path of the file they are from."""
+    state = "s3://b/env=prod/state/redriven/"
+    files: list[dict[str, str]] = [
+        {"uri": f"{state}m-1/landed/0.ndjson"},
+        {"uri": f"{state}m-1/0.ndjson.gz", "source_uri": "s3://raw/in/country=DE/a"},
+        {"uri": "s3://raw/in/country=FR/a"},
+    ]
+    document = {
+        "version": 1,
+        "manifest_id": "m-1",
+        "date": "2025-12-20",
+        "created_at": "2025-12-20T10:00:00Z",
+        "files": files,
+    }
+    found = parse_manifest(
+        json.dumps(document).encode(),
+        URI,
+        modified_at=datetime(2025, 12, 20, tzinfo=UTC),
+        allowed_prefixes=ALLOWED,
+        redriven_folder=state,
+        rules=ManifestRules(hive_keys=True),
+    )
+    assert [each.path_columns for each in found.files] == [None, {"country": "DE"}, {"country": "FR"}]

@@ -335,3 +335,28 @@ def test_planned_work_is_counted_until_it_is_done() -> None:
     scene.store.delete([next(iter(scene.store.list(LAYOUT.manifests_folder))).uri])
     left = work.offsets()[TOPIC, 0]
     assert left == sum(scene.offsets()) < 20
+
+
+def test_an_open_transaction_hides_no_backlog() -> None:
+    """What it holds is in no manifest, however long it hangs, and waits since it was first seen to be held."""
+    scene = Scene()
+    scene.loop.step()
+    scene.partition(0).undecided = 7
+    scene.after(30)
+    assert scene.metrics.emitted[-1]["TopicOffsetsUnplanned"] == 7
+    scene.partition(0).undecided = 9
+    assert scene.after(600) == 30
+    lag = scene.metrics.emitted[-1]
+    assert (lag["TopicOffsetsUnplanned"], lag["TopicUnplannedSeconds"]) == (9, 600)
+    assert scene.planned() == []
+    progress = read_topic_progress(scene.state, TOPIC)
+    assert progress is not None
+    first = progress.partitions[0]
+    assert (first.planned_to, first.end, first.undecided) == (0, 0, 9)
+    assert first.waits_since == scene.clock.now() - timedelta(seconds=600)
+    scene.partition(0).undecided = 2
+    scene.partition(0).append(*[VALUE] * 10)
+    scene.after(30)  # decided: planned at once, as they fill a manifest, and another transaction holds the next ones
+    assert scene.offsets() == [10]
+    lag = scene.metrics.emitted[-1]
+    assert (lag["TopicOffsetsUnplanned"], lag["TopicUnplannedSeconds"]) == (2, 0)

@@ -43,12 +43,14 @@ class PartitionProgress(Document):
         planned_to: The first offset that is in no manifest.
         end: The offset up to which the partition had decided records then.
         waits_since: Since when the record at `planned_to` waits; None if there was none.
+        undecided: How many offsets were behind `end`, in open transactions or behind the first of these.
     """
 
     partition: int
     planned_to: int
     end: int
     waits_since: AwareDatetime | None = None
+    undecided: int = 0
 
 
 class TopicProgress(PlanProgress):

@@ -104,6 +104,20 @@ def test_the_age_of_a_record_is_that_which_jobs_noted(scene: Scene) -> None:
     assert scene.status().topics[0].unplanned_seconds == 40.0
 
 
+def test_what_an_open_transaction_holds_is_late_at_last(scene: Scene) -> None:
+    """Whether brokers are asked or only the notes of jobs are to be had; the alarm goes by the same figure."""
+    scene.log.topics[TOPIC][1][0].undecided = 5
+    scene.plan()
+    scene.clock.advance(scene.late_seconds + 1)
+    scene.plan()
+    for scene.log.is_down in (False, True):
+        found = scene.status().topics[0]
+        assert (found.unplanned_offsets, found.undecided_offsets, found.is_behind) == (5, 5, True)
+        assert "5 offsets in no manifest, the oldest for" in found.words
+        assert ", 5 behind an open transaction" in found.words
+    assert judged(scene) == alarmed(scene)
+
+
 def test_brokers_that_do_not_answer_hide_nothing(scene: Scene) -> None:
     """What jobs noted is shown, with its age and why; each cluster is asked once. Failures are late at last."""
     scene.plan()
