@@ -178,8 +178,36 @@ TOPICS = (
     Guard(
         "a manifest has no range that no plan has given to it",
         "job/steps/intake.py",
-        "        check_planned(self.state, manifest, info.uri)\n",
+        "        check_planned(self.state, manifest, data, info.uri)\n",
         "",
+        ("tests/unit/job/test_planned_ranges.py",),
+    ),
+    Guard(
+        "a redrive of ranges is on record",
+        "job/steps/planned_ranges.py",
+        "not _is_on_record(state, manifest.manifest_id, root, data)",
+        "False",
+        ("tests/unit/job/test_planned_ranges.py",),
+    ),
+    Guard(
+        "a redrive has what its record has",
+        "job/steps/planned_ranges.py",
+        " and Manifest.model_validate_json(data) == recorded",
+        "",
+        ("tests/unit/job/test_planned_ranges.py",),
+    ),
+    Guard(
+        "a redrive on record has no offset twice, and none of others",
+        "ledger/planned/given.py",
+        "            if not is_within or part.first < ends.get(place, 0):\n",
+        "            if False:\n",
+        ("tests/unit/job/test_planned_ranges.py",),
+    ),
+    Guard(
+        "ranges that overlap are found",
+        "ops/verify/doubled.py",
+        "partition == widest[0] and first < widest[1]",
+        "False",
         ("tests/unit/job/test_planned_ranges.py",),
     ),
     Guard(

@@ -171,7 +171,7 @@ class Intake:
             redriven_folder=self.state.layout.redriven_folder,
             rules=self.state.rules,
         )
-        check_planned(self.state, manifest, info.uri)
+        check_planned(self.state, manifest, data, info.uri)
         return manifest
 
     def _name_below(self, uri: str) -> str:
