@@ -14,7 +14,7 @@ KINESIS = (
     Guard(
         "a manifest has no gap that no link gives to it",
         "ledger/planned/given.py",
-        "is_given = self._has_gap(StreamGap.parse(file.uri), file.etag or \"\")",
+        'is_given = self._has_gap(StreamGap.parse(file.uri), file.etag or "")',
         "is_given = True",
         ("tests/unit/job/test_landed_streams.py",),
     ),
@@ -77,8 +77,8 @@ KINESIS = (
     Guard(
         "drafts that planners left are settled",
         "manifests/kinesis/planner.py",
-        "            for settled in left.settle_all():\n",
-        "            for settled in ():\n",
+        "            for draft in drafts:\n",
+        "            for draft in ():\n",
         (_PLANNING,),
     ),
     Guard(

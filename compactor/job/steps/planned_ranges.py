@@ -5,7 +5,7 @@ from pydantic import ValidationError
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Redrive
 from compactor.core.errors import ManifestError, ObjectNotFound
-from compactor.core.layout import number_of_redrive, root_id
+from compactor.core.layout import digest, number_of_redrive, root_id
 from compactor.ledger.planned.given import check_given, names_planned
 from compactor.ledger.state import State
 
@@ -13,7 +13,8 @@ from compactor.ledger.state import State
 def check_planned(state: State, manifest: Manifest, data: bytes, uri: str) -> None:
     """Check the ranges, the gaps and the copies of input in a manifest.
 
-    Links have to give all of them to it, or to its root. A redrive has to be on record, just as the manifest has it.
+    A planner binds the id of a manifest before it writes it. Of one that is not bound, links have to give all of them
+    to it, or to its root. A redrive has to be on record, just as the manifest has it.
 
     Args:
         state: Has the chains and the records of redrives.
@@ -27,6 +28,15 @@ def check_planned(state: State, manifest: Manifest, data: bytes, uri: str) -> No
     if not names_planned(state, manifest):
         return
     root = root_id(manifest.manifest_id)
+    bound = state.ledger.accepted(manifest.manifest_id)
+    if bound is not None and bound.kind == "manifest":
+        if root == manifest.manifest_id and bound.digest != digest(data) and uri == bound.source_uri:
+            raise ManifestError(
+                "not_planned",
+                f"{uri}: is not as it was planned; expected it unchanged. Unless a job had begun with the one that was "
+                f"planned, `compactor plan` writes that again",
+            )
+        return
     if root != manifest.manifest_id and not _is_on_record(state, manifest.manifest_id, root, data):
         raise ManifestError(
             "not_planned", f"{uri}: is not on record as a redrive of {root}; expected a manifest of `compactor redrive`"

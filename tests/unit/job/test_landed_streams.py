@@ -1,6 +1,7 @@
 """Landed objects of a stream, through the job and the commands: they are input as any other."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 from compactor.adapters.memory.store import ManualClock
 from compactor.cli.entry import compactor as command
 from compactor.core.documents.manifest import ManifestFile, version_keys
+from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
@@ -178,3 +180,23 @@ def test_landed_objects_are_redriven(tmp_path: Path) -> None:
     lake.run()
     found = lake.call("verify", "--deep")
     assert (found["rows"], found["rejected_lines"], found["dead_letters"]) == (2, 1, 0)
+
+
+@pytest.mark.parametrize("content", [None, b"no manifest"])
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_manifest_of_landed_objects_that_is_lost(lake: Lake, content: bytes | None, *, is_gone: bool) -> None:
+    """`verify` says what to do, and the next plan writes it again, also of a stream that is deleted meanwhile."""
+    lake.kinesis.put(b'{"id": 3}')
+    [plan] = lake.app.kinesis_planner.plan(STREAM, max_manifests=9).totals.manifests
+    uri = lake.layout.manifest(plan.manifest_id)
+    lake.app.store.delete([uri]) if content is None else lake.app.store.put(uri, content)
+    [told] = lake.call("verify", code=3)["discrepancies"]
+    assert f"`compactor plan {STREAM}` writes it again" in told["expected"]
+    lake.run()
+    if is_gone:
+        lake.kinesis.streams.clear()
+    with suppress(SettingsError):
+        lake.app.kinesis_planner.plan(STREAM, max_manifests=9)
+    lake.run()
+    found = lake.call("verify", "--deep", code=3 if content else 0)
+    assert (found["rows"], found["discrepancies"]) == (3, [])
