@@ -24,8 +24,8 @@ TOPICS = (
     Guard(
         "the drafts of planners that died are settled",
         "manifests/kafka/planner.py",
-        "                for manifest in left.settle_all():\n",
-        "                for manifest in ():\n",
+        "            for manifest in Drafts(chains, topic, topic_id).settle_all():\n",
+        "            for manifest in ():\n",
         (_PLANNING,),
     ),
     Guard(
@@ -180,6 +180,34 @@ TOPICS = (
         "job/steps/intake.py",
         "        check_planned(self.state, manifest, data, info.uri)\n",
         "",
+        ("tests/unit/job/test_planned_ranges.py",),
+    ),
+    Guard(
+        "a draft stays until a job has begun with its manifest",
+        "manifests/kafka/drafts.py",
+        "        if manifest is None:\n",
+        "        if True:\n",
+        ("tests/unit/job/test_planned_ranges.py",),
+    ),
+    Guard(
+        "a draft goes once a job has begun with its manifest",
+        "manifests/linked.py",
+        "        state.store.delete(over)\n",
+        "        pass\n",
+        ("tests/unit/job/test_planned_ranges.py",),
+    ),
+    Guard(
+        "a planned manifest is bound to its bytes",
+        "job/steps/planned_ranges.py",
+        "bound.digest != digest(data)",
+        "False",
+        ("tests/unit/job/test_planned_ranges.py",),
+    ),
+    Guard(
+        "a planned manifest that is lost is found",
+        "ops/verify/verifier.py",
+        "        suspected = unwritten(self.state)\n",
+        "        suspected = []\n",
         ("tests/unit/job/test_planned_ranges.py",),
     ),
     Guard(
