@@ -213,15 +213,15 @@ TOPICS = (
     Guard(
         "a redrive of ranges is on record",
         "job/steps/planned_ranges.py",
-        "not _is_on_record(state, manifest.manifest_id, root, data)",
+        "not _holds(redrive_on_record(state, manifest.manifest_id), data)",
         "False",
         ("tests/unit/job/test_planned_ranges.py",),
     ),
     Guard(
         "a redrive has what its record has",
         "job/steps/planned_ranges.py",
-        " and Manifest.model_validate_json(data) == recorded",
-        "",
+        "recorded is not None and Manifest.model_validate_json(data) == recorded",
+        "recorded is not None",
         ("tests/unit/job/test_planned_ranges.py",),
     ),
     Guard(

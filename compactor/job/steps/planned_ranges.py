@@ -37,21 +37,29 @@ def check_planned(state: State, manifest: Manifest, data: bytes, uri: str) -> No
                 f"planned, `compactor plan` writes that again",
             )
         return
-    if root != manifest.manifest_id and not _is_on_record(state, manifest.manifest_id, root, data):
+    if root != manifest.manifest_id and not _holds(redrive_on_record(state, manifest.manifest_id), data):
         raise ManifestError(
             "not_planned", f"{uri}: is not on record as a redrive of {root}; expected a manifest of `compactor redrive`"
         )
     check_given(state, manifest, uri)
 
 
-def _is_on_record(state: State, manifest_id: str, root: str, data: bytes) -> bool:
-    """Whether a redrive is on record that holds this manifest."""
-    accepted = state.ledger.accepted(root)
+def redrive_on_record(state: State, manifest_id: str) -> Manifest | None:
+    """The manifest of a redrive that is on record; None if no redrive on record has this id."""
+    root = root_id(manifest_id)
+    accepted = state.ledger.accepted(root) if root != manifest_id else None
     if accepted is None:
-        return False
+        return None
     try:
         place = state.layout.redrive(accepted.key, number_of_redrive(manifest_id, root))
         recorded = state.ledger.record(place, Redrive).manifest
-        return recorded.manifest_id == manifest_id and Manifest.model_validate_json(data) == recorded
-    except (ObjectNotFound, ValidationError):
+    except ObjectNotFound:
+        return None
+    return recorded if recorded.manifest_id == manifest_id else None
+
+
+def _holds(recorded: Manifest | None, data: bytes) -> bool:
+    try:
+        return recorded is not None and Manifest.model_validate_json(data) == recorded
+    except ValidationError:
         return False

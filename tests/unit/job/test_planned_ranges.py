@@ -96,6 +96,22 @@ def test_redrives_that_are_not_on_record(made: Scene) -> None:
     assert reason(made, with_range(manifest, 3, 9, manifest_id=f"{manifest.manifest_id}-r3")) == "not_planned"
 
 
+def test_what_is_in_place_of_a_redrive(made: Scene) -> None:
+    """It gets another id, so that the manifest that is on record can be written again."""
+    manifest = planned(made)
+    assert reason(made, manifest) == ""
+    redrive = on_record(made, with_range(manifest, 3, 9, manifest_id=f"{manifest.manifest_id}-r1"))
+    uri = LAYOUT.manifest(redrive.manifest_id)
+    made.store.put(uri, b"no manifest")
+    found = Intake(state=made.planner().state, allowed_prefixes=["kafka://main"]).receive(uri)
+    assert found is not None
+    assert found.accepted.manifest_id.startswith(f"{redrive.manifest_id}-dup-")
+    [entry] = RedriveLog(state=made.planner().state).entries_about(manifest.manifest_id)
+    made.store.delete([uri])
+    assert entry.fate == "waiting"
+    assert reason(made, redrive) == ""
+
+
 def test_redrives_of_others(made: Scene) -> None:
     """Of a root that has other ranges, of none, and of ranges that overlap, on record or not."""
     manifest = planned(made)
