@@ -1,10 +1,12 @@
 ------------------------------- MODULE Topics -------------------------------
 (* How offsets of a topic come into manifests. Planners go on where the chain of a partition ends: they write a draft, *)
-(* create its links, and write the manifest of those links that they got. A planner may stop or be held up at any      *)
-(* step. Retention removes records at any time, and a topic may be deleted and made again under its name.              *)
+(* create its links, and write the manifest of those links that they got. The draft stays until a job has begun with   *)
+(* it, so that a manifest that is lost before is written again. A planner may stop or be held up at any step.          *)
+(* Retention removes records at any time, and a topic may be deleted and made again under its name.                    *)
 EXTENDS Integers, FiniteSets
 
-CONSTANTS Partitions, Planners, MaxOffset, MaxTopics, MaxIds, MaxStops,
+CONSTANTS Partitions, Planners, MaxOffset, MaxTopics, MaxIds,
+          MaxStops,  \* of planners that stop, and of manifests that are lost
           Reads,     \* whether the job reads what it takes in
           MayForge,  \* whether an operator copies a manifest under another id
           Guards     \* what keeps the protocol exact; all of it, unless a guard is left out on purpose
@@ -32,7 +34,7 @@ VARIABLES
     drafts,   \* the ids whose drafts are there
     written,  \* the manifests in the watched prefix
     members,  \* the partitions of its plan that each manifest names
-    accepted, \* the manifests that the job has taken in
+    accepted, \* the manifests that the job has taken in, and begun with
     reading,  \* what became of their ranges
     used, stops,
     proc      \* each planner: its step, the topic id, drafts to settle, heads and bounds, and the draft that it settles
@@ -83,19 +85,23 @@ MakeAgain ==
     /\ UNCHANGED <<end, earliest, chainVars, plan, drafts, manifestVars, used, stops, proc>>
 
 -----------------------------------------------------------------------------
-\* A planner asks for the id of the topic, and lists the drafts that others left: of this id, and of former ones.
+\* A planner asks for the id of the topic, and lists the drafts of this id, and of former ones, whose manifests do not wait.
 Begin(c) ==
     /\ At(c, "idle")
     /\ Set(c, [Idle EXCEPT !.at = "left", !.topic = live,
-               !.left = {i \in drafts : /\ Has("drafts of planners that died are settled")
+               !.left = {i \in drafts : /\ i \notin written
+                                        /\ Has("drafts of planners that died are settled")
                                         /\ plan[i].topic = live \/ Has("drafts of former topics are settled")}])
     /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, manifestVars, used, stops>>
 
+\* It drops those of manifests that a job has begun with.
 SettleLeft(c) ==
     /\ At(c, "left")
     /\ \E i \in proc[c].left :
-        Set(c, [proc[c] EXCEPT !.at = "link", !.left = @ \ {i}, !.id = i, !.todo = Planned(i), !.won = {}])
-    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, manifestVars, used, stops>>
+        /\ drafts' = IF i \in accepted THEN drafts \ {i} ELSE drafts
+        /\ Set(c, IF i \in accepted THEN [proc[c] EXCEPT !.left = @ \ {i}]
+                  ELSE [proc[c] EXCEPT !.at = "link", !.left = @ \ {i}, !.id = i, !.todo = Planned(i), !.won = {}])
+    /\ UNCHANGED <<brokerVars, chainVars, plan, manifestVars, used, stops>>
 
 \* Where chains end: with the last link, or at the origin.
 Head(p) ==
@@ -169,26 +175,27 @@ GoesOn(c, k) ==
     LET run == plan[proc[c].id].runs[k] IN
     IF k \in proc[c].won \/ ~Has("a partition whose link was lost is not planned further") THEN run.end ELSE Unknown
 
-\* The code asks first whether the job has taken it in already; that only saves work.
+\* The code asks first whether the job has begun with it already; that only saves work. Its id is bound to its bytes.
 WriteManifest(c) ==
-    /\ IF Has("a draft goes after its manifest") THEN Linked(c) ELSE At(c, "dropped")
+    /\ Linked(c)
     /\ written' = IF Won(c) = {} THEN written ELSE written \union {proc[c].id}
     /\ members' = [members EXCEPT ![proc[c].id] = Won(c)]
-    /\ Set(c, IF At(c, "dropped") THEN Settled(c)
-              ELSE [proc[c] EXCEPT !.at = "written",
-                    !.heads = [k \in Partitions |-> IF proc[c].own /\ k \in Planned(proc[c].id) THEN GoesOn(c, k) ELSE @[k]]])
+    /\ Set(c, [proc[c] EXCEPT !.at = "written",
+               !.heads = [k \in Partitions |-> IF proc[c].own /\ k \in Planned(proc[c].id) THEN GoesOn(c, k) ELSE @[k]]])
     /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, accepted, reading, used, stops>>
 
+\* A draft of which others got all links is of no use; any other one stays.
 DropDraft(c) ==
-    /\ IF Has("a draft goes after its manifest") THEN At(c, "written") ELSE Linked(c)
-    /\ drafts' = drafts \ {proc[c].id}
-    /\ Set(c, IF At(c, "written") THEN Settled(c) ELSE [proc[c] EXCEPT !.at = "dropped"])
+    /\ At(c, "written")
+    /\ drafts' = IF Won(c) = {} \/ ~Has("a draft stays until a job has begun with its manifest") THEN drafts \ {proc[c].id}
+                 ELSE drafts
+    /\ Set(c, Settled(c))
     /\ UNCHANGED <<brokerVars, chainVars, plan, manifestVars, used, stops>>
 
 \* Nothing is left to plan, or no more manifests are wanted.
 End(c) ==
     /\ At(c, "plan")
-    /\ Waiting(c) = {} \/ proc[c].own
+    /\ Waiting(c) = {} \/ proc[c].own \/ used = MaxIds
     /\ Set(c, Idle)
     /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, manifestVars, used, stops>>
 
@@ -211,6 +218,14 @@ Forge ==
     /\ written' = written \union {used + 1}
     /\ used' = used + 1
     /\ UNCHANGED <<brokerVars, chainVars, drafts, accepted, reading, stops, proc>>
+
+\* Someone deletes a manifest, or overwrites it with what a job refuses under another id.
+Lose(i) ==
+    /\ i \in written
+    /\ stops < MaxStops
+    /\ stops' = stops + 1
+    /\ written' = written \ {i}
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, members, accepted, reading, used, proc>>
 
 Given(i) ==
     \A k \in members[i] :
@@ -260,7 +275,7 @@ Next ==
     \/ MakeAgain
     \/ Forge
     \/ \E c \in Planners : Progress(c) \/ Stop(c)
-    \/ \E i \in Ids : Accept(i) \/ Refuse(i) \/ Archive(i) \/ Read(i) \/ Compare(i)
+    \/ \E i \in Ids : Lose(i) \/ Accept(i) \/ Refuse(i) \/ Archive(i) \/ Read(i) \/ Compare(i)
 
 Spec == Init /\ [][Next]_vars
 
@@ -304,10 +319,10 @@ NoGaps ==
             /\ \A other \in Links(p) : other <= o \/ other >= link[p][o].end
         /\ origin[p] # Unknown => origin[p] <= earliest[p]
 
-\* The manifest of each link is there, or its draft is.
+\* A job has begun with the manifest of each link, or its draft is there.
 NothingForgotten ==
     \A p \in Places : \A o \in Links(p) :
-        LET i == link[p][o].id IN i \in drafts \/ (i \in written \union accepted /\ p[2] \in members[i])
+        LET i == link[p][o].id IN i \in drafts \/ (i \in accepted /\ p[2] \in members[i])
 
 \* A row is of the topic that was planned. What is named as missing was there once, and is gone.
 NamedExactly ==

@@ -1,8 +1,10 @@
 """Makes manifests of drafts: written before their links, so that any planner can finish what another one began.
 
-A planner writes the draft, then creates its links, then writes the manifest of the files whose links it got. A link is
-there for good once it is there. So every planner that goes through these steps gets the same manifest, at any time and
-any number of times: a planner that dies, or that is held up for hours, leaves nothing undecided.
+A planner writes the draft, then creates its links, then binds the id of the manifest to the files whose links it got,
+and writes it. A link is there for good once it is there. So every planner that goes through these steps gets the same
+manifest, at any time and any number of times: a planner that dies, or that is held up for hours, leaves nothing
+undecided. A draft stays until a job has begun with its manifest: one that is gone before is written again. As its id is
+bound to its bytes, nothing else takes effect under it, and it takes effect once, however often it is written.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,6 +12,10 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
+from compactor.core.documents.records import Accepted
+from compactor.core.layout import base_name, digest
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import ObjectInfo
 from compactor.ledger.chains.chain import Chain, Link
 from compactor.ledger.state import State
 
@@ -56,6 +62,51 @@ def settle(state: State, draft: Manifest, wanted: Iterable[Wanted[L]]) -> tuple[
     files = tuple(file for file in draft.files if file.uri in won)
     # With the keys that are left out of a draft as it is read, or else its bytes would tell who settled it.
     manifest = draft.model_copy(update={"files": files, **version_keys(files)})
-    if won and state.ledger.accepted(manifest.manifest_id) is None:
-        state.store.create(state.layout.manifest(manifest.manifest_id), manifest.to_json())
+    if won:
+        _write(state, manifest)
     return (manifest if won else None), lost
+
+
+def _write(state: State, manifest: Manifest) -> None:
+    """Bind the id of a manifest and write it, unless a job has begun with it."""
+    data, uri = manifest.to_json(), state.layout.manifest(manifest.manifest_id)
+    record = state.ledger.accept(
+        Accepted(
+            manifest_id=manifest.manifest_id,
+            kind="manifest",
+            date=manifest.date,
+            digest=digest(data),
+            source_uri=uri,
+            accepted_at=state.clock.now(),
+            manifest=manifest,
+        )
+    )
+    if record.digest == digest(data) and not state.ledger.record_names(record.key):
+        state.store.create(uri, data)
+
+
+def drafts_left(state: State, folder: str) -> list[ObjectInfo]:
+    """The drafts in a folder that are to be settled: of planners that died, and of manifests that are gone too early.
+
+    Those of manifests that a job has begun with are deleted.
+    """
+    drafts = list(state.store.list(folder))
+    if not drafts:
+        return []
+    waiting = {info.uri for info in state.store.list(state.layout.manifests_folder)}
+    absent = [info for info in drafts if state.layout.manifest(id_of_draft(info)) not in waiting]
+    begun = dict(zip(absent, map_ordered(lambda info: is_begun(state, id_of_draft(info)), absent), strict=True))
+    if over := [info.uri for info in absent if begun[info]]:
+        state.store.delete(over)
+    return [info for info in absent if not begun[info]]
+
+
+def id_of_draft(info: ObjectInfo) -> str:
+    """The id of the manifest of a draft."""
+    return base_name(info.uri).removesuffix(".json")
+
+
+def is_begun(state: State, manifest_id: str) -> bool:
+    """Whether a job has begun with a planned manifest, so that its records are all that it needs."""
+    accepted = state.ledger.accepted(manifest_id)
+    return accepted is not None and accepted.kind == "manifest" and bool(state.ledger.record_names(accepted.key))

@@ -12,6 +12,20 @@ _LOG = "tests/contract/test_kinesis_log.py"
 
 KINESIS = (
     Guard(
+        "a draft of landed objects stays until a job has begun with its manifest",
+        "manifests/kinesis/landing.py",
+        "*([self._draft(manifest_id)] if manifest is None else [])",
+        "self._draft(manifest_id)",
+        ("tests/unit/job/test_landed_streams.py",),
+    ),
+    Guard(
+        "a manifest has no gap that no link gives to it",
+        "ledger/planned/given.py",
+        'is_given = self._has_gap(StreamGap.parse(file.uri), file.etag or "")',
+        "is_given = True",
+        ("tests/unit/job/test_landed_streams.py",),
+    ),
+    Guard(
         "the last landed record has to come first",
         "manifests/kinesis/shard_reading.py",
         "        if self._anchor and records and records[0].sequence == self._anchor:\n",

@@ -294,7 +294,8 @@ MEDIUM = (
     _merging("one merger, and a table that is lost", "{p1}", 2, 4, 1),
     _topics("two planners of two offsets", "{c1, c2}", 2, 2, 0),
     _topics("retention", "{c1}", 2, 2, 0, reads="TRUE"),
-    _topics("a topic made again, and the end of each offset", "{c1}", 1, 2, 1, topics=2, reads="TRUE", is_live=True),
+    _topics("a topic made again, and the end of each offset", "{c1}", 1, 2, 0, topics=2, reads="TRUE", is_live=True),
+    _topics("a lost manifest, and the end of each offset", "{c1}", 1, 2, 1, reads="TRUE", is_live=True),
     _topics("a copied manifest", "{c1}", 1, 2, 0, forged="TRUE"),
 )
 """Beside the small ones, part of `make spec`."""
@@ -326,6 +327,7 @@ LARGE = (
     ),
     _merging("two mergers and four batches", "{p1, p2}", 2, 4, 1, is_short=False),
     _topics("two planners, three manifests", "{c1, c2}", 2, 3, 1, is_short=False),
+    _topics("a lost manifest, and a topic made again", "{c1}", 1, 2, 1, topics=2, reads="TRUE", is_live=True),
     _topics("three planners", "{c1, c2, c3}", 1, 2, 1, is_short=False),
     _topics("two planners of two partitions", "{c1, c2}", 1, 2, 1, partitions="{k1, k2}", is_short=False),
     _topics("two planners, a topic made again", "{c1, c2}", 1, 2, 1, topics=2, reads="TRUE", is_short=False),

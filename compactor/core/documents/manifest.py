@@ -29,7 +29,7 @@ REASONS = {
     "bad_uri": "a URI is not s3://bucket/key, file:///path, a path or a Kafka range, or is too long for one",
     OUTSIDE: "a URI is not below an allowed prefix",
     "duplicate_uri": "it names a file twice",
-    "not_planned": "it names a Kafka range that no plan has given to it",
+    "not_planned": "it names ranges, gaps or copies of input that no plan or redrive gave to it",
     "id_already_used": "another manifest was accepted under this id",
     "hidden_name": "its name begins with _ or .",
     "nested": "it is in a folder below the watched prefix",

@@ -14,7 +14,7 @@ from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, St
 from compactor.core.layout import base_name, canonical, digest, duplicate_id, id_from_name, is_text
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectInfo
-from compactor.job.steps.planned_ranges import check_planned
+from compactor.job.steps.planned_ranges import check_planned, redrive_on_record
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
 
@@ -171,7 +171,7 @@ class Intake:
             redriven_folder=self.state.layout.redriven_folder,
             rules=self.state.rules,
         )
-        check_planned(self.state, manifest, info.uri)
+        check_planned(self.state, manifest, data, info.uri)
         return manifest
 
     def _name_below(self, uri: str) -> str:
@@ -200,6 +200,8 @@ class Intake:
         return record
 
     def _refuse(self, uri: str, key: ManifestKey, fingerprint: str, error: ManifestError) -> Delivery:
+        if redrive_on_record(self.state, key.id) is not None:  # whose manifest is written again under its id
+            key = _duplicate(key, fingerprint)
         record = self._accept(uri, key, fingerprint, None)
         if record.kind != "refused" or record.digest != fingerprint:
             # Another manifest has this name. Every driver tells the two apart by their content.

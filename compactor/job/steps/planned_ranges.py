@@ -1,59 +1,65 @@
-"""Checks that a plan gave the ranges of a manifest to it: no other manifest may name offsets of Kafka."""
+"""Checks that a plan, or a redrive, gave a manifest what it names of topics and streams."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from pydantic import ValidationError
 
-from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.errors import ManifestError
-from compactor.core.kafka.ranges import KafkaRange, Topic, is_kafka
-from compactor.core.layout import root_id
-from compactor.ledger.kafka.chains import ChainPlace, Chains
-from compactor.ledger.kafka.runs import Run, runs
+from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.records import Redrive
+from compactor.core.errors import ManifestError, ObjectNotFound
+from compactor.core.layout import digest, number_of_redrive, root_id
+from compactor.ledger.planned.given import check_given, names_planned
 from compactor.ledger.state import State
 
-_Place = tuple[Topic, str, int]  # a topic with its id, and a partition
 
+def check_planned(state: State, manifest: Manifest, data: bytes, uri: str) -> None:
+    """Check the ranges, the gaps and the copies of input in a manifest.
 
-def check_planned(state: State, manifest: Manifest, uri: str) -> None:
-    """Check the ranges of a manifest: those of a redrive are in its root, all others are links of their chains.
+    A planner binds the id of a manifest before it writes it. Of one that is not bound, links have to give all of them
+    to it, or to its root. A redrive has to be on record, just as the manifest has it.
+
+    Args:
+        state: Has the chains and the records of redrives.
+        manifest: The manifest.
+        data: Its bytes.
+        uri: Where it is.
 
     Raises:
-        ManifestError: A range is not.
+        ManifestError: It may not name them.
     """
-    files = [file for file in manifest.files if is_kafka(file.uri)]
+    if not names_planned(state, manifest):
+        return
     root = root_id(manifest.manifest_id)
-    if not files:
+    bound = state.ledger.accepted(manifest.manifest_id)
+    if bound is not None and bound.kind == "manifest":
+        if root == manifest.manifest_id and bound.digest != digest(data) and uri == bound.source_uri:
+            raise ManifestError(
+                "not_planned",
+                f"{uri}: is not as it was planned; expected it unchanged. Unless a job had begun with the one that was "
+                f"planned, `compactor plan` writes that again",
+            )
         return
-    if root != manifest.manifest_id:
-        accepted = state.ledger.accepted(root)
-        of_root = accepted.manifest.files if accepted is not None and accepted.manifest is not None else ()
-        named: dict[_Place, list[KafkaRange]] = defaultdict(list)
-        for whole, place in (_parsed(each) for each in of_root if is_kafka(each.uri)):
-            named[place].append(whole)
-        for part, place in map(_parsed, files):
-            if not any(whole.first <= part.first and part.end <= whole.end for whole in named[place]):
-                raise _unplanned(uri, str(part), f"the ranges of manifest {root}")
-        return
-    by_topic: dict[tuple[Topic, str], list[ManifestFile]] = defaultdict(list)
-    for file in files:
-        by_topic[KafkaRange.parse(file.uri).topic, file.etag or ""].append(file)
-    for (topic, topic_id), those in by_topic.items():
-        _check_runs(Chains(state), topic, topic_id, manifest.manifest_id, those, uri)
+    if root != manifest.manifest_id and not _holds(redrive_on_record(state, manifest.manifest_id), data):
+        raise ManifestError(
+            "not_planned", f"{uri}: is not on record as a redrive of {root}; expected a manifest of `compactor redrive`"
+        )
+    check_given(state, manifest, uri)
 
 
-def _check_runs(
-    chains: Chains, topic: Topic, topic_id: str, manifest_id: str, files: Sequence[ManifestFile], uri: str
-) -> None:
-    for run, those in runs(files).items():
-        link = chains.link_at(ChainPlace(topic, topic_id, run.partition), run.first)
-        if link is None or (Run(run.partition, link.first, link.end), link.manifest_id) != (run, manifest_id):
-            raise _unplanned(uri, those[0].uri, "ranges that `compactor plan` gave to this manifest")
+def redrive_on_record(state: State, manifest_id: str) -> Manifest | None:
+    """The manifest of a redrive that is on record; None if no redrive on record has this id."""
+    root = root_id(manifest_id)
+    accepted = state.ledger.accepted(root) if root != manifest_id else None
+    if accepted is None:
+        return None
+    try:
+        place = state.layout.redrive(accepted.key, number_of_redrive(manifest_id, root))
+        recorded = state.ledger.record(place, Redrive).manifest
+    except ObjectNotFound:
+        return None
+    return recorded if recorded.manifest_id == manifest_id else None
 
 
-def _parsed(file: ManifestFile) -> tuple[KafkaRange, _Place]:
-    found = KafkaRange.parse(file.uri)
-    return found, (found.topic, file.etag or "", found.partition)
-
-
-def _unplanned(uri: str, named: str, expected: str) -> ManifestError:
-    return ManifestError("not_planned", f"{uri}: names {named}; expected {expected}")
+def _holds(recorded: Manifest | None, data: bytes) -> bool:
+    try:
+        return recorded is not None and Manifest.model_validate_json(data) == recorded
+    except ValidationError:
+        return False

@@ -36,6 +36,11 @@ class Chains:
         """The folder of the drafts of manifests of a topic."""
         return f"{self._topic_folder(topic)}{topic_id}/drafts/"
 
+    def drafts_folders(self) -> Iterator[tuple[str, str]]:
+        """The folders of all drafts, each with its topic."""
+        for topic in self._topics():
+            yield from ((str(topic), self.drafts_folder(topic, each)) for each in self.topic_ids(topic))
+
     def begin(self, place: ChainPlace, earliest: int) -> int:
         """Return where a chain begins: at this offset, unless another planner began it before."""
         origin = KafkaOrigin(first=earliest, planned_at=self.state.clock.now())

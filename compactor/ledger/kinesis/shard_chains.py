@@ -76,6 +76,11 @@ class ShardChains:
         """The folder of the drafts of manifests of a stream."""
         return f"{self._id_folder(stream, stream_id)}{_DRAFTS}/"
 
+    def drafts_folders(self) -> Iterator[tuple[str, str]]:
+        """The folders of all drafts, each with its stream."""
+        for stream in self._streams():
+            yield from ((str(stream), self.drafts_folder(stream, each)) for each in self.stream_ids(stream))
+
     def landing_folder(self, stream: KinesisStream, stream_id: str) -> str:
         """The folder of the marks of manifests whose objects are being landed, or were when a planner died."""
         return f"{self._id_folder(stream, stream_id)}{_LANDING}/"

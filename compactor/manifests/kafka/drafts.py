@@ -11,7 +11,7 @@ from compactor.core.errors import ObjectNotFound
 from compactor.core.kafka.ranges import Topic
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.kafka.runs import Run, runs
-from compactor.manifests.linked import Wanted, settle
+from compactor.manifests.linked import Wanted, drafts_left, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,15 @@ class Drafts:
         self.chains.state.store.create(self._uri(draft.manifest_id), draft.to_json())
 
     def settle(self, draft: Manifest) -> Settled:
-        """Create the links of a draft and write its manifest, as far as that was not done."""
+        """Create the links of a draft and write its manifest, as far as that was not done.
+
+        The draft stays until a job has begun with the manifest.
+        """
         state, found = self.chains.state, runs(draft.files)
         wanted = [self._wanted(run, those, draft.manifest_id) for run, those in found.items()]
         manifest, missed = settle(state, draft, wanted)
-        state.store.delete([self._uri(draft.manifest_id)])
+        if manifest is None:
+            state.store.delete([self._uri(draft.manifest_id)])
         return Settled(manifest, tuple(run for run, each in zip(found, wanted, strict=True) if each in missed))
 
     def _wanted(self, run: Run, files: Sequence[ManifestFile], manifest_id: str) -> Wanted[KafkaLink]:
@@ -55,14 +59,14 @@ class Drafts:
         return Wanted(chain, KafkaLink(first=run.first, end=run.end, manifest_id=manifest_id), files)
 
     def settle_all(self) -> list[Manifest]:
-        """Settle the drafts that planners left; returns their manifests."""
+        """Settle the drafts that are left; returns their manifests."""
         settled = (self.settle(draft) for draft in self.left())
         return [each.manifest for each in settled if each.manifest is not None]
 
     def left(self) -> list[Manifest]:
-        """The drafts that are there."""
+        """The drafts that are to be settled."""
         store, found = self.chains.state.store, list[Manifest]()
-        for info in list(store.list(self.chains.drafts_folder(self.topic, self.topic_id))):
+        for info in drafts_left(self.chains.state, self.chains.drafts_folder(self.topic, self.topic_id)):
             try:
                 data = store.read(info.uri)
             except ObjectNotFound:  # settled meanwhile

@@ -88,16 +88,14 @@ class KafkaPlanner:
         """
         self._check(topic)
         live = self.log.topic(topic)
+        chains = Chains(self.state)
+        former = [each for each in chains.topic_ids(topic) if live is None or each != live.topic_id]
+        plan = TopicPlan(former_ids=former, topic_id=live.topic_id if live is not None else "")
+        if not dry_run:
+            self._settle_left(chains, topic, plan)
         if live is None:
             raise SettingsError([f"plan: {topic} -> expected a topic that is there"])
-        chains = Chains(self.state)
-        former = [each for each in chains.topic_ids(topic) if each != live.topic_id]
-        plan = TopicPlan(former_ids=former, topic_id=live.topic_id)
         drafts = Drafts(chains, topic, live.topic_id)
-        if not dry_run:
-            for left in (*(Drafts(chains, topic, each) for each in plan.former_ids), drafts):
-                for manifest in left.settle_all():
-                    _add(plan.totals, manifest)
         plan.partitions = self._partitions(chains, topic, live, dry_run=dry_run)
         plan.cut_off = {
             each.partition: (each.bounds.end, each.head) for each in plan.partitions if each.bounds.end < each.head
@@ -109,6 +107,12 @@ class KafkaPlanner:
         plan.totals.left_files = sum(len(each.files) for each in groups[max_manifests:])
         self._write(groups[:max_manifests], drafts, plan, dry_run=dry_run)
         return plan
+
+    def _settle_left(self, chains: Chains, topic: Topic, plan: TopicPlan) -> None:
+        """Write the manifests that planners left, and those that are gone too early, of former topics as well."""
+        for topic_id in filter(None, (*plan.former_ids, plan.topic_id)):
+            for manifest in Drafts(chains, topic, topic_id).settle_all():
+                _add(plan.totals, manifest)
 
     def _check(self, topic: Topic) -> None:
         if not any(is_within(f"{topic}/", each) for each in self.allowed_prefixes):

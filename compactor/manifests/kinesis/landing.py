@@ -21,7 +21,7 @@ from compactor.core.layout import base_name
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
 from compactor.manifests.kinesis.shard_reading import Piece
 from compactor.manifests.kinesis.stream_plan import Gap, gap_of, tell
-from compactor.manifests.linked import Wanted, settle
+from compactor.manifests.linked import Wanted, drafts_left, settle
 
 SWEEP_SECONDS = 24 * 3600.0
 """Age at which objects are looked for that no link names: a planner may still be at work on younger ones."""
@@ -115,6 +115,8 @@ class Landing:
     def settle(self, draft: KinesisDraft, *, is_new: bool = False) -> Settled:
         """Create the links of a draft and write its manifest, as far as that was not done.
 
+        The draft stays until a job has begun with the manifest.
+
         Args:
             draft: What is to be settled.
             is_new: Write the draft first. From then on, others may settle it.
@@ -134,13 +136,13 @@ class Landing:
         for gap in settled.gaps:
             tell(self.stream, gap)
         state.store.delete([each.link.uri for each in lost if each.link.uri])  # no one can get a link for them
-        state.store.delete([self._draft(manifest_id), self._mark(manifest_id)])
+        state.store.delete([self._mark(manifest_id), *([self._draft(manifest_id)] if manifest is None else [])])
         return settled
 
     def left(self) -> tuple[list[KinesisDraft], list[RecordUnreadable]]:
-        """The drafts that planners left, and why some cannot be read, which stay and hold up nothing else."""
+        """The drafts that are to be settled, and why some cannot be read, which stay and hold up nothing else."""
         store, found, unreadable = self.chains.state.store, list[KinesisDraft](), list[RecordUnreadable]()
-        for info in list(store.list(self.chains.drafts_folder(self.stream, self.stream_id))):
+        for info in drafts_left(self.chains.state, self.chains.drafts_folder(self.stream, self.stream_id)):
             try:
                 data = store.read(info.uri)
             except ObjectNotFound:  # settled meanwhile

@@ -71,9 +71,11 @@ class KinesisPlanner:
         """
         self._check(stream)
         live = self.log.stream(stream)
-        if live is None:
-            raise SettingsError([f"plan: {stream} -> expected a stream that is there"])
         chains = ShardChains(self.state)
+        if live is None:
+            if not dry_run:
+                _settle_gone(chains, stream)
+            raise SettingsError([f"plan: {stream} -> expected a stream that is there"])
         former_ids = [each for each in chains.stream_ids(stream) if each != live.stream_id]
         plan, landing = (
             StreamPlan(stream_id=live.stream_id, former_ids=former_ids),
@@ -184,6 +186,14 @@ class KinesisPlanner:
         values = {"IteratorAgeSeconds": age_seconds}
         self.metrics.emit(values)
         self.metrics.emit(values, about_stream(stream))
+
+
+def _settle_gone(chains: ShardChains, stream: KinesisStream) -> None:
+    """Write the manifests that planners left of a stream that is gone: its landed objects are there."""
+    for stream_id in chains.stream_ids(stream):
+        landing = Landing(chains, stream, stream_id)
+        for draft in landing.left()[0]:
+            landing.settle(draft)
 
 
 def _add(plan: StreamPlan, settled: Settled) -> None:

@@ -15,6 +15,7 @@ from compactor.core.layout import canonical, redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
+from compactor.ledger.planned.given import check_given, names_planned
 from compactor.ledger.state import State
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.claims import RedriveClaims
@@ -117,6 +118,9 @@ class RedrivePlanner:
 
     def _draft_of_letter(self, root: ManifestKey, letter: DeadLetter) -> Draft:
         original = original_of(letter, self.state, self.allowed_prefixes)
+        if names_planned(self.state, original):  # a copy under another id may name what the first one has
+            claimed = original.model_copy(update={"manifest_id": redriven_id(root.id, 1)})
+            check_given(self.state, claimed, letter.source_uri)
         draft = Draft(letter, root, original.date, files=list(original.files), rejects_of=original.rejects_of)
         draft.listed_at = original.listed_at
         draft.reasons = dict.fromkeys((file.uri for file in original.files), letter.reason)

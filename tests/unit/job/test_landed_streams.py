@@ -1,6 +1,7 @@
 """Landed objects of a stream, through the job and the commands: they are input as any other."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from click.testing import CliRunner
 
 from compactor.adapters.memory.store import ManualClock
 from compactor.cli.entry import compactor as command
+from compactor.core.documents.manifest import ManifestFile, version_keys
+from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
@@ -22,20 +25,24 @@ NATIVE.need()
 class Lake:
     """A stream that was landed and compacted, in folders."""
 
-    def __init__(self, root: Path, *values: bytes) -> None:
+    def __init__(self, root: Path, *values: bytes, **given: Any) -> None:
         self.root = root
-        given: dict[str, Any] = {
-            "input": {"allowed_prefixes": ["kinesis://main"]},
-            "kinesis": {"sources": {"main": {}}},
-            "stream": {"source": "listing"},
-        }
-        self.config = write_settings(root, **given)
+        self.settle(**given)
         self.kinesis = MemoryKinesis(ManualClock())
         [self.shard] = self.kinesis.create()
         self.kinesis.put(*values)
         self.app = App(load_settings(self.config, {}), kinesis=self.kinesis.log())
         self.plan = self.app.kinesis_planner.plan(STREAM, max_manifests=9)
         self.run()
+
+    def settle(self, **given: Any) -> None:
+        """Write the settings: the usual ones, with further keys of the table of each name."""
+        usual: dict[str, Any] = {
+            "input": {"allowed_prefixes": ["kinesis://main"]},
+            "kinesis": {"sources": {"main": {}}},
+            "stream": {"source": "listing"},
+        }
+        self.config = write_settings(self.root, **{name: keys | given.get(name, {}) for name, keys in usual.items()})
 
     def run(self) -> None:
         App(load_settings(self.config, {})).threaded_job(2).run(once=True)
@@ -129,3 +136,67 @@ def test_landed_objects_expire_with_the_archive(lake: Lake) -> None:
     assert lake.landed == []
     lake.call("verify")
     lake.call("verify", "--deep")
+
+
+def test_manifests_that_no_plan_wrote(lake: Lake) -> None:
+    """Landed objects and gaps have one manifest; what claims to be a redrive has to be on record."""
+    before = lake.call("verify", "--deep")
+    [planned] = lake.plan.totals.manifests
+    accepted = lake.app.ledger.accepted(planned.manifest_id)
+    assert accepted is not None
+    assert accepted.manifest is not None
+    gap = ManifestFile(uri=f"{STREAM}/{lake.shard}?after=5&before=999", size_bytes=0, etag="1")
+    named = {
+        f"{planned.manifest_id}-r1": accepted.manifest.files,
+        "gap": (gap,),
+        "gap-of-none": (gap.model_copy(update={"etag": "../x"}),),
+        "open-gap": (gap.model_copy(update={"uri": gap.uri.partition("&")[0]}),),
+    }
+    for manifest_id, files in named.items():
+        manifest = accepted.manifest.model_copy(
+            update={**version_keys(files), "manifest_id": manifest_id, "files": files}
+        )
+        lake.app.store.put(lake.layout.manifest(manifest_id), manifest.to_json())
+    lake.run()
+    after = lake.call("verify", "--deep", code=3)
+    assert {each["manifest_id"]: each["reason"] for each in after["dead_letter_manifests"]} == dict.fromkeys(
+        named, "not_planned"
+    )
+    assert (after["rows"], after["quarantined_files"]) == (before["rows"], [])
+
+
+def test_landed_objects_are_redriven(tmp_path: Path) -> None:
+    """A quarantined one, and then its rejects; each redrive is on record."""
+    short, long = {"max_line_bytes": 20}, b'{"id": "%s"}' % (b"a" * 20)
+    lake = Lake(tmp_path, b"no json", long, b'{"id": "b"}', input={**short, "max_rejected_lines": 1})
+    assert len(lake.call("verify", code=3)["quarantined_files"]) == 1
+    lake.settle(input=short)
+    assert len(lake.call("redrive", "files", "--yes")["redriven"]) == 1
+    lake.run()
+    found = lake.call("verify", "--deep")
+    assert (found["rows"], found["rejected_lines"]) == (1, 2)
+    lake.settle()
+    assert len(lake.call("redrive", "rejects", "--yes", code=3)["redriven"]) == 1
+    lake.run()
+    found = lake.call("verify", "--deep")
+    assert (found["rows"], found["rejected_lines"], found["dead_letters"]) == (2, 1, 0)
+
+
+@pytest.mark.parametrize("content", [None, b"no manifest"])
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_manifest_of_landed_objects_that_is_lost(lake: Lake, content: bytes | None, *, is_gone: bool) -> None:
+    """`verify` says what to do, and the next plan writes it again, also of a stream that is deleted meanwhile."""
+    lake.kinesis.put(b'{"id": 3}')
+    [plan] = lake.app.kinesis_planner.plan(STREAM, max_manifests=9).totals.manifests
+    uri = lake.layout.manifest(plan.manifest_id)
+    lake.app.store.delete([uri]) if content is None else lake.app.store.put(uri, content)
+    [told] = lake.call("verify", code=3)["discrepancies"]
+    assert f"`compactor plan {STREAM}` writes it again" in told["expected"]
+    lake.run()
+    if is_gone:
+        lake.kinesis.streams.clear()
+    with suppress(SettingsError):
+        lake.app.kinesis_planner.plan(STREAM, max_manifests=9)
+    lake.run()
+    found = lake.call("verify", "--deep", code=3 if content else 0)
+    assert (found["rows"], found["discrepancies"]) == (3, [])

@@ -1,12 +1,23 @@
 """Manifests of ranges that no plan has written: their offsets would be lost for others, or doubled."""
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
+from compactor.core.documents.records import Redrive
 from compactor.core.kafka.ranges import KafkaRange
+from compactor.core.layout import root_id
+from compactor.job.steps import intake
 from compactor.job.steps.intake import Delivery, Intake
+from compactor.ops.redrive.redrive_log import RedriveLog
+from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.selection import Scope
+from tests.support.extras import NATIVE
+from tests.support.memory_kafka import MemoryKafka, kafka_app
 from tests.unit.manifests.test_kafka_planning import LAYOUT, TOPIC, Scene, scene
 
 
@@ -36,27 +47,163 @@ def made() -> Scene:
     return found
 
 
+def planned(made: Scene) -> Manifest:
+    """The one manifest that was planned, with all of its keys."""
+    [info] = made.store.list(LAYOUT.manifests_folder)
+    return Manifest.model_validate_json(made.store.read(info.uri))
+
+
+def on_record(made: Scene, manifest: Manifest, number: int = 1) -> Manifest:
+    """Put a redrive on record as `compactor redrive` does; returns its manifest."""
+    state, root = made.planner().state, root_id(manifest.manifest_id)
+    accepted = state.ledger.accepted(root)
+    assert accepted is not None
+    redrive = Redrive(
+        kind="files", source=root, number=number, counts={}, manifest=manifest, run_id="r", redriven_at=made.clock.now()
+    )
+    assert RedriveLog(state=state).record(accepted.key, redrive)
+    return manifest
+
+
 def test_a_planned_manifest_and_its_redrives(made: Scene) -> None:
-    """A redrive may have any part of what its root has."""
-    [manifest] = made.manifests()
+    """A redrive may have any part of what its root has, also if it redrives another redrive."""
+    manifest = planned(made)
     assert reason(made, manifest) == ""
-    assert reason(made, with_range(manifest, 3, 9, manifest_id=f"{manifest.manifest_id}-r1")) == ""
+    assert reason(made, on_record(made, with_range(manifest, 3, 9, manifest_id=f"{manifest.manifest_id}-r1"))) == ""
+    further = with_range(manifest, 4, 9, manifest_id=f"{manifest.manifest_id}-r2")
+    assert reason(made, on_record(made, further, 2)) == ""
 
 
 def test_ranges_of_others(made: Scene) -> None:
     """Those of another manifest, of another topic id, and further or fewer offsets than the link has."""
-    [manifest] = made.manifests()
+    manifest = planned(made)
     assert reason(made, with_range(manifest, 0, 9, manifest_id="other")) == "not_planned"
     assert reason(made, with_range(manifest, 9, 12, manifest_id="further")) == "not_planned"
     assert reason(made, with_range(manifest, 0, 8)) == "not_planned"
     assert reason(made, with_range(manifest, 0, 9, etag="two")) == "not_planned"
 
 
-def test_redrives_of_others(made: Scene) -> None:
-    """Of a root that has other ranges, and of none."""
-    [manifest] = made.manifests()
+def test_redrives_that_are_not_on_record(made: Scene) -> None:
+    """Nor one that has other files than its record, or the number of another one."""
+    manifest = planned(made)
     assert reason(made, manifest) == ""
-    redrive = {"manifest_id": f"{manifest.manifest_id}-r1"}
-    assert reason(made, with_range(manifest, 3, 10, **redrive)) == "not_planned"
-    assert reason(made, with_range(manifest, 3, 9, etag="two", **redrive)) == "not_planned"
-    assert reason(made, with_range(manifest, 3, 9, manifest_id="none-r1")) == "not_planned"
+    redrive = with_range(manifest, 3, 9, manifest_id=f"{manifest.manifest_id}-r1")
+    assert reason(made, redrive) == "not_planned"
+    assert reason(made, redrive.model_copy(update={"manifest_id": "none-r1"})) == "not_planned"
+    on_record(made, with_range(manifest, 3, 9, manifest_id=f"{manifest.manifest_id}-r2"), 2)
+    assert reason(made, with_range(manifest, 4, 9, manifest_id=f"{manifest.manifest_id}-r2")) == "not_planned"
+    on_record(made, with_range(manifest, 3, 9, manifest_id=f"{manifest.manifest_id}-r4"), 3)
+    assert reason(made, with_range(manifest, 3, 9, manifest_id=f"{manifest.manifest_id}-r3")) == "not_planned"
+
+
+def test_what_is_in_place_of_a_redrive(made: Scene) -> None:
+    """It gets another id, so that the manifest that is on record can be written again."""
+    manifest = planned(made)
+    assert reason(made, manifest) == ""
+    redrive = on_record(made, with_range(manifest, 3, 9, manifest_id=f"{manifest.manifest_id}-r1"))
+    uri = LAYOUT.manifest(redrive.manifest_id)
+    made.store.put(uri, b"no manifest")
+    found = Intake(state=made.planner().state, allowed_prefixes=["kafka://main"]).receive(uri)
+    assert found is not None
+    assert found.accepted.manifest_id.startswith(f"{redrive.manifest_id}-dup-")
+    [entry] = RedriveLog(state=made.planner().state).entries_about(manifest.manifest_id)
+    made.store.delete([uri])
+    assert entry.fate == "waiting"
+    assert reason(made, redrive) == ""
+
+
+def test_redrives_of_others(made: Scene) -> None:
+    """Of a root that has other ranges, of none, and of ranges that overlap, on record or not."""
+    manifest = planned(made)
+    assert reason(made, manifest) == ""
+    redrive = partial(with_range, manifest)
+    root = manifest.manifest_id
+    assert reason(made, on_record(made, redrive(3, 10, manifest_id=f"{root}-r1"), 1)) == "not_planned"
+    assert reason(made, on_record(made, redrive(3, 9, etag="two", manifest_id=f"{root}-r2"), 2)) == "not_planned"
+    both = redrive(3, 9, manifest_id=f"{root}-r3")
+    both = both.model_copy(update={"files": (*both.files, *redrive(4, 5).files)})
+    assert reason(made, on_record(made, both, 3)) == "not_planned"
+
+
+def test_rows_of_offsets_that_are_there_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`verify` names them, of two manifests and within one."""
+    NATIVE.need()
+    log = MemoryKafka()
+    [partition] = log.create(TOPIC, "one", 1)
+    partition.append(*[b'{"id": "%d"}' % each for each in range(3)])
+    app = kafka_app(tmp_path, log)
+    [plan] = app.kafka_planner.plan(TOPIC, max_manifests=9).totals.manifests
+    manifest = Manifest.model_validate_json(app.store.read(app.layout.manifest(plan.manifest_id)))
+    app.threaded_job(1).run(once=True)
+    assert app.verifier().verify_all().discrepancies == []
+    monkeypatch.setattr(intake, "check_planned", lambda *_: None)
+    partition.append(*[b'{"id": "%d"}' % each for each in range(3, 9)])
+    parts = [with_range(manifest, first, end).files[0] for first, end in ((2, 3), (3, 6), (5, 8))]
+    forged = manifest.model_copy(update={"manifest_id": "other", "files": tuple(parts)})
+    app.store.put(app.layout.manifest("other"), forged.to_json())
+    kafka_app(tmp_path, log).threaded_job(1).run(once=True)
+    found = app.verifier().verify_all().discrepancies
+    assert {each.expected for each in found} == {"the rows of each offset once"}
+    assert [(each.where, each.found) for each in found] == [
+        (f"{TOPIC}/0?from=2&to=3", f"offset 2 compacted by manifest {plan.manifest_id} as well"),
+        (f"{TOPIC}/0?from=3&to=6", "offset 5 compacted by manifest other as well"),
+    ]
+
+
+def changed(data: bytes) -> bytes:
+    """A planned manifest with other cuts and other columns, and the same offsets."""
+    manifest = Manifest.model_validate_json(data)
+    files = [
+        with_range(manifest, first, first + 1).files[0].model_copy(update={"record_columns": ("offset",)})
+        for first in range(3)
+    ]
+    return manifest.model_copy(update={"files": tuple(files)}).to_json()
+
+
+LOST = {"deleted": lambda _: None, "overwritten": lambda _: b"no manifest", "changed": changed}
+
+
+@pytest.mark.parametrize("how", LOST)
+@pytest.mark.parametrize("is_taken_in", [False, True])
+def test_a_planned_manifest_that_is_lost(tmp_path: Path, how: str, *, is_taken_in: bool) -> None:
+    """`verify` says what to do, the next plan writes it again, and its rows are there once."""
+    NATIVE.need()
+    log = MemoryKafka()
+    [partition] = log.create(TOPIC, "one", 1)
+    partition.append(*[b'{"id": "%d"}' % each for each in range(3)])
+    app = kafka_app(tmp_path, log)
+    [plan] = app.kafka_planner.plan(TOPIC, max_manifests=9).totals.manifests
+    uri = app.layout.manifest(plan.manifest_id)
+    data = app.store.read(uri)
+    found = LOST[how](data)
+    app.store.delete([uri]) if found is None else app.store.put(uri, found)
+    if is_taken_in:
+        app.threaded_job(1).run(once=True)
+    [told] = kafka_app(tmp_path, log).verifier().verify_all().discrepancies
+    assert (told.manifest_id, told.where) == (plan.manifest_id, uri)
+    assert f"`compactor plan {TOPIC}` writes it again" in told.expected
+    refused = kafka_app(tmp_path, log).redriver().redrive(find_redrivable(app.state, Scope("manifests")))
+    assert refused.redriven == []
+    partition.append(b'{"id": "3"}')
+    for _ in range(2):  # an overwritten one has to be refused first
+        app.kafka_planner.plan(TOPIC, max_manifests=9)
+        kafka_app(tmp_path, log).threaded_job(1).run(once=True)
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    rows = [each for path in (tmp_path / "o").rglob("*.parquet") for each in pq.read_table(path).to_pylist()]
+    assert sorted(each["id"] for each in rows) == ["0", "1", "2", "3"]
+    assert all("_kafka_offset" not in each for each in rows)
+    report = kafka_app(tmp_path, log).verifier(deep=True).verify_all()
+    assert report.discrepancies == []
+    reasons = {"deleted": [], "overwritten": ["not_json"], "changed": ["not_planned"]}[how]
+    assert [each.reason for each in report.dead_letter_manifests] == reasons
+    again = app.redriver().redrive(find_redrivable(app.state, Scope("manifests")))
+    assert again.redriven == []
+    assert not [info for info in app.store.list(app.layout.kafka_folder) if "/drafts/" in info.uri]
+
+
+def test_a_manifest_that_a_planner_has_not_bound(made: Scene) -> None:
+    """As those of earlier releases, it is taken in by its links; nothing else is, nor is it written again."""
+    manifest = planned(made)
+    made.store.delete([LAYOUT.accepted(manifest.manifest_id)])
+    assert reason(made, manifest) == ""
+    assert made.plan().totals.manifests == []

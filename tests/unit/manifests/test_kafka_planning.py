@@ -21,6 +21,7 @@ from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.manifests.kafka.planner import KafkaPlanner, TopicPlan
+from compactor.manifests.linked import drafts_left
 from tests.support.memory_kafka import MemoryKafka, MemoryPartition
 
 LAYOUT = Layout("s3://lake/m", "s3://lake/o", "s3://lake/s")
@@ -90,7 +91,8 @@ class Scene:
             firsts, lasts = [each.first for each in those], [each.end for each in those]
             if [*firsts, end] != [0, *lasts]:
                 return False
-        return not list(self.store.list(Chains(self.planner().state).drafts_folder(TOPIC, topic_id)))
+        state = self.planner().state
+        return not drafts_left(state, Chains(state).drafts_folder(TOPIC, topic_id))
 
 
 def scene(*records: int) -> tuple[Scene, list[MemoryPartition]]:

@@ -68,7 +68,8 @@ def test_a_manifest_that_is_gone() -> None:
     made, _ = scene(3)
     made.plan()
     [manifest] = made.manifests()
-    made.store.delete([LAYOUT.manifest(manifest.manifest_id)])
+    made.store.delete([LAYOUT.manifest(manifest.manifest_id), LAYOUT.accepted(manifest.manifest_id)])
+    made.store.delete([info.uri for info in made.store.list("s3://lake/s/") if "/drafts/" in info.uri])
     assert found(made) == [(f"manifest {manifest.manifest_id} with offsets 0 to 2", "no such manifest")]
 
 

@@ -1,0 +1,41 @@
+"""Finds planned manifests that are gone, or were changed, before a job began with them."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from compactor.core.documents.records import Accepted
+from compactor.core.errors import ObjectNotFound
+from compactor.core.layout import digest
+from compactor.core.map_ordered import map_ordered
+from compactor.core.text.safe_text import quoted
+from compactor.ledger.kafka.chains import Chains
+from compactor.ledger.kinesis.shard_chains import ShardChains
+from compactor.ledger.state import State
+from compactor.manifests.linked import id_of_draft, is_begun
+from compactor.ops.verify.report import Discrepancy
+
+
+def unwritten(state: State) -> list[Discrepancy]:
+    """One discrepancy for each planned manifest that does not wait as it was planned; the next plan writes it again."""
+    folders = chain(Chains(state).drafts_folders(), ShardChains(state).drafts_folders())
+    drafts = ((place, id_of_draft(info)) for place, folder in folders for info in state.store.list(folder))
+    return list(chain.from_iterable(map_ordered(lambda each: list(_fault(state, *each)), drafts)))
+
+
+def _fault(state: State, place: str, manifest_id: str) -> Iterator[Discrepancy]:
+    accepted = state.ledger.accepted(manifest_id)
+    if accepted is None or accepted.kind != "manifest":  # its planner died: the chains tell
+        return
+    found = _found(state, accepted)
+    if found and not is_begun(state, manifest_id):  # asked last: a job that has begun may have removed it since
+        expected = f"the manifest as it was planned, until a job begins with it; `compactor plan {quoted(place)}`"
+        yield Discrepancy(manifest_id, accepted.source_uri, f"{expected} writes it again", found)
+
+
+def _found(state: State, accepted: Accepted) -> str:
+    """What is in place of a manifest; empty if it is there."""
+    try:
+        data = state.store.read(accepted.source_uri)
+    except ObjectNotFound:
+        return "nothing"
+    return "" if digest(data) == accepted.digest else "another one, which a job refuses"
