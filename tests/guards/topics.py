@@ -129,7 +129,7 @@ TOPICS = (
     Guard(
         "a manifest that is taken in while its chain is verified is found",
         "ops/verify/chains.py",
-        "            found = _runs_of(chains.state, link.manifest_id)  # a job may have taken it in meanwhile\n",
+        "        found = _runs_of(chains.state, manifest_id) if linked else None\n",
         "",
         (_CHAINS,),
     ),
@@ -188,6 +188,13 @@ TOPICS = (
         "opened.read.absent > file.kafka.absent",
         "False",
         ("tests/unit/engines/test_kafka_ranges.py",),
+    ),
+    Guard(
+        "links that are sorted on disk are each read once",
+        "ledger/chains/by_manifest.py",
+        "min(_BLOCK_BYTES, end - place) - 1)",
+        "min(_BLOCK_BYTES, end - place))",
+        (_CHAINS,),
     ),
     Guard(
         "a gap in a chain is found",
