@@ -1,30 +1,76 @@
 """Redrives quarantined ranges of Kafka partitions: what is left of one is redriven apart from what was removed."""
 
+from dataclasses import dataclass, field
 from functools import partial
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport
-from compactor.core.kafka.ports import KafkaLog
+from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
+from compactor.core.kafka.ports import KafkaLog, OpenKafka
 from compactor.core.kafka.ranges import KafkaRange
 
+_ACCEPT = "`compactor accept` puts on record that it is gone"
 
-def parts_of(report: FileReport, log: KafkaLog) -> list[ManifestFile] | str:
-    """The ranges that a quarantined range is redriven as, or why it cannot be.
 
-    Of a range that retention has removed some of, the removed part is one of them, so that it stays quarantined under
-    its exact offsets.
+@dataclass(frozen=True, slots=True)
+class NothingLeft:
+    """A range that cannot be redriven, because nothing of it is left."""
 
-    Raises:
-        StoreUnavailable: The brokers fail for now.
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """A range that cannot be redriven, because no broker told what is left of it."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RangesLeft:
+    """Asks brokers what is left of quarantined ranges.
+
+    Brokers that do not answer are waited for once, not for each of their ranges. So the object is for one command.
     """
-    wanted = KafkaRange.parse(report.uri)
-    live = log.topic(wanted.topic)
-    if live is None or live.topic_id != report.etag or wanted.partition not in live.partitions:
-        return f"the topic with the id {report.etag} is gone; expected it to be there by now"
+
+    kafka: OpenKafka
+    _silent: dict[str, Untold] = field(default_factory=dict, init=False)  # by cluster, topic, or partition of it
+
+    def parts_of(self, report: FileReport) -> list[ManifestFile] | NothingLeft | Untold:
+        """The ranges that a quarantined range is redriven as, or why it cannot be.
+
+        Of a range that retention has removed some of, the removed part is one of them, so that it stays quarantined
+        under its exact offsets.
+        """
+        wanted = KafkaRange.parse(report.uri)
+        places = (wanted.topic.cluster, wanted.topic.uri, f"{wanted.topic}/{wanted.partition}")
+        for place in places:
+            if place in self._silent:
+                return self._silent[place]
+        cluster, topic, partition = places
+        place = cluster
+        try:
+            log = self.kafka.open()
+            live = log.topic(wanted.topic)
+            place = partition
+            if live is None or live.topic_id != report.etag or wanted.partition not in live.partitions:
+                return NothingLeft(f"the topic with the id {report.etag} is gone; {_ACCEPT}")
+            return _parts(report, wanted, _earliest(log, wanted))
+        except (AccessError, SettingsError, StoreUnavailable) as exc:
+            # One topic may be forbidden, and others of its cluster are not.
+            place = topic if isinstance(exc, AccessError) else place
+            self._silent[place] = Untold(f"cannot ask its brokers: {exc}")
+            return self._silent[place]
+
+
+def _earliest(log: KafkaLog, wanted: KafkaRange) -> int:
+    return log.bounds(wanted.topic, [wanted.partition])[wanted.partition].earliest
+
+
+def _parts(report: FileReport, wanted: KafkaRange, earliest: int) -> list[ManifestFile] | NothingLeft:
     named = partial(_named, report)
-    earliest = log.bounds(wanted.topic, [wanted.partition])[wanted.partition].earliest
     if earliest >= wanted.end:
-        return "all of it was removed by retention; expected some of it to be left"
+        return NothingLeft(f"all of it was removed by retention; {_ACCEPT}")
     if earliest <= wanted.first:
         return [named(report.uri, report.size_bytes)]
     cut = (_between(wanted, wanted.first, earliest), _between(wanted, earliest, wanted.end))
