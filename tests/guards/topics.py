@@ -197,6 +197,20 @@ TOPICS = (
         (_CHAINS,),
     ),
     Guard(
+        "a range that is too large is cut",
+        "ops/redrive/ranges.py",
+        "    if report.status is FileStatus.TOO_LARGE:\n",
+        "    if False:\n",
+        ("tests/unit/ops/redrive/test_large_ranges.py",),
+    ),
+    Guard(
+        "the acceptance of a loss settles a range that was quarantined for any reason",
+        "ops/redrive/settling/quarantined_file.py",
+        "    ranges = [each for each in files if is_topic_or_stream(each.uri)]\n",
+        "    ranges = [each for each in files if each.status is FileStatus.MISSING and is_topic_or_stream(each.uri)]\n",
+        ("tests/unit/ops/accept/test_acceptor.py",),
+    ),
+    Guard(
         "a gap in a chain is found",
         "ops/verify/chains.py",
         "        if link.first != expected:\n",

@@ -1,13 +1,16 @@
-"""Redrives quarantined ranges of Kafka partitions: what is left of one is redriven apart from what was removed."""
+"""Redrives quarantined ranges of Kafka partitions: what is left apart from what was removed, large ones in parts."""
 
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import pairwise
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import FileReport
+from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
 from compactor.core.kafka.ports import KafkaLog, OpenKafka
 from compactor.core.kafka.ranges import KafkaRange
+
+PARTS_OF_LARGE = 8
+"""Into how many parts a range is cut that is too large: one that is 500 times too large takes three redrives."""
 
 _ACCEPT = "`compactor accept` puts on record that it is gone"
 
@@ -40,7 +43,8 @@ class RangesLeft:
         """The ranges that a quarantined range is redriven as, or why it cannot be.
 
         Of a range that retention has removed some of, the removed part is one of them, so that it stays quarantined
-        under its exact offsets.
+        under its exact offsets. A range that is too large is cut: no one knows how large it is, and it may not be as
+        large everywhere. So redrives of its parts end, at the latest with ranges of one offset.
         """
         wanted = KafkaRange.parse(report.uri)
         places = (wanted.topic.cluster, wanted.topic.uri, f"{wanted.topic}/{wanted.partition}")
@@ -68,17 +72,19 @@ def _earliest(log: KafkaLog, wanted: KafkaRange) -> int:
 
 
 def _parts(report: FileReport, wanted: KafkaRange, earliest: int) -> list[ManifestFile] | NothingLeft:
-    named = partial(_named, report)
     if earliest >= wanted.end:
         return NothingLeft(f"all of it was removed by retention; {_ACCEPT}")
-    if earliest <= wanted.first:
-        return [named(report.uri, report.size_bytes)]
-    cut = (_between(wanted, wanted.first, earliest), _between(wanted, earliest, wanted.end))
-    sizes = (0, report.size_bytes * cut[1].offsets // wanted.offsets)
-    return [
-        named(str(each), size_bytes).model_copy(update={"part_of": report.uri})
-        for each, size_bytes in zip(cut, sizes, strict=True)
-    ]
+    is_removed, first = earliest > wanted.first, max(earliest, wanted.first)
+    step = wanted.end - first
+    if report.status is FileStatus.TOO_LARGE:
+        step = -(-step // PARTS_OF_LARGE)
+    if step == wanted.offsets:
+        return [_named(report, report.uri, report.size_bytes)]
+    removed = [(KafkaRange(wanted.topic, wanted.partition, wanted.first, first), 0)] if is_removed else []
+    ends = pairwise([*range(first, wanted.end, step), wanted.end])
+    left = [KafkaRange(wanted.topic, wanted.partition, *each) for each in ends]
+    sized = [*removed, *((each, report.size_bytes * each.offsets // wanted.offsets) for each in left)]
+    return [_named(report, str(each), size).model_copy(update={"part_of": report.uri}) for each, size in sized]
 
 
 def _named(report: FileReport, uri: str, size_bytes: int) -> ManifestFile:
@@ -90,7 +96,3 @@ def _named(report: FileReport, uri: str, size_bytes: int) -> ManifestFile:
         record_columns=report.record_columns or None,
         kafka_values=report.kafka_values,
     )
-
-
-def _between(wanted: KafkaRange, first: int, end: int) -> KafkaRange:
-    return KafkaRange(wanted.topic, wanted.partition, first, end)
