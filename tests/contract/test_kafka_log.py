@@ -258,3 +258,11 @@ def test_a_name_of_a_header_that_is_not_text(broker: KafkaBroker) -> None:
     read = log.read(KafkaRange(feed.topic, 0, 0, 2), topic.topic_id, with_columns=True)
     found = [(each.value, each.headers) for batch in read for each in batch]
     assert found == [(b"1", b"\xff\xfe"), (b"2", (("good", b"3"),))]
+
+
+def test_density_of_records_that_grow(case: Case) -> None:
+    """The first ones tell nothing of those behind them."""
+    case.append(0, [b"x"] * 300)
+    case.append(0, [b"x" * 2_000] * 2_700)
+    found = case.log.samples(case.topic, {0: 0})[0].offset_bytes
+    assert 900 < found < 3_600

@@ -119,8 +119,8 @@ KINESIS = (
     Guard(
         "a landed object has as many lines as were landed",
         "ops/verify/landed.py",
-        "    elif (lines := found[uri, etag]) not in {None, landed.lines}:\n",
-        "    elif (lines := found[uri, etag]) == -1:\n",
+        "    if (lines := found[uri, etag]) not in {None, landed.lines}:\n",
+        "    if (lines := found[uri, etag]) == -1:\n",
         (_VERIFYING,),
     ),
     Guard(

@@ -129,7 +129,7 @@ TOPICS = (
     Guard(
         "a manifest that is taken in while its chain is verified is found",
         "ops/verify/chains.py",
-        "            found = _runs_of(chains.state, link.manifest_id)  # a job may have taken it in meanwhile\n",
+        "        found = _runs_of(chains.state, manifest_id) if linked else None\n",
         "",
         (_CHAINS,),
     ),
@@ -244,6 +244,27 @@ TOPICS = (
         "opened.read.absent > file.kafka.absent",
         "False",
         ("tests/unit/engines/test_kafka_ranges.py",),
+    ),
+    Guard(
+        "links that are sorted on disk are each read once",
+        "ledger/chains/by_manifest.py",
+        "min(_BLOCK_BYTES, end - place) - 1)",
+        "min(_BLOCK_BYTES, end - place))",
+        (_CHAINS,),
+    ),
+    Guard(
+        "a range that is too large is cut",
+        "ops/redrive/ranges.py",
+        "    if report.status is FileStatus.TOO_LARGE:\n",
+        "    if False:\n",
+        ("tests/unit/ops/redrive/test_large_ranges.py",),
+    ),
+    Guard(
+        "the acceptance of a loss settles a range that was quarantined for any reason",
+        "ops/redrive/settling/quarantined_file.py",
+        "    ranges = [each for each in files if is_topic_or_stream(each.uri)]\n",
+        "    ranges = [each for each in files if each.status is FileStatus.MISSING and is_topic_or_stream(each.uri)]\n",
+        ("tests/unit/ops/accept/test_acceptor.py",),
     ),
     Guard(
         "a gap in a chain is found",

@@ -3,6 +3,7 @@
 import click
 
 from compactor.adapters.local.person import person
+from compactor.cli.commands.plan import date_option
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.lists import show_lines
@@ -10,32 +11,53 @@ from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.prompts import not_confirmed
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import count
-from compactor.ops.accept.acceptor import Acceptor, Losses
+from compactor.ops.accept.acceptor import Acceptor, Losses, LostRange
 from compactor.wiring.job.app import App
 
 
 @click.command("accept")
 @click.argument("manifest_ids", nargs=-1, metavar="[MANIFEST]...")
 @click.option("--why", required=True, metavar="TEXT", help="Say why the records are not expected any more.")
+@date_option
+@click.option(
+    "--cluster-is-gone",
+    "gone_clusters",
+    metavar="NAME",
+    multiple=True,
+    help="Accept ranges of this cluster of Kafka without asking its brokers: it is gone for good. Needs manifests or "
+    "--date; may be repeated.",
+)
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be accepted.")
 @click.option("--yes", is_flag=True, help="Do not prompt.")
 @json_option
 @stream_option
 @body
 def accept(
-    invocation: Invocation, *, manifest_ids: tuple[str, ...], why: str, dry_run: bool, yes: bool, as_json: bool
+    invocation: Invocation,
+    *,
+    manifest_ids: tuple[str, ...],
+    why: str,
+    day: str | None,
+    gone_clusters: tuple[str, ...],
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
 ) -> ExitCode:
     """Accept that quarantined ranges of topics and streams are gone.
 
-    Takes ranges that are quarantined as missing: those of topics of which the brokers have nothing any more, and all of
-    streams, which were gone before they could be landed. Of the manifests that are named, else of all. Who accepted
-    them and why is on record. From then on verify and status count them as settled, and redrive leaves them alone.
+    Takes quarantined ranges of topics of which the brokers have nothing any more, whatever they were quarantined for,
+    and all of streams, which were gone before they could be landed. Of the manifests that are named, else of all. A
+    range whose brokers cannot be asked is refused; the others go on. Who accepted them and why is on record, and
+    whether brokers were asked. From then on verify and status count them as settled, and redrive leaves them alone.
 
-    Exit codes: 0 done; 1 cancelled at the prompt; 3 of some ranges, records are left to redrive.
+    Exit codes: 0 done; 1 cancelled at the prompt; 3 some ranges were refused: records of them are left to redrive, or
+    their brokers cannot be asked.
     """
+    if gone_clusters and not (manifest_ids or day):
+        raise click.UsageError("--cluster-is-gone asks no broker what is left; expected manifests or --date beside it")
     app = App(invocation.settings())
     acceptor = Acceptor(state=app.state, kafka=app.kafka, by=person())
-    found = acceptor.find(manifest_ids)
+    found = acceptor.find(manifest_ids, date=day, gone_clusters=gone_clusters)
     if found.lost and not (dry_run or yes):
         what = _sum(found)
         refusal = not_confirmed("accept", what, question=f"Accept that {what} are gone?", done="accepted")
@@ -52,12 +74,18 @@ def accept(
 
 def _sum(found: Losses) -> str:
     offsets, ranges = sum(each.offsets for each in found.lost), count(len(found.lost), "range")
-    return f"{count(offsets, 'offset')} of {ranges}" if offsets or not found.lost else ranges
+    what = f"{count(offsets, 'offset')} of {ranges}" if offsets or not found.lost else ranges
+    unasked = sum(each.unasked for each in found.lost)
+    return f"{what} ({unasked:,} without asking brokers)" if unasked else what
 
 
 def _show(found: Losses, *, dry_run: bool) -> None:
     echo(f"{'Would accept' if dry_run else 'Accepted'} the loss of {_sum(found)}")
-    show_lines([f"{each.manifest_id}  {each.uri}: {each.detail}" for each in found.lost])
+    show_lines([_line(each) for each in found.lost])
     if found.refused:
         echo(f"Refused: {len(found.refused):,}")
         show_lines([f"{each.manifest_id}  {each.uri}: {each.why}" for each in found.refused])
+
+
+def _line(lost: LostRange) -> str:
+    return f"{lost.manifest_id}  {lost.uri}: {lost.detail}{'; brokers not asked' if lost.unasked else ''}"

@@ -13,6 +13,7 @@ class AcceptedLoss(Document):
         uri: The input, such as a range of a topic.
         why: What the person said about it.
         by: Who it was.
+        unasked: Whether no broker was asked what is left of it, as the person said that its cluster is gone for good.
     """
 
     manifest_id: str
@@ -20,3 +21,4 @@ class AcceptedLoss(Document):
     why: str
     by: str
     accepted_at: AwareDatetime
+    unasked: bool = False

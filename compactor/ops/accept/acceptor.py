@@ -1,17 +1,17 @@
 """Finds quarantined ranges of topics and streams that are gone, and puts on record who accepted that, and why."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from compactor.core.documents.accepted_losses import AcceptedLoss
-from compactor.core.documents.records import Commit, FileStatus
+from compactor.core.documents.records import Commit, FileReport
 from compactor.core.kafka.ports import OpenKafka
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.kinesis.places import is_kinesis
 from compactor.ledger.history.accepted_losses import AcceptedLosses
 from compactor.ledger.state import State
-from compactor.ops.redrive.ranges import parts_of
-from compactor.ops.redrive.scan import Source, find_redrivable
+from compactor.ops.redrive.ranges import NothingLeft, RangesLeft, Untold
+from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 
 
@@ -23,6 +23,7 @@ class LostRange:
     uri: str
     offsets: int  # how many it has; 0 of a stream, whose sequence numbers tell no count
     detail: str  # why it was quarantined
+    unasked: bool = False  # whether no broker was asked what is left, because its cluster is gone for good
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,43 +56,64 @@ class Acceptor:
     kafka: OpenKafka
     by: str
 
-    def find(self, manifest_ids: Sequence[str] = ()) -> Losses:
+    def find(
+        self, manifest_ids: Sequence[str] = (), *, date: str | None = None, gone_clusters: Collection[str] = ()
+    ) -> Losses:
         """Find quarantined ranges that are not settled, of some manifests or of all. Writes nothing.
 
-        Raises:
-            StoreUnavailable: The brokers or the store fail for now.
+        A range whose brokers do not tell what is left of it is refused.
+
+        Args:
+            manifest_ids: The manifests; all if empty.
+            date: Their date; None for any.
+            gone_clusters: The names of clusters that are gone for good: of their ranges, no broker is asked.
         """
-        scan = find_redrivable(self.state, Scope("files", tuple(manifest_ids)))
-        found = Losses(refused=[NotLost(each.manifest_id, "", each.why) for each in scan.refused])
+        scan = find_redrivable(self.state, Scope("files", tuple(manifest_ids), date=date))
+        search = _Search(RangesLeft(self.kafka), gone_clusters)
+        search.found.refused += [NotLost(each.manifest_id, "", each.why) for each in scan.refused]
         for source in scan.sources:
             settled = scan.scope.settled.get(source.key.id, ())
-            self._look(source, {each.uri for each in source.files if each.uri not in settled}, found)
-        return found
+            outcome = self.state.ledger.outcome(source.key)
+            if isinstance(outcome, Commit):
+                search.add(outcome, {each.uri for each in source.files if each.uri not in settled})
+        return search.found
 
     def accept(self, losses: Losses, why: str) -> None:
         """Put on record that these are accepted; what was accepted meanwhile stays as it is."""
         records = AcceptedLosses(self.state)
         for each in losses.lost:
             now = self.state.clock.now()
-            records.accept(
-                AcceptedLoss(manifest_id=each.manifest_id, uri=each.uri, why=why, by=self.by, accepted_at=now)
+            loss = AcceptedLoss(
+                manifest_id=each.manifest_id, uri=each.uri, why=why, by=self.by, accepted_at=now, unasked=each.unasked
             )
+            records.accept(loss)
 
-    def _look(self, source: Source, uris: set[str], found: Losses) -> None:
-        outcome = self.state.ledger.outcome(source.key)
-        if not isinstance(outcome, Commit):
-            return
-        for report in outcome.files:
-            if report.uri not in uris or report.status is not FileStatus.MISSING:
-                continue
-            if is_kinesis(report.uri):  # it was gone before it could be landed
-                found.lost.append(LostRange(source.key.id, report.uri, 0, report.detail))
-            if not is_kafka(report.uri):
-                continue
-            left = parts_of(report, self.kafka.open())
-            if isinstance(left, str):
-                offsets = KafkaRange.parse(report.uri).offsets
-                found.lost.append(LostRange(source.key.id, report.uri, offsets, report.detail))
-            else:
-                why = "some of it is left; expected `compactor redrive files` to read that first"
-                found.refused.append(NotLost(source.key.id, report.uri, why))
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What was found so far."""
+
+    ranges: RangesLeft
+    gone_clusters: Collection[str]
+    found: Losses = field(default_factory=Losses)
+
+    def add(self, commit: Commit, uris: Collection[str]) -> None:
+        """Add those of some quarantined inputs of a commit that are ranges."""
+        for report in commit.files:
+            if report.uri in uris and is_kinesis(report.uri):  # it was gone before it could be landed
+                self.found.lost.append(LostRange(commit.manifest_id, report.uri, 0, report.detail))
+            elif report.uri in uris and is_kafka(report.uri):
+                self._add_range(commit.manifest_id, report)
+
+    def _add_range(self, manifest_id: str, report: FileReport) -> None:
+        wanted = KafkaRange.parse(report.uri)
+        unasked = wanted.topic.cluster in self.gone_clusters
+        left = None if unasked else self.ranges.parts_of(report)
+        if left is None or isinstance(left, NothingLeft):
+            lost = LostRange(manifest_id, report.uri, wanted.offsets, report.detail, unasked)
+            self.found.lost.append(lost)
+        elif isinstance(left, Untold):
+            self.found.refused.append(NotLost(manifest_id, report.uri, left.why))
+        else:
+            why = "some of it is left; expected `compactor redrive files` to read that first"
+            self.found.refused.append(NotLost(manifest_id, report.uri, why))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 
 from compactor.core.documents.manifest import ManifestFile
@@ -21,7 +22,7 @@ from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.claims import RedriveClaims
 from compactor.ops.redrive.draft import Draft
 from compactor.ops.redrive.originals import committed_under, original_of
-from compactor.ops.redrive.ranges import parts_of
+from compactor.ops.redrive.ranges import NothingLeft, RangesLeft, Untold
 from compactor.ops.redrive.selection import Scope, files_left
 
 
@@ -35,6 +36,10 @@ class RedrivePlanner:
     allowed_prefixes: Sequence[str]  # folders that may have input
     kafka: OpenKafka = NoKafka()  # noqa: RUF009 - it is frozen; tells what is left of quarantined ranges
     _named_here: dict[str, list[Naming]] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def _ranges(self) -> RangesLeft:
+        return RangesLeft(self.kafka)
 
     def draft(
         self, scope: Scope, root: ManifestKey, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]
@@ -114,7 +119,10 @@ class RedrivePlanner:
         """What a quarantined input is redriven as, or why it cannot be."""
         if is_kinesis(report.uri):
             return "retention removed it before it was landed; `compactor accept` puts on record that it is gone"
-        return parts_of(report, self.kafka.open()) if is_kafka(report.uri) else [_named(report)]
+        if not is_kafka(report.uri):
+            return [_named(report)]
+        parts = self._ranges.parts_of(report)
+        return parts.why if isinstance(parts, NothingLeft | Untold) else parts
 
     def _draft_of_letter(self, root: ManifestKey, letter: DeadLetter) -> Draft:
         original = original_of(letter, self.state, self.allowed_prefixes)

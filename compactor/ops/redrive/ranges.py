@@ -1,38 +1,90 @@
-"""Redrives quarantined ranges of Kafka partitions: what is left of one is redriven apart from what was removed."""
+"""Redrives quarantined ranges of Kafka partitions: what is left apart from what was removed, large ones in parts."""
 
-from functools import partial
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import FileReport
-from compactor.core.kafka.ports import KafkaLog
+from compactor.core.documents.records import FileReport, FileStatus
+from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
+from compactor.core.kafka.ports import KafkaLog, OpenKafka
 from compactor.core.kafka.ranges import KafkaRange
 
+PARTS_OF_LARGE = 8
+"""Into how many parts a range is cut that is too large: one that is 500 times too large takes three redrives."""
 
-def parts_of(report: FileReport, log: KafkaLog) -> list[ManifestFile] | str:
-    """The ranges that a quarantined range is redriven as, or why it cannot be.
+_ACCEPT = "`compactor accept` puts on record that it is gone"
 
-    Of a range that retention has removed some of, the removed part is one of them, so that it stays quarantined under
-    its exact offsets.
 
-    Raises:
-        StoreUnavailable: The brokers fail for now.
+@dataclass(frozen=True, slots=True)
+class NothingLeft:
+    """A range that cannot be redriven, because nothing of it is left."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """A range that cannot be redriven, because no broker told what is left of it."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RangesLeft:
+    """Asks brokers what is left of quarantined ranges.
+
+    Brokers that do not answer are waited for once, not for each of their ranges. So the object is for one command.
     """
-    wanted = KafkaRange.parse(report.uri)
-    live = log.topic(wanted.topic)
-    if live is None or live.topic_id != report.etag or wanted.partition not in live.partitions:
-        return f"the topic with the id {report.etag} is gone; expected it to be there by now"
-    named = partial(_named, report)
-    earliest = log.bounds(wanted.topic, [wanted.partition])[wanted.partition].earliest
+
+    kafka: OpenKafka
+    _silent: dict[str, Untold] = field(default_factory=dict, init=False)  # by cluster, topic, or partition of it
+
+    def parts_of(self, report: FileReport) -> list[ManifestFile] | NothingLeft | Untold:
+        """The ranges that a quarantined range is redriven as, or why it cannot be.
+
+        Of a range that retention has removed some of, the removed part is one of them, so that it stays quarantined
+        under its exact offsets. A range that is too large is cut: no one knows how large it is, and it may not be as
+        large everywhere. So redrives of its parts end, at the latest with ranges of one offset.
+        """
+        wanted = KafkaRange.parse(report.uri)
+        places = (wanted.topic.cluster, wanted.topic.uri, f"{wanted.topic}/{wanted.partition}")
+        for place in places:
+            if place in self._silent:
+                return self._silent[place]
+        cluster, topic, partition = places
+        place = cluster
+        try:
+            log = self.kafka.open()
+            live = log.topic(wanted.topic)
+            place = partition
+            if live is None or live.topic_id != report.etag or wanted.partition not in live.partitions:
+                return NothingLeft(f"the topic with the id {report.etag} is gone; {_ACCEPT}")
+            return _parts(report, wanted, _earliest(log, wanted))
+        except (AccessError, SettingsError, StoreUnavailable) as exc:
+            # One topic may be forbidden, and others of its cluster are not.
+            place = topic if isinstance(exc, AccessError) else place
+            self._silent[place] = Untold(f"cannot ask its brokers: {exc}")
+            return self._silent[place]
+
+
+def _earliest(log: KafkaLog, wanted: KafkaRange) -> int:
+    return log.bounds(wanted.topic, [wanted.partition])[wanted.partition].earliest
+
+
+def _parts(report: FileReport, wanted: KafkaRange, earliest: int) -> list[ManifestFile] | NothingLeft:
     if earliest >= wanted.end:
-        return "all of it was removed by retention; expected some of it to be left"
-    if earliest <= wanted.first:
-        return [named(report.uri, report.size_bytes)]
-    cut = (_between(wanted, wanted.first, earliest), _between(wanted, earliest, wanted.end))
-    sizes = (0, report.size_bytes * cut[1].offsets // wanted.offsets)
-    return [
-        named(str(each), size_bytes).model_copy(update={"part_of": report.uri})
-        for each, size_bytes in zip(cut, sizes, strict=True)
-    ]
+        return NothingLeft(f"all of it was removed by retention; {_ACCEPT}")
+    is_removed, first = earliest > wanted.first, max(earliest, wanted.first)
+    step = wanted.end - first
+    if report.status is FileStatus.TOO_LARGE:
+        step = -(-step // PARTS_OF_LARGE)
+    if step == wanted.offsets:
+        return [_named(report, report.uri, report.size_bytes)]
+    removed = [(KafkaRange(wanted.topic, wanted.partition, wanted.first, first), 0)] if is_removed else []
+    ends = pairwise([*range(first, wanted.end, step), wanted.end])
+    left = [KafkaRange(wanted.topic, wanted.partition, *each) for each in ends]
+    sized = [*removed, *((each, report.size_bytes * each.offsets // wanted.offsets) for each in left)]
+    return [_named(report, str(each), size).model_copy(update={"part_of": report.uri}) for each, size in sized]
 
 
 def _named(report: FileReport, uri: str, size_bytes: int) -> ManifestFile:
@@ -44,7 +96,3 @@ def _named(report: FileReport, uri: str, size_bytes: int) -> ManifestFile:
         record_columns=report.record_columns or None,
         kafka_values=report.kafka_values,
     )
-
-
-def _between(wanted: KafkaRange, first: int, end: int) -> KafkaRange:
-    return KafkaRange(wanted.topic, wanted.partition, first, end)

@@ -3,41 +3,62 @@
 What retention took before it was landed is in a manifest, too, whose reading quarantines it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 from compactor.core.documents.records import Commit, FileStatus
 from compactor.core.errors import ObjectNotFound
-from compactor.core.kinesis.places import StreamGap
+from compactor.core.kinesis.places import KinesisStream, StreamGap
+from compactor.core.map_ordered import map_ordered
+from compactor.ledger.chains.by_manifest import ByManifest
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy
 
-_MANIFESTS_HELD = 64
-
 _Named = Mapping[tuple[str, str], int | None]  # URI and version of its files, with their lines once they are compacted
-_NamedBy = Callable[[str], _Named | None]  # those of a manifest; None if it was not taken in
+
+
+@dataclass(frozen=True, slots=True)
+class _Landed:
+    """What a manifest has to name: a landed object, or where records may be lost, which has no lines."""
+
+    source: str
+    name: str
+    stream_id: str
+    uri: str
+    etag: str
+    lines: int | None = None
+
+    @property
+    def stream(self) -> KinesisStream:
+        return KinesisStream(self.source, self.name)
 
 
 def faults_of_landed(state: State) -> Iterator[Discrepancy]:
     """What is wrong with the chains of shards. They are read from their beginnings, one record for each link.
 
+    Then each manifest that links name is read once, and its outcome.
+
     Raises:
         RecordUnreadable: A record of a chain is damaged.
     """
     chains = ShardChains(state)
-    named_by = lru_cache(_MANIFESTS_HELD)(partial(_named, state))
-    for place in chains.places():
-        yield from _faults(chains, place, named_by)
+    with ByManifest(_Landed) as landed:
+        for place in chains.places():
+            yield from _faults(chains, place, landed)
+        for found in map_ordered(partial(_faults_of_manifest, chains), landed.groups()):
+            yield from found
 
 
-def _faults(chains: ShardChains, place: ShardPlace, named_by: _NamedBy) -> Iterator[Discrepancy]:
+def _faults(chains: ShardChains, place: ShardPlace, landed: ByManifest[_Landed]) -> Iterator[Discrepancy]:
+    """What is wrong with the links of a shard by themselves; notes what they give to manifests."""
     try:
         chains.origin(place)
     except ObjectNotFound:
         yield Discrepancy("", str(place), "a record of where its chain begins", "none")
         return
+    of = (place.stream.source, place.stream.name, place.stream_id)
     expected, is_closed = 0, False
     for link in chains.chain(place).links():
         behind = f"behind sequence number {link.after}"
@@ -50,43 +71,39 @@ def _faults(chains: ShardChains, place: ShardPlace, named_by: _NamedBy) -> Itera
         expected, is_closed = link.end, link.closes
         if link.gap:
             gap = StreamGap(place.stream, place.shard_id, link.first, int(link.begins or 0))
-            yield from _faults_of_named(chains, place, _Landed(link.manifest_id, str(gap), place.stream_id), named_by)
+            landed.add(link.manifest_id, *of, str(gap), place.stream_id)
         if link.uri:
-            landed = _Landed(link.manifest_id, link.uri, link.etag, link.lines)
-            yield from _faults_of_named(chains, place, landed, named_by)
+            landed.add(link.manifest_id, *of, link.uri, link.etag, link.lines)
     for loss in chains.losses(place).links():
         gap = StreamGap(place.stream, place.shard_id, int(loss.after))
-        yield from _faults_of_named(chains, place, _Landed(loss.manifest_id, str(gap), place.stream_id), named_by)
+        landed.add(loss.manifest_id, *of, str(gap), place.stream_id)
 
 
-@dataclass(frozen=True, slots=True)
-class _Landed:
-    """What a manifest has to name: a landed object, or where records may be lost, which has no lines."""
-
-    manifest_id: str
-    uri: str
-    etag: str
-    lines: int | None = None
-
-
-def _faults_of_named(
-    chains: ShardChains, place: ShardPlace, landed: _Landed, named_by: _NamedBy
-) -> Iterator[Discrepancy]:
-    manifest_id, uri, etag = landed.manifest_id, landed.uri, landed.etag
-    found = named_by(manifest_id)
+def _faults_of_manifest(chains: ShardChains, group: tuple[str, list[_Landed]]) -> list[Discrepancy]:
+    manifest_id, landed = group
+    found = _named(chains.state, manifest_id)
     if found is None:
-        if _waits(chains, place, manifest_id):
-            return
-        found = _named(chains.state, manifest_id)  # a job may have taken it in meanwhile
+        streams = {(each.stream, each.stream_id) for each in landed}
+        waiting = {stream for stream in streams if _waits(chains, manifest_id, *stream)}
+        landed = [each for each in landed if (each.stream, each.stream_id) not in waiting]
+        # A job may have taken it in meanwhile.
+        found = _named(chains.state, manifest_id) if landed else None
+    return [fault for each in landed if (fault := _fault(manifest_id, each, found))]
+
+
+def _fault(manifest_id: str, landed: _Landed, found: _Named | None) -> Discrepancy | None:
+    uri, etag = landed.uri, landed.etag
     if found is None:
-        yield Discrepancy(manifest_id, uri, f"manifest {manifest_id} with it", "no such manifest")
-    elif (uri, etag) not in found:
-        yield Discrepancy(manifest_id, uri, f"version {etag!r} in its manifest", "no such file")
-    elif (lines := found[uri, etag]) not in {None, landed.lines}:
-        yield Discrepancy(manifest_id, uri, f"{landed.lines} landed lines", f"{lines} lines")
+        return Discrepancy(manifest_id, uri, f"manifest {manifest_id} with it", "no such manifest")
+    if (uri, etag) not in found:
+        return Discrepancy(manifest_id, uri, f"version {etag!r} in its manifest", "no such file")
+    if (lines := found[uri, etag]) not in {None, landed.lines}:
+        return Discrepancy(manifest_id, uri, f"{landed.lines} landed lines", f"{lines} lines")
+    return None
 
 
 def _named(state: State, manifest_id: str) -> _Named | None:
+    """What a manifest names; None if it was not taken in."""
     accepted = state.ledger.accepted(manifest_id)
     if accepted is None or accepted.manifest is None:
         return None
@@ -100,7 +117,7 @@ def _named(state: State, manifest_id: str) -> _Named | None:
     return {(file.uri, file.etag or ""): lines.get(file.uri) for file in accepted.manifest.files}
 
 
-def _waits(chains: ShardChains, place: ShardPlace, manifest_id: str) -> bool:
+def _waits(chains: ShardChains, manifest_id: str, stream: KinesisStream, stream_id: str) -> bool:
     """Whether a manifest is written, or will be, because its draft is there."""
-    state, draft = chains.state, f"{chains.drafts_folder(place.stream, place.stream_id)}{manifest_id}.json"
+    state, draft = chains.state, f"{chains.drafts_folder(stream, stream_id)}{manifest_id}.json"
     return any(state.store.stat(uri) is not None for uri in (draft, state.layout.manifest(manifest_id)))

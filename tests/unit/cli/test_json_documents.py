@@ -366,9 +366,14 @@ def acceptances(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Docume
     """Without anything to accept, and with ranges of which something is left."""
     nothing = workspace.json("accept", "--why", "late")[0]
     lost = LostRange("m1", "kafka://main/events/0?from=0&to=2", 2, "offsets 0 to 1 were removed before they were read")
-    losses = Losses([lost], [NotLost("m2", "kafka://main/events/0?from=2&to=9", "some of it is left")])
-    monkeypatch.setattr(Acceptor, "find", lambda *_: losses)
+    unasked = LostRange("m1", "kafka://old/events/0?from=0&to=2", 2, "offsets 0 to 1 were removed", unasked=True)
+    losses = Losses([lost, unasked], [NotLost("m2", "kafka://main/events/0?from=2&to=9", "some of it is left")])
+    monkeypatch.setattr(Acceptor, "find", lambda *_, **__: losses)
     assert workspace.call("accept", "--why", "late").exit_code == ExitCode.WRONG_USAGE
+    everywhere = workspace.call("accept", "--why", "late", "--yes", "--cluster-is-gone", "old")
+    assert (everywhere.exit_code, "expected manifests or --date" in everywhere.output) == (ExitCode.WRONG_USAGE, True)
+    shown = workspace.call("accept", "--why", "late", "--dry-run", "--cluster-is-gone", "old", "m1").output
+    assert "4 offsets of 2 ranges (1 without asking brokers)" in shown
     document, code = workspace.json("accept", "--why", "late", "--dry-run")
     assert code == ExitCode.NEEDS_OPERATOR
     return [nothing, document, workspace.json("accept", "--why", "late", "--yes")[0]]

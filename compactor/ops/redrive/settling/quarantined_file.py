@@ -106,16 +106,21 @@ def _version(file: QuarantinedFile) -> Version:
 
 def _with_losses(state: State, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:
     """The files, with who accepted that a range of a topic or stream is gone."""
-    ranges = [each for each in files if each.status is FileStatus.MISSING and is_topic_or_stream(each.uri)]
+    ranges = [each for each in files if is_topic_or_stream(each.uri)]
     gone = [each for each in ranges if not each.is_settled]
     ids = list(dict.fromkeys(each.manifest_id for each in gone))
     losses = dict(zip(ids, map_ordered(partial(_accepted, AcceptedLosses(state)), ids), strict=True))
     words = {
-        (each.manifest_id, each.uri): f"{_ACCEPTED}{loss.by} at {loss.accepted_at:%Y-%m-%d %H:%M:%S} UTC: {loss.why}"
+        (each.manifest_id, each.uri): _words(loss)
         for each in gone
         if (loss := losses[each.manifest_id].get(each.uri)) is not None
     }
     return [replace(each, settled_by=words.get((each.manifest_id, each.uri), each.settled_by)) for each in files]
+
+
+def _words(loss: AcceptedLoss) -> str:
+    unasked = ", without asking brokers" if loss.unasked else ""
+    return f"{_ACCEPTED}{loss.by} at {loss.accepted_at:%Y-%m-%d %H:%M:%S} UTC{unasked}: {loss.why}"
 
 
 def _accepted(losses: AcceptedLosses, manifest_id: str) -> Mapping[str, AcceptedLoss]:

@@ -1,10 +1,16 @@
 """Chains of planned ranges: what `verify` finds in them."""
 
+from collections import Counter
 from typing import Any
 
+import pytest
+
 from compactor.core.documents.chains.kafka_records import KafkaLink
+from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
 from compactor.core.documents.records import Accepted
+from compactor.core.kafka.ranges import KafkaRange
 from compactor.core.layout import digest
+from compactor.ledger.chains import by_manifest
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ops.verify.chains import faults_of_chains
 from tests.unit.manifests.test_kafka_planning import LAYOUT, TOPIC, Scene, scene
@@ -93,3 +99,74 @@ def test_a_gap_between_links() -> None:
     assert found(made)[0] == ("a range from 3", "one from 5")
     made.store.delete([f"{LAYOUT.kafka_folder}main/events/one/0/origin.json"])
     assert found(made) == [("a record of where its chain begins", "none")]
+
+
+class CountingReads:
+    """A store that counts how often each object is read."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.reads: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def read(self, uri: str) -> bytes:
+        self.reads[uri] += 1
+        data: bytes = self._store.read(uri)
+        return data
+
+
+def many(partitions: int, manifests: int) -> tuple[Scene, list[str]]:
+    """Manifests of all partitions, all taken in, as plans of months make them."""
+    made, _ = scene()
+    state, chains = made.planner().state, Chains(made.planner().state)
+    ids = [f"2026-11-26-{number:016x}" for number in range(manifests)]
+    places = [ChainPlace(TOPIC, "one", number) for number in range(partitions)]
+    for place in places:
+        chains.begin(place, 0)
+        for number, manifest_id in enumerate(ids):
+            chains.link(place, KafkaLink(first=number, end=number + 1, manifest_id=manifest_id))
+    for number, manifest_id in enumerate(ids):
+        files = tuple(
+            ManifestFile(uri=str(KafkaRange(TOPIC, each, number, number + 1)), size_bytes=1, etag="one")
+            for each in range(partitions)
+        )
+        now = made.clock.now()
+        manifest = Manifest(
+            **version_keys(files), manifest_id=manifest_id, date="2026-11-26", created_at=now, files=files
+        )
+        record = Accepted(
+            manifest_id=manifest_id,
+            kind="manifest",
+            date=manifest.date,
+            digest=digest(manifest.to_json()),
+            source_uri="",
+            accepted_at=now,
+            manifest=manifest,
+        )
+        state.ledger.accept(record)
+    return made, ids
+
+
+@pytest.mark.parametrize("lines_at_once", [7, 1000])
+def test_each_record_is_read_once(lines_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many partitions and manifests there are, and however few links fit into memory."""
+    monkeypatch.setattr(by_manifest, "LINES_AT_ONCE", lines_at_once)
+    made, ids = many(3, 200)
+    store = CountingReads(made.store)
+    Chains(made.planner().state).link(PLACE, KafkaLink(first=200, end=201, manifest_id=ids[7]))
+    faults = [each.expected for each in faults_of_chains(made.planner(store).state)]
+    assert faults == ["offsets 200 to 200 in its manifest"]
+    read_again = {uri: times for uri, times in store.reads.items() if times > 1}
+    assert (read_again, len(store.reads)) == ({}, 3 + 3 * 200 + 1 + 200)
+
+
+def test_a_manifest_that_is_gone_is_asked_for_once() -> None:
+    """And once more, as a job may have taken it in meanwhile, not for each of its links; each has its own line."""
+    made, ids = many(3, 2)
+    made.store.delete([LAYOUT.accepted(ids[1])])
+    store = CountingReads(made.store)
+    found = list(faults_of_chains(made.planner(store).state))
+    assert [each.found for each in found] == ["no such manifest"] * 3
+    assert store.reads[LAYOUT.accepted(ids[1])] == 2

@@ -7,6 +7,7 @@ from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
 from compactor.ops.verify.landed import faults_of_landed
 from tests.support.memory_kinesis import STREAM
 from tests.unit.manifests.test_kinesis_planning import LAYOUT, Scene, scene
+from tests.unit.ops.verify.test_chains import CountingReads
 
 
 def found(made: Scene) -> list[tuple[str, str]]:
@@ -110,3 +111,19 @@ def test_an_object_with_other_lines() -> None:
         )
     )  # fmt: skip
     assert found(made) == [("2 landed lines", "1 lines")]
+
+
+def test_each_record_is_read_once() -> None:
+    """However many shards a manifest has objects of: the manifest, and its outcome once it has one."""
+    made, _ = scene(20)
+    for _ in range(9):
+        made.put(300)
+        made.plan()
+    ids = [manifest.manifest_id for manifest in made.manifests()]
+    taken_in(made)
+    chains = ShardChains(made.planner().state)
+    linked = [link.manifest_id for place in chains.places(STREAM) for link in chains.chain(place).links()]
+    assert len(linked) > len(set(linked)) > 70
+    store = CountingReads(made.store)
+    assert list(faults_of_landed(made.planner(store).state)) == []
+    assert {store.reads[LAYOUT.accepted(each)] for each in ids} == {1}
