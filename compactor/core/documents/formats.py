@@ -72,6 +72,7 @@ FORMATS: Mapping[str, Format] = {
     "RecentCommit": Format(),
     "Redrive": Format(),
     "RefusedBatch": Format(),
+    "ReleasedParts": Format(),
     "RunHeartbeat": Format(),
     "SchemaVersion": Format(),
     "StartsRefused": Format(),

@@ -11,9 +11,11 @@ from compactor.job.steps.publication import Publisher
 from compactor.job.table_commits import TableCommits
 from compactor.ledger.history.retired_rows import RetiredRows
 from compactor.ledger.table.batches import TableBatches
+from compactor.ledger.table.moved_rows import MovedRows
 from compactor.ledger.table.progress import ProgressNotes
 from compactor.table.changes import Changes
 from compactor.table.committer import Committer
+from compactor.table.merging.remainders import Remainders
 from compactor.table.named import NamedManifests
 from compactor.table.taking import TakesNow
 from compactor.table.turns import CommitTurns
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from compactor.ops.table.keeper import TableKeeper
     from compactor.ops.table.maintainer import Maintainer
     from compactor.ops.table.merger import Merger
+    from compactor.table.merging.writing import MergedFiles
 
 _MERGED_ONLY_IN_TABLES = (
     ": readers of plain Parquet files would see rows twice or not at all while files are replaced, and only a table "
@@ -42,7 +45,8 @@ class TableComponents(EngineComponents):
         """
         batches, changes = self._batches, Changes(self.state, self.registry.version)
         if replays:
-            changes = replace(changes, is_retired=RetiredRows(self.state).has)
+            moved = MovedRows(self.state)
+            changes = replace(changes, is_retired=RetiredRows(self.state).has, is_moved=moved.are_gone)
         return Committer(
             state=self.state,
             batches=batches,
@@ -51,6 +55,7 @@ class TableComponents(EngineComponents):
             named=NamedManifests(batches, self.ledger, replays),
             latest=self.registry.latest,
             max_manifests=self.settings.table.max_manifests_per_commit,
+            remainders=Remainders(self.state, self._merged_files),
             adopts=replays,
         )
 
@@ -81,13 +86,12 @@ class TableComponents(EngineComponents):
         from compactor.ops.table.merged_leftovers import MergedLeftovers  # noqa: PLC0415 - most commands do without
         from compactor.ops.table.merger import Merger  # noqa: PLC0415
         from compactor.table.merging.choosing import MergeRule  # noqa: PLC0415
-        from compactor.table.merging.writing import MergedFiles  # noqa: PLC0415 - pyarrow is slow to load
 
         self._check_table(_MERGED_ONLY_IN_TABLES)
         return Merger(
             state=self.state,
             committer=self.committer(),
-            files=MergedFiles(self.store, self.layout.compression),
+            files=self._merged_files(),
             leftovers=MergedLeftovers(self.state, self._batches, self.table_catalog),
             name=self.settings.table.name,
             rule=MergeRule(self.settings.output.target_file_bytes),
@@ -105,9 +109,11 @@ class TableComponents(EngineComponents):
             SettingsError: The settings name no table.
         """
         from compactor.ops.table.maintainer import Maintainer  # noqa: PLC0415 - most commands do without
+        from compactor.ops.table.released_originals import ReleasedOriginals  # noqa: PLC0415
 
         self._check_table()
         table = self.settings.table
+        removes = table.merged_originals == "remove"
         days = table.keep_snapshot_days if keep_days is None else keep_days
         least = table.keep_snapshots if keep_snapshots is None else keep_snapshots
         return Maintainer(
@@ -116,6 +122,7 @@ class TableComponents(EngineComponents):
             catalog=self.table_catalog,
             name=table.name,
             rule=KeepRule(timedelta(days=days), least),
+            originals=ReleasedOriginals(self.state, self.committer()) if removes else None,
         )
 
     def table_commits(self, publisher: Publisher, leads: Callable[[], bool] | None) -> TableCommits | None:
@@ -143,6 +150,11 @@ class TableComponents(EngineComponents):
     def takes_now(self) -> TakesNow | None:
         """Make what commits one manifest at once; None without a table sink."""
         return TakesNow(self.committer()) if self.has_table else None
+
+    def _merged_files(self) -> "MergedFiles":
+        from compactor.table.merging.writing import MergedFiles  # noqa: PLC0415 - pyarrow is slow to load
+
+        return MergedFiles(self.store, self.layout.compression)
 
     @property
     def _batches(self) -> TableBatches:
