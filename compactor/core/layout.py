@@ -585,6 +585,10 @@ class Layout:
         """Which files of the table's metadata an erasure removes as soon as no snapshot needs them."""
         return f"{self.table_folder}doomed.json"
 
+    def last_upkeep(self, task: str) -> str:
+        """When the jobs last finished a task of the upkeep of the table. Not part of the ledger."""
+        return f"{self.table_folder}last-{task}.json"
+
     def table_progress(self, shard: int) -> str:
         """How far the job of a shard is with the table, by the number of the shard from 1. Not part of the ledger."""
         return f"{self.table_progress_folder}{shard}.json"

@@ -184,6 +184,12 @@ class Table(Section):
     merged_originals: Literal["keep", "remove"] = _key(
         "keep", '"remove": it removes files of rows that were merged, a day later, once no snapshot has them'
     )
+    maintain_hours: float = _key(
+        0.0, "hours until the job does what `compactor table maintain` does; 0: never", ge=0, le=8784
+    )
+    merge_hours: float = _key(
+        0.0, "hours until the job does what `compactor table merge` does; 0: never", ge=0, le=8784
+    )
 
 
 class Convert(Section):

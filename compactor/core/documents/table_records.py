@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from compactor.core.documents.records import Document
 from compactor.core.manifest_key import ManifestKey
@@ -140,6 +140,12 @@ class TableProgress(Document):
     failing_since: datetime | None = None
     error: str = ""
     placed: tuple[BatchedManifest, ...] = ()
+
+
+class LastUpkeep(Document):
+    """When the jobs last finished a task of the upkeep of the table. Overwritten each time."""
+
+    finished_at: AwareDatetime
 
 
 class FinishedBatches(Document):

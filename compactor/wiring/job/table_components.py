@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from compactor.core.errors import SettingsError
 from compactor.core.rules.sharding import shard_number
+from compactor.job.retention.table_upkeep import TableUpkeep, UpkeepTask
 from compactor.job.steps.publication import Publisher
 from compactor.job.table_commits import TableCommits
 from compactor.ledger.history.retired_rows import RetiredRows
@@ -146,6 +147,40 @@ class TableComponents(EngineComponents):
             max_manifests=table.max_manifests_per_commit,
             max_waiting=table.max_waiting_manifests,
         )
+
+    def table_upkeep(self, leads: Callable[[], bool] | None) -> TableUpkeep | None:
+        """Make what maintains and merges the table beside a job, as the settings say; None without a table sink.
+
+        Args:
+            leads: For one of several shards: returns whether it does so for all.
+        """
+        if not self.has_table:
+            return None
+        table = self.settings.table
+        tasks = (
+            UpkeepTask("maintain", table.maintain_hours * 3600, self._maintained),
+            UpkeepTask("merge", table.merge_hours * 3600, self._merged),
+        )
+        due = [each for each in tasks if each.every_seconds]
+        return TableUpkeep(state=self.state, tasks=due, leads=leads or (lambda: True))
+
+    def _maintained(self) -> dict[str, int]:
+        report = self.maintainer().maintain()
+        return {
+            "expired_snapshots": report.expired_snapshots,
+            "merged_manifests": report.merged_manifests,
+            "removed_files": report.removed_files,
+            "removed_originals": report.removed_originals,
+        }
+
+    def _merged(self) -> dict[str, int]:
+        report = self.merger().merge()
+        return {
+            "merged_files": report.merged_files,
+            "made_files": report.made_files,
+            "not_merged": len(report.not_merged),
+            "removed_files": report.removed_files,
+        }
 
     def takes_now(self) -> TakesNow | None:
         """Make what commits one manifest at once; None without a table sink."""
