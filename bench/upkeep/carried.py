@@ -16,6 +16,8 @@ from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
 from compactor.table.changes import Changes
 from compactor.table.committer import Committer
+from compactor.table.merging.remainders import Remainders
+from compactor.table.merging.writing import MergedFiles
 from compactor.table.named import NamedManifests, Placed
 from tests.support.iceberg_tables import client, sql_place, written
 from tests.support.table_catalogs import DATE, version
@@ -67,6 +69,7 @@ def carried(folder: Path, manifests: int, at_once: int) -> Carried:
         named=NamedManifests(batches, state.ledger),
         latest=lambda: version(COLUMNS),
         max_manifests=at_once,
+        remainders=Remainders(state, lambda: MergedFiles(store, layout.compression)),
     )
     began, cpu_began, commits = time.perf_counter(), time.process_time(), 0
     while left:

@@ -83,6 +83,11 @@ def is_within(uri: str, prefix: str) -> bool:
     return path.startswith(folder(canonical(prefix)))
 
 
+def _stem(uri: str) -> str:
+    """The last segment of the name of a file of rows, without its endings."""
+    return base_name(uri).partition(".")[0]
+
+
 def base_name(uri: str) -> str:
     """The last segment of a URI, literally."""
     return posixpath.basename(uri)
@@ -529,6 +534,23 @@ class Layout:
         """The record of a merge of files of the table."""
         return f"{self.table_folder}merges/{merge_id}.json"
 
+    def released_of(self, date: str) -> str:
+        """The folder of the records of merged files of a date whose parts may be gone."""
+        return f"{self.table_folder}released/{date}/"
+
+    def released(self, date: str, uri: str) -> str:
+        """The record that the parts of a merged file may be gone."""
+        return f"{self.released_of(date)}{_stem(uri)}.json"
+
+    @property
+    def releasing_folder(self) -> str:
+        """The folder of merged files whose parts are to be removed."""
+        return f"{self.table_folder}releasing/"
+
+    def releasing(self, uri: str) -> str:
+        """The record that the parts of a merged file are to be removed; deleted once they are."""
+        return f"{self.releasing_folder}{_stem(uri)}.json"
+
     @property
     def merged_folder(self) -> str:
         """The folder of merged files: below the output, for readers of the table, and hidden from those of folders."""
@@ -562,6 +584,10 @@ class Layout:
     def doomed_metadata(self) -> str:
         """Which files of the table's metadata an erasure removes as soon as no snapshot needs them."""
         return f"{self.table_folder}doomed.json"
+
+    def last_upkeep(self, task: str) -> str:
+        """When the jobs last finished a task of the upkeep of the table. Not part of the ledger."""
+        return f"{self.table_folder}last-{task}.json"
 
     def table_progress(self, shard: int) -> str:
         """How far the job of a shard is with the table, by the number of the shard from 1. Not part of the ledger."""

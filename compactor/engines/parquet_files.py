@@ -119,7 +119,11 @@ def parquet_facts(store: ObjectStore, uri: str) -> ParquetFacts:
     Raises:
         StagingError: It is missing, truncated, or not a Parquet file.
     """
-    file, size_bytes = open_parquet(store, uri)
+    return facts_of(*open_parquet(store, uri))
+
+
+def facts_of(file: StoredParquet, size_bytes: int) -> ParquetFacts:
+    """The contents of the footer of an opened file."""
     schema = file.schema_arrow
     return ParquetFacts(
         rows=file.metadata.num_rows,

@@ -16,6 +16,7 @@ from compactor.job.batches import BatchResult, BatchRunner
 from compactor.job.delivery.planning import TopicPlanning
 from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
+from compactor.job.retention.table_upkeep import TableUpkeep
 from compactor.job.retries import Retries, random_pause_seconds
 from compactor.job.run_report import ManifestsUnfinished, RunReport
 from compactor.job.shards import Share, WholeShare
@@ -92,6 +93,7 @@ class Service:
         poll_seconds: How long to wait for the stream between two checks.
         share: The manifests that this run takes.
         table: Brings placed manifests to done; None without a table sink.
+        upkeep: Does the upkeep of the table at intervals; None without a table sink.
         planning: Plans the topics of the settings beside the batches, or before them with `once`.
     """
 
@@ -109,6 +111,7 @@ class Service:
     poll_seconds: float = 0.5
     share: Share = field(default_factory=WholeShare)
     table: TableCommits | None = None
+    upkeep: TableUpkeep | None = None
     planning: TopicPlanning = field(default_factory=TopicPlanning)
     _stopping: Event = field(default_factory=Event, init=False)
     _stream_ended: Event = field(default_factory=Event, init=False)
@@ -216,10 +219,15 @@ class Service:
                         self._moved = deque(self._own_waiting())
                 self._follow_shards()
                 if not once:  # beside the batches, which run in other threads: a busy stream may never be idle
-                    self.retention.step()
+                    self._step_upkeep()
         finally:
             self._stream_ended.set()
             self.source.stop()
+
+    def _step_upkeep(self) -> None:
+        self.retention.step()
+        if self.upkeep is not None:
+            self.upkeep.step()
 
     def _update_table(self) -> None:
         if self.table_updater is not None:

@@ -181,6 +181,15 @@ class Table(Section):
         1, "days that `compactor table maintain` keeps a snapshot after a later one took its place", ge=1, le=3660
     )
     keep_snapshots: int = _key(100, "latest snapshots that it keeps at least, of any age", ge=1, le=100_000)
+    merged_originals: Literal["keep", "remove"] = _key(
+        "keep", '"remove": it removes files of rows that were merged, a day later, once no snapshot has them'
+    )
+    maintain_hours: float = _key(
+        0.0, "hours until the job does what `compactor table maintain` does; 0: never", ge=0, le=8784
+    )
+    merge_hours: float = _key(
+        0.0, "hours until the job does what `compactor table merge` does; 0: never", ge=0, le=8784
+    )
 
 
 class Convert(Section):

@@ -1,10 +1,10 @@
 """What a batch does to the table: which files it adds and removes, by the commits of its manifests."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from compactor.core.documents.records import Commit, StagedFile
-from compactor.core.documents.table_records import BatchedManifest, MergedPart, TableBatch
+from compactor.core.documents.table_records import BatchedManifest, MergedFile, MergedPart, TableBatch
 from compactor.core.errors import RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
@@ -14,7 +14,7 @@ from compactor.ledger.state import State
 from compactor.ledger.table.merges import Merges
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.table.catalog import FilePartition, TableChange, TableFile
-from compactor.table.unmerged import looked_up
+from compactor.table.unmerged import LiveFile, looked_up
 
 LiveFiles = Callable[[], Iterable[TableFile]]
 """Lists the files of the table at the head that a change is made for."""
@@ -28,11 +28,14 @@ class Changes:
         schema_of: A version of the registry by its number.
         is_retired: Whether the rows of a generation of a manifest are gone under a rule: a table that is made again
             does without them.
+        is_moved: Whether a file of a commit, of a date, is gone because it was merged: a table that is made again gets
+            its rows with the merged file.
     """
 
     state: State
     schema_of: Callable[[int], SchemaVersion]
     is_retired: Callable[[ManifestKey, int], bool] = lambda _key, _generation: False
+    is_moved: Callable[[str, str], bool] = lambda _date, _uri: False
 
     def of(self, batch: TableBatch, schema_version: int, live: LiveFiles) -> TableChange:
         """The change of one batch.
@@ -45,61 +48,77 @@ class Changes:
         Raises:
             RecordUnreadable: A record that it needs is no commit or no merge, or a file that has to come back is gone.
         """
-        if batch.merge:
-            return self._merging(batch, live)
-        if batch.unmerged:
-            back, removed = self._taken_apart(batch.unmerged, live)
-            return TableChange(batch.number, back, tuple(sorted(removed)), keeps_rows=True)
         commits = list(map_ordered(self._commit, batch.manifests))
         added = tuple(file for commit in commits for file in self._added(commit))
         kept = {file.uri for file in added}
         removed = {uri for commit in commits for uri in self.replaced(commit.key, commit.generation)} - kept
-        if removed:
-            back, apart = self._taken_apart(removed, live)
-            added, removed = added + back, removed | apart
+        removed.update(batch.unmerged)
+        if removed or batch.merge:
+            further, gone = self._merged_anew(removed, self._merge(batch.merge), live)
+            added, removed = added + further, removed | gone
         needed = max((file.version_in(commit) for commit in commits for file in commit.outputs), default=0)
         schema = self.schema_of(needed) if needed > schema_version else None
-        return TableChange(batch.number, added, tuple(sorted(removed)), schema)
+        keeps_rows = not commits and (batch.merge != "" or bool(batch.unmerged))
+        return TableChange(batch.number, added, tuple(sorted(removed)), schema, keeps_rows=keeps_rows)
 
     @property
     def merges(self) -> Merges:
         """The merges on record."""
         return Merges(self.state.store, self.state.layout)
 
-    def _merging(self, batch: TableBatch, live: LiveFiles) -> TableChange:
-        """Replace files by merged ones; not where the table has other files, or where a merged file is gone.
+    def _merge(self, merge_id: str) -> Sequence[MergedFile]:
+        if not merge_id:
+            return ()
+        merge = self.merges.merge(merge_id)
+        if merge is None:
+            uri = self.state.layout.table_merge(merge_id)
+            raise RecordUnreadable(f"{uri}: no such record, but a batch of the table names it; expected a merge")
+        return merge.files
+
+    def _merged_anew(
+        self, removed: Collection[str], files: Sequence[MergedFile], live: LiveFiles
+    ) -> tuple[tuple[TableFile, ...], set[str]]:
+        """What comes and goes besides, where files are merged, and merged files have rows of removed ones.
+
+        A merged file that has such rows is taken apart. A file of the merge takes the place of files that have exactly
+        its rows; if the table has others, or if the file is gone, all stays as it was.
 
         A table that is made again takes merges again. Then files may be missing that were rebuilt since, and merged
-        files that were merged once more, or taken apart.
-        """
-        merge = self.merges.merge(batch.merge)
-        if merge is None:
-            uri = self.state.layout.table_merge(batch.merge)
-            raise RecordUnreadable(f"{uri}: no such record, but a batch of the table names it; expected a merge")
-        wanted = {part.uri for file in merge.files for part in file.parts}
-        holders = {uri: each for each in looked_up(self.merges, live()) for uri in each.uris if uri in wanted}
-        added, removed = list[TableFile](), set[str]()
-        for file in merge.files:
-            uris = {part.uri for part in file.parts}
-            inputs = {holders[uri].file.uri: holders[uri].uris for uri in uris if uri in holders}
-            found = self.state.store.stat(file.uri)
-            if found is not None and {uri for each in inputs.values() for uri in each} == uris:
-                added.append(
-                    TableFile(file.uri, file.size_bytes, file.rows, file.date, self._partition_of(file.parts[0]))
-                )
-                removed.update(inputs)
-        gone = removed - {file.uri for file in added}
-        return TableChange(batch.number, tuple(added), tuple(sorted(gone)), keeps_rows=True)
+        files that were merged once more, or taken apart; or the parts of merged files, which come with a later merge.
 
-    def _taken_apart(self, removed: Iterable[str], live: LiveFiles) -> tuple[tuple[TableFile, ...], set[str]]:
-        """What is to come back, and what is to go, so that no merged file is left that has rows of removed files."""
-        gone, merged = set(removed), set[str]()
-        back = list[MergedPart]()
+        Args:
+            removed: The files that go.
+            files: The merge.
+            live: Lists the files of the table.
+        """
+        gone, wanted = set(removed), {part.uri for file in files for part in file.parts}
+        back, holders, apart = dict[str, MergedPart](), dict[str, LiveFile](), set[str]()
         for each in looked_up(self.merges, live()):
             if each.merged is not None and (each.file.uri in gone or not gone.isdisjoint(each.uris)):
-                merged.add(each.file.uri)
-                back += [part for part in each.merged.parts if part.uri not in gone]
-        return tuple(map_ordered(self._returned, back)), merged
+                apart.add(each.file.uri)
+                back.update({part.uri: part for part in each.merged.parts if part.uri not in gone})
+            elif each.file.uri not in gone:
+                holders.update({uri: each for uri in each.uris if uri in wanted})
+        added = list[TableFile]()
+        for file in files:
+            inputs = self._inputs(file, back, holders)
+            if inputs is not None and self.state.store.stat(file.uri) is not None:
+                partition = self._partition_of(file.parts[0])
+                added.append(TableFile(file.uri, file.size_bytes, file.rows, file.date, partition))
+                apart.update(inputs - {file.uri})
+                for part in file.parts:
+                    back.pop(part.uri, None)
+        returned = [part for part in back.values() if not self.is_moved(part.date, part.uri)]
+        return (*added, *map_ordered(self._returned, returned)), apart
+
+    def _inputs(self, file: MergedFile, back: Collection[str], holders: Mapping[str, LiveFile]) -> set[str] | None:
+        """The files of the table that a merged file takes the place of; None if they have not exactly its rows."""
+        uris = {part.uri for part in file.parts}
+        found = {holders[uri].file.uri: holders[uri].uris for uri in uris if uri in holders}
+        left = uris.difference(back, *found.values())
+        is_whole = all(uris.issuperset(each) for each in found.values())
+        absent = (part for part in file.parts if part.uri in left)
+        return set(found) if is_whole and all(self.is_moved(part.date, part.uri) for part in absent) else None
 
     def _returned(self, part: MergedPart) -> TableFile:
         if self.state.store.stat(part.uri) is None:
@@ -146,7 +165,8 @@ class Changes:
         for file in commit.outputs:
             # Once the batch of a rebuild has taken effect, the files that it replaces are deleted. A table that is made
             # again takes the batches from the first one on.
-            if not is_superseded or store.stat(file.final) is not None:
+            is_there = not is_superseded or store.stat(file.final) is not None
+            if is_there and not self.is_moved(commit.date, file.final):
                 yield TableFile(file.final, file.size_bytes, file.rows, commit.date, _partition(commit, file, columns))
 
     def _columns(self, commit: Commit) -> dict[str, Column]:

@@ -13,15 +13,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from compactor.core.documents.table_records import BatchedManifest, TableBatch, TableMerge
+from compactor.core.documents.table_records import BatchedManifest, MergedFile, TableBatch, TableMerge
 from compactor.core.errors import OperatorError, StuckError, TableConflict, TableHeldBack
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
+from compactor.ledger.table.releases import Releases
 from compactor.schema.schema import SchemaVersion
 from compactor.table.applying import Applied, Applier, Refused
 from compactor.table.catalog import TableCatalog, TableHead
 from compactor.table.changes import Changes
+from compactor.table.merging.remainders import Remainders
 from compactor.table.named import NamedManifests, Placed, PlacedState
 from compactor.table.unmerged import LiveFile, looked_up
 
@@ -59,6 +61,7 @@ class Committer:
         latest: Returns the latest schema version, for a table that is made.
         max_manifests: The most manifests of one batch.
         adopts: Whether manifests that are done may be in a batch. Then `named` has to have read all batches.
+        remainders: Writes what is left of merged files whose parts may be gone.
     """
 
     state: State
@@ -68,6 +71,7 @@ class Committer:
     named: NamedManifests
     latest: Callable[[], SchemaVersion]
     max_manifests: int
+    remainders: Remainders
     adopts: bool = False
 
     def commit(self, placed: Iterable[Placed]) -> Progress:
@@ -133,14 +137,43 @@ class Committer:
         """Have the table replace merged files by those whose rows they have.
 
         Raises:
+            OperatorError: The parts of one of them were removed.
             Exception: As `commit`.
         """
         for _ in range(_PATIENCE):
             head = self.settled()
+            for each in self.changes.merges.files(uris).values():
+                if Releases(self.state).has(each.date, each.uri):
+                    raise OperatorError(
+                        f"{each.uri}: its parts were removed; expected a merged file whose parts are there"
+                    )
             batch = self.batches.create(head.fence + 1, (), unmerged=uris)
             taken = self._applier.applied(head, batch)
             if batch.unmerged == list(uris):
                 return taken
+        raise TableConflict("other processes commit all the time")
+
+    def release(self, files: Sequence[MergedFile]) -> list[MergedFile]:
+        """Have no batch need the parts of merged files any more, which are on record as released.
+
+        Returns:
+            Those of which the parts may be removed: the table has them when the batch takes effect, so that every
+            later batch that takes rows of them away writes anew what is left.
+
+        Raises:
+            Exception: As `commit`.
+        """
+        for _ in range(_PATIENCE):
+            head = self.settled()
+            live = {each.file.uri for each in self._live(head) if each.merged is not None}
+            there = [each for each in files if each.uri in live]
+            if not there:
+                return []
+            uris = [each.uri for each in there]
+            batch = self.batches.create(head.fence + 1, (), released=uris)
+            taken = self._applier.applied(head, batch)
+            if batch.released == uris:
+                return there if isinstance(taken, Applied) else []
         raise TableConflict("other processes commit all the time")
 
     def _replaces_files(self, number: int) -> bool:
@@ -192,10 +225,31 @@ class Committer:
 
     def _recorded(self, head: TableHead, unnamed: Sequence[Placed], progress: Progress) -> TableBatch | None:
         """Record the next batch; None if no placed manifest is to be in it."""
-        chosen = self._wanted(head, unnamed, progress)
-        return self.batches.create(head.fence + 1, chosen) if chosen else None
+        chosen, replaced = self._wanted(head, unnamed, progress)
+        if not chosen:
+            return None
+        try:
+            left = self._left(replaced, chosen, head.fence)
+        except StuckError as error:  # what is not rebuilt goes on
+            rebuilt = [each for each in chosen if each.generation > 1]
+            progress.stuck.update({Placed(each.key, each.generation): error for each in rebuilt})
+            chosen, left = [each for each in chosen if each.generation == 1], None
+            if not chosen:
+                return None
+        batch = self.batches.create(head.fence + 1, chosen, merge=left.id if left is not None else "")
+        if left is not None and batch.merge != left.id:
+            self.remainders.discard(left.files)
+        return batch
 
-    def _wanted(self, head: TableHead, unnamed: Sequence[Placed], progress: Progress) -> list[BatchedManifest]:
+    def _left(self, replaced: "_Replaced", chosen: Sequence[BatchedManifest], base: int) -> TableMerge | None:
+        """Write what a batch leaves of merged files whose parts may be gone; None if it takes rows of none away."""
+        going = self._replaced([Placed(each.key, each.generation) for each in chosen])
+        files = [each for each in replaced.merged_files_with(going) if Releases(self.state).has(each.date, each.uri)]
+        return self.remainders.write(files, going, base) if files else None
+
+    def _wanted(
+        self, head: TableHead, unnamed: Sequence[Placed], progress: Progress
+    ) -> tuple[list[BatchedManifest], "_Replaced"]:
         """The manifests of the next batch; notes what became of those that are not to be in it."""
         # The manifests of finished batches are done: these are checked now, after it was read what is finished.
         chosen, first = list[BatchedManifest](), self.named.chosen(unnamed, self.max_manifests)
@@ -208,7 +262,7 @@ class Committer:
                 progress.stuck[each] = found
             else:
                 (progress.visible if found is PlacedState.VISIBLE else progress.superseded).append(each)
-        return chosen
+        return chosen, replaced
 
     def _live(self, head: TableHead) -> list[LiveFile]:
         files = self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
@@ -250,7 +304,8 @@ class Committer:
                 "have written them to another file; expected the files of its earlier generation in the table; "
                 "`compactor table rebuild` makes the table again"
             )
-        if (uri := next((uri for uri in replaced.merged_with(own) if store.stat(uri) is None), None)) is not None:
+        files = [each for each in replaced.merged_files_with(own) if not Releases(self.state).has(each.date, each.uri)]
+        if (uri := next((uri for uri in replaced.others_in(files) if store.stat(uri) is None), None)) is not None:
             return StuckError(
                 f"manifest {placed.key.id}: its rows are in a merged file with those of {uri}, which is not found; "
                 "expected that file, which takes the place of the merged one: `compactor rebuild` of its manifest, too"
@@ -263,11 +318,13 @@ class _Replaced:
 
     def __init__(self, live: Sequence[LiveFile], removed: Collection[str]) -> None:
         self.live = frozenset(uri for each in live for uri in each.uris)
-        self._merged = [each.uris for each in live if each.merged is not None]
+        self._merged = [each.merged for each in live if each.merged is not None]
         self._removed = removed
 
-    def merged_with(self, uris: Collection[str]) -> Iterator[str]:
-        """The files that come back because they were merged with some of these."""
-        for each in self._merged:
-            if not set(each).isdisjoint(uris):
-                yield from (uri for uri in each if uri not in self._removed)
+    def merged_files_with(self, uris: Collection[str]) -> Iterator[MergedFile]:
+        """The merged files that have rows of some of these files."""
+        return (each for each in self._merged if any(part.uri in uris for part in each.parts))
+
+    def others_in(self, files: Iterable[MergedFile]) -> Iterator[str]:
+        """The parts of merged files that come back when these are taken apart."""
+        return (part.uri for each in files for part in each.parts if part.uri not in self._removed)

@@ -91,6 +91,8 @@ EventName = Literal[
     "table.not_updated",
     "table.refused",
     "table.updated",
+    "table.upkeep_done",
+    "table.upkeep_failed",
     "topic.cut_off",
     "topic.made_again",
     "topic.not_counted",
@@ -362,6 +364,15 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
             "snapshot": "snapshot with the batch, or a later one",
             "seconds": "duration",
         },
+    ),
+    "table.upkeep_done": _info(
+        "the job did the upkeep of the table, or merged its files, at the interval of the settings",
+        {"task": "`maintain` or `merge`", "done": "how much of what"},
+    ),
+    "table.upkeep_failed": _warning(
+        "the upkeep of the table, or a merge, failed; the job tries again",
+        {"task": "`maintain` or `merge`", "pause_seconds": "the wait before the next try", "error": _ERROR},
+        "if it fails for days, fix what the error names; `compactor table maintain`, `compactor table merge`",
     ),
     "table.not_committed": _warning(
         "the table of [table] could not take a batch, or its manifests could not be brought to done; the job retries",

@@ -1,7 +1,8 @@
 """Other programs read from a table what the Parquet files have, after all that a table goes through in its life.
 
-That is: a column more, a file less, other partitions twice, and upkeep, which merges manifests, expires snapshots and
-removes their files. Each program spells its values by the same function, so that equal texts are equal values.
+That is: a column more, a file less, other partitions twice, files merged to one and then removed, and upkeep, which
+merges manifests, expires snapshots and removes their files. Each program spells its values by the same function, so
+that equal texts are equal values.
 """
 
 import json
@@ -21,10 +22,13 @@ import pytest
 
 from compactor.adapters.iceberg.iceberg_table import IcebergTable
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
+from compactor.adapters.local.store import LocalStore
+from compactor.core.documents.table_records import MergedPart
 from compactor.core.partitions import parse_fields
 from compactor.engines.partitioned.murmur import bucket_of
 from compactor.schema.schema import RESCUED_COLUMN, SchemaVersion
 from compactor.table.catalog import FilePartition, TableChange, TableFile
+from compactor.table.merging.writing import MergedFiles
 from tests.support import extras
 from tests.support.iceberg_tables import NAME, client, metadata_folder, rest_place, sql_place, written
 from tests.support.rest_catalog import FOR_SPARK, SPARK_OF_CATALOG, RestCatalogServer
@@ -133,6 +137,22 @@ class Life:
         self.files.remove(gone)
         gone.unlink()
 
+    def merge_rows(self, name: str, *names: str, day: str = "2026-01-02") -> None:
+        """One file in the place of several of one date, which are removed as upkeep does it in the end."""
+        merged, paths = self._folder / f"{name}.parquet", [path for path in self.files if path.stem in names]
+        counted = [(path, pq.read_metadata(path).num_rows, path.stat().st_size) for path in paths]
+        parts = [
+            MergedPart(date=day, manifest_id=path.stem, uri=path.as_uri(), rows=rows, size_bytes=size_bytes)
+            for path, rows, size_bytes in counted
+        ]
+        uris = [part.uri for part in parts]
+        rows, size_bytes = MergedFiles(LocalStore(), "snappy").write(merged.as_uri(), parts, uris)
+        self._commit(TableFile(merged.as_uri(), size_bytes, rows, day), removed=uris, keeps_rows=True)
+        for path in paths:
+            self.files.remove(path)
+            path.unlink()
+        self.files.append(merged)
+
     def keep_up(self) -> None:
         """All that `compactor table maintain` does, once its files are old."""
         head = self._table.head()
@@ -148,10 +168,17 @@ class Life:
         assert head is not None
         self._table.merge_manifests(head)
 
-    def _commit(self, *added: TableFile, removed: Sequence[str] = (), schema: SchemaVersion | None = None) -> None:
+    def _commit(
+        self,
+        *added: TableFile,
+        removed: Sequence[str] = (),
+        schema: SchemaVersion | None = None,
+        keeps_rows: bool = False,
+    ) -> None:
         head = self._table.head() or self._table.create(OWNER, typed(1))
         needs = schema is not None and schema.version > head.schema_version
-        self._table.commit(head, TableChange(head.fence + 1, added, tuple(removed), schema if needs else None))
+        change = TableChange(head.fence + 1, added, tuple(removed), schema if needs else None, keeps_rows=keeps_rows)
+        self._table.commit(head, change)
 
 
 def _partition(schema: SchemaVersion, row: dict[str, Any], text: str) -> FilePartition:
@@ -180,6 +207,8 @@ def lived(place: CatalogPlace, name: str, folder: Path) -> LivedTable:
     life.merge()
     life.add("two", typed(2), [{"c3": 2}, {"c3": 2, RESCUED_COLUMN: [("a", "b")]}], partition_by=["identity(c3)"])
     life.add("plain", typed(2), [{"c2": False}])
+    life.add("first", typed(1), [{"c3": 2, "c5": Decimal("0.02")}])
+    life.merge_rows("merged", "newer", "plain", "first")
     life.keep_up()
     return LivedTable(place, name, life.files)
 

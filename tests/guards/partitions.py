@@ -44,7 +44,7 @@ PARTITIONS = (
     Guard(
         "a row in the folder of another partition is a discrepancy",
         "ops/verify/contents.py",
-        "        report.discrepancies += misplaced(self.store, self.registry, commit)\n",
+        "        report.discrepancies += misplaced(self.rows, self.registry, commit)\n",
         "",
         (_OUTPUT,),
     ),

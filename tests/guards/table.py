@@ -15,6 +15,7 @@ _UPKEEP = "tests/unit/table/test_upkeep.py"
 _MAINTAINER = "tests/unit/ops/table/test_maintainer.py"
 _MERGES = "tests/unit/table/test_merges.py"
 _MERGER = "tests/unit/ops/table/test_merger.py"
+_RELEASED = "tests/unit/ops/table/test_released_originals.py"
 
 TABLE = (
     Guard(
@@ -27,21 +28,21 @@ TABLE = (
     Guard(
         "a merged file takes the place of whole files of the table",
         "table/changes.py",
-        "if found is not None and {uri for each in inputs.values() for uri in each} == uris:",
-        "if found is not None:",
+        "return set(found) if is_whole and all(self.is_moved(part.date, part.uri) for part in absent) else None",
+        "return set(found)",
         (_MERGES + "::test_a_merge",),
     ),
     Guard(
         "a rebuild takes merged files apart",
         "table/changes.py",
-        "        if removed:\n            back, apart",
-        "        if False:\n            back, apart",
+        "if each.merged is not None and (each.file.uri in gone or not gone.isdisjoint(each.uris)):",
+        "if each.merged is not None and each.file.uri in gone:",
         (_MERGES + "::test_a_rebuild_takes_merged_files_apart",),
     ),
     Guard(
         "a merged file is not taken apart while a part of it is gone",
         "table/committer.py",
-        "if (uri := next((uri for uri in replaced.merged_with(own) if store.stat(uri) is None), None)) is not None:",
+        "if (uri := next((uri for uri in replaced.others_in(files) if store.stat(uri) is None), None)) is not None:",
         "if False:",
         (_MERGES + "::test_a_part_that_is_gone",),
     ),
@@ -58,6 +59,83 @@ TABLE = (
         "gone = [info for info in may_go if info.uri not in named]",
         "gone = may_go",
         (_MERGER + "::test_late_files_are_merged_again",),
+    ),
+    Guard(
+        "files that were merged stay as long as a snapshot has them",
+        "ops/table/released_originals.py",
+        "if needed.isdisjoint(part.uri for part in each.parts)]",
+        "]",
+        (_RELEASED + "::test_what_is_still_needed",),
+    ),
+    Guard(
+        "files that were merged stay for a day",
+        "ops/table/released_originals.py",
+        "and written[each.uri] < now - SAFE_AGE",
+        "",
+        (_RELEASED + "::test_what_is_still_needed",),
+    ),
+    Guard(
+        "files that were merged stay until their manifests are done",
+        "ops/table/released_originals.py",
+        "and outcome.generation == generation and found.is_done",
+        "",
+        (_RELEASED + "::test_what_is_still_needed",),
+    ),
+    Guard(
+        "files that were merged go only behind a batch that says so",
+        "ops/table/released_originals.py",
+        "for each in self.committer.release(some):",
+        "for each in some:",
+        (_RELEASED + "::test_a_rebuild_that_has_decided",),
+    ),
+    Guard(
+        "it is on record where rows are before the files that were merged go",
+        "ops/table/released_originals.py",
+        "                releases.begin(each)\n",
+        "                pass\n",
+        (_RELEASED + "::test_files_that_were_merged_go",),
+    ),
+    Guard(
+        "a rebuild writes anew what it leaves of a merged file",
+        "table/committer.py",
+        "return self.remainders.write(files, going, base) if files else None",
+        "return None",
+        (_RELEASED + "::test_a_rebuild_afterwards",),
+    ),
+    Guard(
+        "a merged file takes over from the one before that alone has rows",
+        "ops/table/merger.py",
+        "            self._inherit(made)\n",
+        "",
+        (_RELEASED + "::test_a_merge_afterwards",),
+    ),
+    Guard(
+        "a merge that was begun before files may go is never taken",
+        "core/documents/table_records.py",
+        "bool(self.merge or self.unmerged or self.released)",
+        "bool(self.merge or self.unmerged)",
+        (_RELEASED + "::test_a_merge_that_is_written",),
+    ),
+    Guard(
+        "a merged file is not taken apart whose parts may be gone",
+        "table/committer.py",
+        "if Releases(self.state).has(each.date, each.uri):\n                    raise",
+        "if False:\n                    raise",
+        (_RELEASED + "::test_a_merged_file_that_is_lost",),
+    ),
+    Guard(
+        "a table that is made again waits for the merged file that has the rows",
+        "wiring/job/table_components.py",
+        ", is_moved=moved.are_gone)",
+        ")",
+        (_RELEASED + "::test_a_lost_table",),
+    ),
+    Guard(
+        "rows are verified in the merged file that alone has them",
+        "ops/verify/commit_files.py",
+        "fault = facts if moved is None else self._merged_fault(moved.file, columns)",
+        'fault = facts if moved is None else ""',
+        (_RELEASED + "::test_a_merged_file_that_is_damaged",),
     ),
     Guard(
         "a snapshot is as old as the one that took its place",
@@ -132,8 +210,8 @@ TABLE = (
     Guard(
         "files that a rebuild replaced and deleted are not added to a table that is made again",
         "table/changes.py",
-        "if not is_superseded or store.stat(file.final) is not None:",
-        "if True:",
+        "is_there = not is_superseded or store.stat(file.final) is not None",
+        "is_there = True",
         (_COMMITTER + "::test_a_table_that_was_lost",),
     ),
     Guard(
@@ -307,8 +385,8 @@ TABLE = (
     Guard(
         "a rebuild of the table does without rows that were retired",
         "wiring/job/table_components.py",
-        "        if replays:\n            changes",
-        "        if False:\n            changes",
+        "is_retired=RetiredRows(self.state).has, ",
+        "",
         (
             _KEEPER + "::test_rows_that_were_retired_before_the_table_was_set",
             _KEEPER + "::test_rows_that_were_retired_while_there_was_no_table_setting",

@@ -10,7 +10,7 @@ from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.adapters.memory.table import Answer, MemoryTable
 from compactor.core.documents.records import Commit, Rebuild, StagedFile
 from compactor.core.documents.table_records import MergedFile, MergedPart, TableBatch, TableMerge
-from compactor.core.errors import CompactorError
+from compactor.core.errors import CompactorError, StagingError
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.ledger import Ledger
@@ -20,6 +20,7 @@ from compactor.ledger.table.merges import Merges
 from compactor.table.catalog import TableFile
 from compactor.table.changes import Changes
 from compactor.table.committer import Committer, Progress
+from compactor.table.merging.remainders import Remainders
 from compactor.table.named import NamedManifests, Placed
 from compactor.table.unmerged import committed_files
 from tests.support.table_catalogs import DATE, version
@@ -76,6 +77,20 @@ class Process:
         """Take a step, whatever comes of it."""
         with contextlib.suppress(CompactorError):
             self.step()
+
+
+@dataclass
+class FakeFiles:
+    """Writes merged files that no one reads."""
+
+    world: "TableWorld"
+
+    def write_part(self, uri: str, source: str, ranges: Sequence[range]) -> tuple[int, int]:
+        """Put a file into its place, if there is one to take rows from."""
+        if self.world.store.stat(source) is None:
+            raise StagingError(f"{source}: no such object; expected a Parquet file")
+        self.world.store.put(uri, b"merged")
+        return sum(map(len, ranges)), 6
 
 
 @dataclass
@@ -142,6 +157,7 @@ class TableWorld:
             named=NamedManifests(batches, ledger, replays),
             latest=lambda: version(1),
             max_manifests=most,
+            remainders=Remainders(state, lambda: FakeFiles(self)),  # type: ignore[arg-type,return-value]
         )
         return Process(committer, list(placed))
 

@@ -72,7 +72,8 @@ def table(
     its catalog first.
 
     `maintain` expires snapshots, merges manifests, and removes files of metadata that nothing needs. Run it once a day.
-    It removes no file with rows, and is safe beside jobs.
+    It is safe beside jobs. It removes no file with rows, but with table.merged_originals = "remove" those that were
+    merged, once no snapshot has them.
 
     `merge` replaces small files of one partition by files of output.target_file_bytes. The files of manifests stay
     where they are; merged files are in _table/merged/ below the output. It is safe beside jobs, rebuilds and itself.
@@ -121,7 +122,11 @@ def _maintained(app: App, maintainer: "Maintainer", *, dry_run: bool, as_json: b
         merged = count(report.merged_manifests, "manifest") if report.merged_manifests else "none"
         names = ("would expire", "would merge", "would remove") if dry_run else ("expired", "merged", "removed")
         shown = (f"{expired}; {left} left", merged, removed if report.lists_files else _NOT_LISTED)
-        print_fields(list(zip(names, shown, strict=True)))
+        fields = list(zip(names, shown, strict=True))
+        if maintainer.originals is not None:
+            originals = f"{count(report.removed_originals, 'file')}, {size(report.removed_original_bytes)}"
+            fields.append((f"{names[2]} originals", originals))
+        print_fields(fields)
         if report.keeps_all:
             echo("Its property gc.enabled is false: nothing expires and nothing is removed")
     return ExitCode.DONE

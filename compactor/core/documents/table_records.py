@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from compactor.core.documents.records import Document
 from compactor.core.manifest_key import ManifestKey
@@ -25,29 +25,34 @@ class TableBatch(Document):
 
     Attributes:
         number: From 1, without gaps. The table's fence is the number of the last batch that it took.
-        manifests: No other batch that took effect has the same generation of any of them. None in a batch of a merge.
+        manifests: No other batch that took effect has the same generation of any of them. None in a batch of a merge,
+            unless they are rebuilt, and the merge has what is left of merged files with their rows.
         merge: The merge whose files take the place of those that they have the rows of; empty in other batches.
         unmerged: Merged files that the files take the place of whose rows they have; none in other batches.
+        released: Merged files whose parts may be removed from then on; none in other batches. It changes nothing in the
+            table: no batch of its number can need these parts.
     """
 
     number: int
     manifests: list[BatchedManifest]
     merge: str = ""
     unmerged: list[str] = Field(default_factory=list)
+    released: list[str] = Field(default_factory=list)
     run_id: str
     created_at: datetime
 
     @property
     def replaces_files(self) -> bool:
-        """Whether files that the table had before may be gone."""
-        return bool(self.merge or self.unmerged) or any(each.generation > 1 for each in self.manifests)
+        """Whether files that the table had before may be gone, or may go."""
+        is_of_merges = bool(self.merge or self.unmerged or self.released)
+        return is_of_merges or any(each.generation > 1 for each in self.manifests)
 
 
 class MergedPart(BatchedManifest):
     """A file of a commit whose rows a merged file has.
 
     Attributes:
-        uri: The file. It stays where it is.
+        uri: The file. It stays where it is, unless it is released.
         rows: Number of its rows, which follow each other in the merged file.
         size_bytes: Its length.
     """
@@ -95,6 +100,21 @@ class TableMerge(Document):
     created_at: datetime
 
 
+class ReleasedParts(Document):
+    """That the parts of a merged file may be gone: their rows are in it alone. Create-only.
+
+    Written before a batch that releases them, or before the merge of a file that has rows of such parts; so a part that
+    is gone has one. It tells nothing of parts that are there.
+
+    Attributes:
+        file: The merged file.
+    """
+
+    file: MergedFile
+    run_id: str
+    created_at: datetime
+
+
 class TableProgress(Document):
     """How far one job is with the table, for people to see. Overwritten after each commit that took effect or failed.
 
@@ -120,6 +140,12 @@ class TableProgress(Document):
     failing_since: datetime | None = None
     error: str = ""
     placed: tuple[BatchedManifest, ...] = ()
+
+
+class LastUpkeep(Document):
+    """When the jobs last finished a task of the upkeep of the table. Overwritten each time."""
+
+    finished_at: AwareDatetime
 
 
 class FinishedBatches(Document):

@@ -46,7 +46,13 @@ class TableBatches:
         return read_record(TableBatch.model_validate_json, data, uri, kind="TableBatch", expected="a batch")
 
     def create(
-        self, number: int, manifests: Sequence[BatchedManifest], *, merge: str = "", unmerged: Sequence[str] = ()
+        self,
+        number: int,
+        manifests: Sequence[BatchedManifest],
+        *,
+        merge: str = "",
+        unmerged: Sequence[str] = (),
+        released: Sequence[str] = (),
     ) -> TableBatch:
         """Record a batch, unless its number has one; see `TableBatch`.
 
@@ -58,6 +64,7 @@ class TableBatches:
             manifests=list(manifests),
             merge=merge,
             unmerged=list(unmerged),
+            released=list(released),
             run_id=self.run_id,
             created_at=self.clock.now(),
         )

@@ -25,6 +25,8 @@ from compactor.ops.forget.reject_search import RejectFound, rejects_found
 from compactor.ops.forget.row_search import RowSearch
 from compactor.ops.redrive.rejected_lines.line_numbers import numbers_of
 from compactor.ops.redrive.settling.settled import settled_of
+from compactor.schema.schema import METADATA_COLUMNS
+from compactor.table.merging.committed_rows import OpenedRows
 
 _BATCH_ROWS = 1_000  # of rejects, whose rows may be long
 
@@ -118,22 +120,31 @@ class ErasingStager:
                 "schema_version": version,
             }
         )
-        if not gone:
+        opened = self.search.rows.open(self.commit.date, file)
+        if not gone and not opened.is_moved:
             place.take(self.state.store, file.final, staged)
             return made, 0
         if not made.rows:
             return made, gone
-        parquet, _ = open_parquet(self.state.store, file.final)
+        names = self._columns_of(file, opened)
         with self._local_file() as path:
-            schema = parquet.schema_arrow
+            schema = pa.schema([opened.parquet.schema_arrow.field(name) for name in names])
             # Without Arrow's own copy of the schema, as both engines write.
             with pq.ParquetWriter(path, schema, compression=self.compression, store_schema=False) as writer:
-                for group, mask in self.search.masks(parquet, column):
-                    table = parquet.read_row_group(group)
+                for at, mask in self.search.masks(opened, column):
+                    table = opened.table(at, names)
                     kept = table if mask is None else table.filter(pc.invert(mask))
                     if kept.num_rows:
                         writer.write_table(kept)
             return self._uploaded(made, path, place), gone
+
+    def _columns_of(self, file: StagedFile, opened: OpenedRows) -> list[str]:
+        """The columns to write: a merged file has those of other files, too."""
+        found = list(opened.parquet.schema_arrow.names)
+        if not opened.is_moved:
+            return found
+        own = {column.name for column in self.search.registry.version(file.version_in(self.commit)).columns}
+        return [name for name in found if name in own or name in METADATA_COLUMNS]
 
     def _rejects(self, file: StagedFile, staged: str, found: Sequence[RejectFound]) -> StagedFile:
         """Stage a file of rejects without the lines that go, and without samples of files that were quarantined."""

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from compactor.core.documents.records import Commit, StagedFile
-from compactor.core.ports import ObjectStore
-from compactor.engines.parquet_files import StoredParquet, open_parquet
+from compactor.engines.parquet_files import StoredParquet
 from compactor.ops.forget.wanted import BLANKS, Wanted
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import RESCUED_COLUMN, Column
+from compactor.table.merging.committed_rows import CommittedRows, GroupRows, OpenedRows
 
 _RESCUED_KEYS = f"{RESCUED_COLUMN}.key_value.key"
 """The leaf of the keys of rescued data."""
@@ -27,7 +27,7 @@ _RESCUED_KEYS = f"{RESCUED_COLUMN}.key_value.key"
 class RowSearch:
     """Finds rows. Safe for many threads."""
 
-    store: ObjectStore
+    rows: CommittedRows
     registry: SchemaRegistry
     wanted: Wanted
 
@@ -37,29 +37,29 @@ class RowSearch:
         Raises:
             StagingError: It is missing, truncated, or not a Parquet file.
         """
-        parquet, _ = open_parquet(self.store, file.final)
-        return sum(_trues(each) for _, each in self.masks(parquet, self.column_of(commit, file)))
+        opened = self.rows.open(commit.date, file)
+        return sum(_trues(each) for _, each in self.masks(opened, self.column_of(commit, file)))
 
     def column_of(self, commit: Commit, file: StagedFile) -> Column | None:
         """The column of the key in a file; None if it has none there."""
         columns = self.registry.version(file.version_in(commit)).columns
         return next((column for column in columns if column.key == self.wanted.key), None)
 
-    def masks(self, parquet: StoredParquet, column: Column | None) -> Iterator[tuple[int, pa.BooleanArray | None]]:
-        """Yield the number of each row group with what holds a value among its rows; None if nothing does."""
-        leaves = _Leaves.of(parquet)
-        for group in range(parquet.num_row_groups):
+    def masks(self, opened: OpenedRows, column: Column | None) -> Iterator[tuple[GroupRows, pa.BooleanArray | None]]:
+        """Yield the rows of each row group with what holds a value among them; None if nothing does."""
+        leaves = _Leaves.of(opened.parquet)
+        for at in opened.groups():
             names = []
-            if column is not None and self._may_be_in(leaves.bounds(group, column.name), column):
+            if column is not None and self._may_be_in(leaves.bounds(at.group, column.name), column):
                 names.append(column.name)
-            if _is_within(leaves.bounds(group, _RESCUED_KEYS), self.wanted.key):
+            if _is_within(leaves.bounds(at.group, _RESCUED_KEYS), self.wanted.key):
                 names.append(RESCUED_COLUMN)
-            yield group, self._mask(parquet, group, names, column) if names else None
+            yield at, self._mask(opened, at, names, column) if names else None
 
     def _mask(
-        self, parquet: StoredParquet, group: int, names: list[str], column: Column | None
+        self, opened: OpenedRows, at: GroupRows, names: list[str], column: Column | None
     ) -> pa.BooleanArray | None:
-        table = parquet.read_row_group(group, columns=names)
+        table = opened.table(at, names)
         found: pa.BooleanArray | None = None
         for name in names:
             values = table.column(name).combine_chunks()

@@ -2,7 +2,7 @@
 
 Each change asserts the head that it was decided on. After any answer the table is read again and decided on anew, so
 nothing depends on what the catalog said, and what another process did meanwhile is seen. What a kill leaves undone is
-what the next call finds. Files with rows are the ledger's: nothing here removes one.
+what the next call finds. Files with rows are the ledger's: none is removed, but those that were merged, if asked.
 """
 
 from collections.abc import Collection
@@ -12,6 +12,7 @@ from datetime import datetime
 from compactor.core.errors import OperatorError, TableCommitUnknown, TableConflict
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
+from compactor.ops.table.released_originals import ReleasedOriginals
 from compactor.ops.table.upkeep_report import UpkeepReport
 from compactor.table.catalog import TableCatalog, TableHead
 from compactor.table.upkeep import KeepRule, MetadataFile, TableHistory, expired, leftovers, needs_merge
@@ -32,6 +33,7 @@ class Maintainer:
         rule: Which snapshots stay.
         always_merges: Whether manifests are merged even if they are few: those of now may have the lowest and highest
             values of files that are gone.
+        originals: Removes files of rows that were merged; None if they stay.
     """
 
     state: State
@@ -40,6 +42,7 @@ class Maintainer:
     name: str
     rule: KeepRule
     always_merges: bool = False
+    originals: ReleasedOriginals | None = None
 
     def maintain(self, *, dry_run: bool = False) -> UpkeepReport:
         """Do what is due, or only say what that is.
@@ -62,6 +65,9 @@ class Maintainer:
             if gone:
                 self.catalog.remove(each.name for each in gone)
         report.removed_files, report.removed_bytes = len(gone), sum(each.size_bytes for each in gone)
+        if self.originals is not None and not report.keeps_all:
+            removed = self.originals.foreseen() if dry_run else self.originals.remove()
+            report.removed_originals, report.removed_original_bytes = removed
         return report
 
     def _foresee(self, history: TableHistory, report: UpkeepReport) -> list[MetadataFile]:

@@ -27,6 +27,7 @@ class Mergeable:
     parts: tuple[MergedPart, ...]
     date: str
     partition: tuple[FilePartition, ...]
+    is_merged: bool
 
     @property
     def values(self) -> list[str | None]:
@@ -113,7 +114,14 @@ class Chooser:
         ):
             return None
         partitions = self.changes.partitions_of(commits[0]) if commits[0] is not None else {}
-        return Mergeable(live.file.uri, live.file.size_bytes, parts, parts[0].date, partitions.get(parts[0].uri, ()))
+        return Mergeable(
+            live.file.uri,
+            live.file.size_bytes,
+            parts,
+            parts[0].date,
+            partitions.get(parts[0].uri, ()),
+            is_merged=live.merged is not None,
+        )
 
     def _part(self, uri: str) -> MergedPart | None:
         key = self.state.layout.output_owner(uri)

@@ -1,4 +1,4 @@
-"""Removes merged files that nothing needs any more. The files of commits are the ledger's: none of them is removed.
+"""Removes merged files that nothing needs any more. No file of a commit is removed here.
 
 A merge takes effect by the first batch behind its base that replaces files, or never. So the batches on record tell of
 any merged file whether the table may still get it; no clock is needed, and no process has to be asked.
@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from compactor.core.documents.table_records import TableBatch
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
+from compactor.ledger.table.merges import Merges
+from compactor.ledger.table.releases import Releases
 from compactor.table.catalog import TableCatalog
 
 
@@ -43,7 +45,10 @@ class MergedLeftovers:
         # After the head: what it does not have by now, it never gets.
         named = self.catalog.files_below(self.state.layout.merged_folder)
         gone = [info for info in may_go if info.uri not in named]
+        merged = Merges(self.state.store, self.state.layout).files((info.uri for info in gone), skips_damaged=True)
         self.state.store.delete(info.uri for info in gone)
+        for each in merged.values():
+            Releases(self.state).forget(each)
         return len(gone), sum(info.size_bytes for info in gone)
 
 

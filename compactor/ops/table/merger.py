@@ -1,6 +1,6 @@
 """Merges small files of the table. Safe beside jobs, beside rebuilds, and beside itself.
 
-The files of commits stay where they are: merged files take their place in the table alone. First the new files are
+No file of a commit is removed here: merged files take their place in the table alone. First the new files are
 written and verified, then the merge is put on record, and then it goes through a numbered batch, as manifests do. So
 what a kill leaves undone is a batch that any process applies, or files that nothing names and the next call removes.
 """
@@ -13,6 +13,7 @@ from compactor.core.documents.table_records import MergedFile, TableMerge
 from compactor.core.errors import ObjectNotFound, OperatorError, StagingError, TableConflict
 from compactor.engines.parquet_files import parquet_facts
 from compactor.ledger.state import State
+from compactor.ledger.table.releases import Releases
 from compactor.ops.table.merge_report import MergeReport, NotMerged
 from compactor.ops.table.mergeable import Chooser, Mergeable, sizes_of
 from compactor.ops.table.merged_leftovers import MergedLeftovers
@@ -134,6 +135,7 @@ class Merger:
                 run_id=self.state.ledger.run_id,
                 created_at=self.state.clock.now(),
             )
+            self._inherit(made)
             self.committer.changes.merges.create(merge)
         except Exception:
             self.state.store.delete([self.state.layout.merged_file(merge_id, each + 1) for each in range(len(groups))])
@@ -147,11 +149,18 @@ class Merger:
         if is_taken:
             self.on_merge(run.report.made_files)
         elif taken is None:  # nothing names them, and nothing ever will
-            self.state.store.delete(file.uri for file in merge.files)
+            self.committer.remainders.discard(merge.files)
         if run.failures == TRIES:
             raise TableConflict(
                 f"table {self.name}: files of it are replaced all the time; {TRIES} merges were in vain"
             )
+
+    def _inherit(self, made: Sequence[tuple[MergedFile, Sequence[Mergeable]]]) -> None:
+        """Record that parts of new files may be gone, if those of a file that these were made of may be."""
+        releases = Releases(self.state)
+        for file, group in made:
+            if any(each.is_merged and releases.has(each.date, each.uri) for each in group):
+                releases.begin(file)
 
     def _written(self, run: "_Run", uri: str, group: Sequence[Mergeable]) -> MergedFile | None:
         """Write one file; None if the files cannot be merged, which is no trouble of others."""

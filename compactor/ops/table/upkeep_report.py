@@ -17,6 +17,8 @@ class UpkeepReport:
         lists_files: Whether this client can list the files of its metadata; if not, none are removed.
         removed_files: How many files of metadata were removed. None of them has rows.
         removed_bytes: Their total length.
+        removed_originals: How many files of rows were removed that merged files took the place of, and nothing needs.
+        removed_original_bytes: Their total length.
     """
 
     table: str
@@ -28,3 +30,5 @@ class UpkeepReport:
     lists_files: bool = True
     removed_files: int = 0
     removed_bytes: int = 0
+    removed_originals: int = 0
+    removed_original_bytes: int = 0

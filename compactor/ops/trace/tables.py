@@ -36,6 +36,7 @@ class TracedTable:
     error: str = ""  # why the snapshot is not known; empty if the catalog was read
     reason: str = ""  # why the catalog refuses the manifest; empty if it is not held back
     merged_files: tuple[str, ...] = ()  # merged files that have its rows in place of its own files
+    removed_originals: int = 0  # its own files that were removed, because merged files have their rows
 
     @property
     def meaning(self) -> str:
@@ -53,6 +54,8 @@ class TracedTable:
             return f"{self.name}: waits for the table, for {shown_seconds(self.waiting_seconds or 0.0)}{batch}"
         unknown = f"not known: {self.error}" if self.error else "expired"
         merged = f"; its rows are in {count(len(self.merged_files), 'merged file')}" if self.merged_files else ""
+        if self.removed_originals:
+            merged += f", and {count(self.removed_originals, 'file')} of its own removed"
         return f"{self.name}: in batch {self.batch:,}, snapshot {self.snapshot_id or unknown}{merged}"
 
 
@@ -77,8 +80,17 @@ class TableTracer:
             return self._held(commit) or self._by_files(commit)
         try:
             catalog = self.table.catalog()
-            merged = tuple(self._merged(catalog, {file.final for file in commit.outputs}))
-            return TracedTable(self.table.name, "listed", batch, catalog.snapshot_of(batch), merged_files=merged)
+            finals = {file.final for file in commit.outputs}
+            merged = tuple(self._merged(catalog, finals))
+            removed = sum(self.state.store.stat(uri) is None for uri in finals) if merged else 0
+            return TracedTable(
+                self.table.name,
+                "listed",
+                batch,
+                catalog.snapshot_of(batch),
+                merged_files=merged,
+                removed_originals=removed,
+            )
         except CompactorError as exc:
             return TracedTable(self.table.name, "listed", batch, error=described(exc))
 

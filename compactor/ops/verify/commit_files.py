@@ -7,10 +7,12 @@ from functools import cached_property, lru_cache
 
 from compactor.core.documents.expired import Part
 from compactor.core.documents.records import Commit, StagedFile
+from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError, StuckError
 from compactor.engines.parquet_files import ParquetFacts, parquet_facts
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
+from compactor.ledger.table.moved_rows import Moved, MovedRows
 from compactor.ndjson.files.range_reading import range_fault
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.ops.verify.partitions import misnamed
@@ -94,7 +96,10 @@ class CommitFiles:
         expected = f"{file.rows} rows, {file.size_bytes} bytes"
         facts = self._facts(file.final)
         if isinstance(facts, str):
-            yield Discrepancy(commit.manifest_id, file.final, expected, facts)
+            moved = self._moved(commit, file)
+            fault = facts if moved is None else self._merged_fault(moved.file, columns)
+            if fault:
+                yield Discrepancy(commit.manifest_id, file.final, expected, fault)
             return
         if (facts.rows, facts.size_bytes) != (file.rows, file.size_bytes):
             yield Discrepancy(commit.manifest_id, file.final, expected, f"{facts.rows} rows, {facts.size_bytes} bytes")
@@ -102,6 +107,28 @@ class CommitFiles:
         found = [name for name in facts.columns if name not in METADATA_COLUMNS or name in (columns or ())]
         if columns is not None and found != columns:
             yield Discrepancy(commit.manifest_id, file.final, f"columns {columns}", f"columns {found}")
+
+    def _moved(self, commit: Commit, file: StagedFile) -> Moved | None:
+        """Where the rows of a file are that is gone because it was merged."""
+        if self.state.store.stat(file.final) is not None:
+            return None
+        found = self.moved.of(commit.date, file.final)
+        return found if found is not None and found.rows == file.rows else None
+
+    def _merged_fault(self, merged: MergedFile, columns: list[str] | None) -> str:
+        """What is wrong with a merged file that alone has the rows; empty if nothing is."""
+        facts = self._facts(merged.uri)
+        if isinstance(facts, str):
+            return f"its rows are in {merged.uri} alone: {facts}"
+        if (facts.rows, facts.size_bytes) != (merged.rows, merged.size_bytes):
+            return f"its rows are in {merged.uri} alone, with {facts.rows} rows, {facts.size_bytes} bytes"
+        lost = [name for name in columns or () if name not in facts.columns]
+        return f"its rows are in {merged.uri} alone, without columns {lost}" if lost else ""
+
+    @cached_property
+    def moved(self) -> MovedRows:
+        """Where the rows of files are that are gone."""
+        return MovedRows(self.state)
 
     def _facts(self, uri: str) -> ParquetFacts | str:
         """The footer of a file, or why it cannot be read."""

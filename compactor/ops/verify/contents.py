@@ -24,7 +24,7 @@ from compactor.core.errors import FileError, LinkRefused, ObjectChanged, ObjectN
 from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.ports import ObjectStore
-from compactor.engines.parquet_files import ParquetFacts, open_parquet, parquet_facts
+from compactor.engines.parquet_files import ParquetFacts
 from compactor.ndjson.codecs import decode
 from compactor.ndjson.files.file_walk import Input
 from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file
@@ -42,6 +42,7 @@ from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.schema.column_types import ColumnType, canonical_text, value_of
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import NO_NEW_KEYS, SchemaVersion, parquet_columns, parquet_types
+from compactor.table.merging.committed_rows import CommittedRows, OpenedRows
 
 BATCH_BYTES = 32 * 1024 * 1024  # of uncompressed Parquet values, as Python objects in memory at once
 _DIGEST_BYTES = 16
@@ -73,6 +74,7 @@ class DeepVerifier:
 
     store: ObjectStore
     registry: SchemaRegistry
+    rows: CommittedRows
     kafka: OpenKafka = NoKafka()  # noqa: RUF009 - it is frozen
     decoder_of: DecoderOf = no_decoder
     why_gone: Callable[[Commit, FileReport], str] = lambda _commit, _file: ""  # under which rule an input file expired
@@ -93,7 +95,7 @@ class DeepVerifier:
         except StagingError as exc:
             report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc)))
             return
-        report.discrepancies += misplaced(self.store, self.registry, commit)
+        report.discrepancies += misplaced(self.rows, self.registry, commit)
         total, is_whole = Sum(), True
         # Several files may have redriven lines of one file.
         by_origin: dict[str, tuple[Sum, Sum] | None] = {}
@@ -216,16 +218,16 @@ class DeepVerifier:
         sums: dict[str, Sum] = {}
         by_source = True
         for file in commit.outputs:
-            facts = parquet_facts(self.store, file.final)
+            opened = self.rows.open(commit.date, file)
             of_file = self.registry.version(file.version_in(commit))
-            _check_types(file.final, facts, of_file)
+            _check_types(opened.uri, opened.facts, of_file)
             later = frozenset({column.name for column in schema.columns} - {column.name for column in of_file.columns})
-            by_source = "_source_file" in facts.columns
+            by_source = not opened.lacks("_source_file")
             source_name = ["_source_file"] if by_source else []
             retired = {column.name: column.key for column in of_file.columns if column.name in _retired_names(schema)}
             read = [*names, *retired, *rescued_name, *source_name]
             moved = {key: at for key, at in places.items() if key not in of_file.keys}
-            for row in _rows(self.store, file.final, read, types, later):
+            for row in _rows(opened, read, types, later):
                 values = list(row[: len(names)])
                 rescued = list(row[len(names) + len(retired)] or ()) if rescued_name else []
                 gone = zip(retired.values(), row[len(names) :], strict=False)
@@ -269,17 +271,17 @@ def _check_types(uri: str, facts: ParquetFacts, schema: SchemaVersion) -> None:
 
 
 def _rows(
-    store: ObjectStore, uri: str, names: Sequence[str], types: Mapping[str, ColumnType], later: frozenset[str]
+    opened: OpenedRows, names: Sequence[str], types: Mapping[str, ColumnType], later: frozenset[str]
 ) -> Iterator[tuple[Any, ...]]:
     """The values of some columns row by row: canonical text for typed columns, nulls for columns in `later`."""
-    file, _ = open_parquet(store, uri)
+    file, uri = opened.parquet, opened.uri
     present = later.union(file.schema_arrow.names)  # Arrow makes the schema anew each time it is asked for
     missing = [name for name in names if name not in present]
     if missing:
         raise StagingError(f"{uri}: no columns {missing}; expected all of its schema version")
     try:
         # Zipping columns is several times as fast as building a dictionary for each row.
-        for batch in file.iter_batches(batch_size=_batch_rows(file.metadata)):
+        for batch in opened.batches(_batch_rows(file.metadata)):
             if names:
                 columns = [
                     itertools.repeat(None, batch.num_rows)

@@ -7,13 +7,12 @@ import pyarrow as pa
 from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.errors import StagingError
 from compactor.core.partitions import PartitionField, folders, parse_fields
-from compactor.core.ports import ObjectStore
-from compactor.engines.parquet_files import open_parquet
 from compactor.engines.partitioned.counting import BATCH_ROWS
 from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
 from compactor.ops.verify.report import Discrepancy
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import SchemaVersion
+from compactor.table.merging.committed_rows import CommittedRows, OpenedRows
 
 
 def misnamed(commit: Commit) -> Iterator[Discrepancy]:
@@ -26,7 +25,7 @@ def misnamed(commit: Commit) -> Iterator[Discrepancy]:
             yield Discrepancy(commit.manifest_id, file.final, named, "others")
 
 
-def misplaced(store: ObjectStore, registry: SchemaRegistry, commit: Commit) -> Iterator[Discrepancy]:
+def misplaced(rows: CommittedRows, registry: SchemaRegistry, commit: Commit) -> Iterator[Discrepancy]:
     """Files with rows of another partition. Reads the columns that tell it.
 
     Rows of too many partitions are in one without values, which the record says of it.
@@ -34,7 +33,8 @@ def misplaced(store: ObjectStore, registry: SchemaRegistry, commit: Commit) -> I
     fields = parse_fields(commit.partition_by)
     for file in (each for each in commit.outputs if fields and not each.holds_others):
         try:
-            wrong = _misplaced_rows(store, file, fields, registry.version(file.version_in(commit)))
+            opened = rows.open(commit.date, file)
+            wrong = _misplaced_rows(opened, file, fields, registry.version(file.version_in(commit)))
         except StagingError as exc:
             yield Discrepancy(commit.manifest_id, file.final, "a readable Parquet file", str(exc))
             continue
@@ -45,15 +45,14 @@ def misplaced(store: ObjectStore, registry: SchemaRegistry, commit: Commit) -> I
 
 
 def _misplaced_rows(
-    store: ObjectStore, file: StagedFile, fields: tuple[PartitionField, ...], schema: SchemaVersion
+    opened: OpenedRows, file: StagedFile, fields: tuple[PartitionField, ...], schema: SchemaVersion
 ) -> int:
-    parquet, _ = open_parquet(store, file.final)
     partitions, expected = RowPartitions(fields, schema), tuple(file.partition)
     if not partitions.columns:
-        return 0 if expected == without_values(fields) else int(parquet.metadata.num_rows)
+        return 0 if expected == without_values(fields) else len(opened.numbers)
     wrong = 0
     try:
-        for batch in parquet.iter_batches(batch_size=BATCH_ROWS, columns=partitions.columns):
+        for batch in opened.batches(BATCH_ROWS, partitions.columns):
             codes = partitions.of(batch)
             counted = zip(*(codes.rows.value_counts().field(at).to_pylist() for at in (0, 1)), strict=True)
             wrong += sum(rows for at, rows in counted if codes.values[at] != expected)

@@ -30,6 +30,7 @@ from compactor.ops.verify.table.files import TableFiles
 from compactor.ops.verify.table.scope import EVERYTHING, TableScope
 from compactor.schema.registry import SchemaRegistry
 from compactor.table.listed import ListedTable
+from compactor.table.merging.committed_rows import CommittedRows
 
 _SHOWN_CHARACTERS = 500
 
@@ -277,6 +278,7 @@ class Verifier:
             verifier = DeepVerifier(
                 store=self.state.store,
                 registry=self.registry,
+                rows=CommittedRows(self.state.store, self._files.moved),
                 kafka=self.kafka,
                 decoder_of=self.decoder_of,
                 why_gone=self._why_gone,

@@ -8,7 +8,19 @@ from pydantic.fields import FieldInfo
 from compactor.settings.validation import Expected
 
 UNITS = (
-    *("bytes", "seconds", "days", "manifests", "columns", "characters", "lines", "files", "attempts", "failures"),
+    *(
+        "bytes",
+        "seconds",
+        "hours",
+        "days",
+        "manifests",
+        "columns",
+        "characters",
+        "lines",
+        "files",
+        "attempts",
+        "failures",
+    ),
     *("shards", "snapshots", "partitions"),
 )
 """Units of numbers. The name of a numeric key contains one of these words."""

@@ -12,8 +12,13 @@ from compactor.table.merging.columns import aligned
 from compactor.table.merging.writing import BATCH_ROWS
 
 
-def first_difference(store: ObjectStore, file: MergedFile) -> str:
+def first_difference(store: ObjectStore, file: MergedFile, *, may_lack_parts: bool = False) -> str:
     """Where the rows of a merged file are not those of its parts, in words; empty if they are nowhere.
+
+    Args:
+        store: Has the files.
+        file: The merged file.
+        may_lack_parts: Whether parts may be gone, whose rows are then passed over.
 
     Raises:
         StagingError: A file is damaged.
@@ -22,6 +27,10 @@ def first_difference(store: ObjectStore, file: MergedFile) -> str:
     columns = merged.schema_arrow
     rows = _Cursor(merged.iter_batches(batch_size=BATCH_ROWS))
     for part in file.parts:
+        if may_lack_parts and store.stat(part.uri) is None:
+            if rows.take(part.rows, columns).num_rows != part.rows:
+                return f"it has fewer than {file.rows} rows"
+            continue
         seen, own = 0, open_parquet(store, part.uri)[0]
         try:
             for batch in own.iter_batches(batch_size=BATCH_ROWS):

@@ -67,14 +67,52 @@ class MergedFiles:
             raise StagingError(
                 f"{inputs[0]}: it and {len(inputs) - 1} other files have {found} rows; expected {expected}"
             )
-        place = RowsPlace(uri[: uri.rindex("/") + 1])
-        files = PartitionFiles(self.store, columns, self.compression, _ENDLESS, place)
-        made = list(files.write((piece for each in opened for piece in _rows(*each, columns)), iter([uri])))
-        written, size_bytes = open_parquet(self.store, uri)
-        if [rows for _, rows in made] != [expected] or written.metadata.num_rows != expected:
+        written, size_bytes = self._written(uri, columns, (piece for each in opened for piece in _rows(*each, columns)))
+        if written.metadata.num_rows != expected:
             raise StagingError(f"{uri}: {written.metadata.num_rows} rows in its footer; expected {expected}")
         self._check(uri, written, [file for _, file in opened])
         return expected, size_bytes
+
+    def write_part(self, uri: str, source: str, ranges: Sequence[range]) -> tuple[int, int]:
+        """Write some rows of one file, and check that the footer has as many values in each column as were read.
+
+        Args:
+            uri: The place of the new file.
+            source: The file that is read.
+            ranges: The numbers of the rows, in their order.
+
+        Returns:
+            Its rows and its length.
+
+        Raises:
+            StagingError: The file is damaged, or has fewer rows.
+        """
+        parquet, _ = open_parquet(self.store, source)
+        columns = parquet.schema_arrow
+        values = Counter[str]()
+
+        def pieces() -> Iterator[pa.Table]:
+            for wanted in ranges:
+                for batch in batches_of(source, parquet, wanted, rows_at_once(parquet)):
+                    piece = aligned(batch, columns)
+                    values.update({name: piece.num_rows - piece[name].null_count for name in columns.names})
+                    yield piece
+
+        written, size_bytes = self._written(uri, columns, pieces())
+        expected, found = sum(map(len, ranges)), written.metadata.num_rows
+        if found != expected:
+            raise StagingError(f"{uri}: {found} rows in its footer; expected {expected}")
+        for name, number in _Facts(written.metadata).values.items():
+            if values[name] != number:
+                raise StagingError(f"{uri}: {number} values in column {name!r}; expected {values[name]}")
+        return expected, size_bytes
+
+    def _written(self, uri: str, columns: pa.Schema, pieces: Iterator[pa.Table]) -> tuple[StoredParquet, int]:
+        place = RowsPlace(uri[: uri.rindex("/") + 1])
+        files = PartitionFiles(self.store, columns, self.compression, _ENDLESS, place)
+        for _ in files.write(pieces, iter([uri])):
+            pass
+        return open_parquet(self.store, uri)
 
     def _check(self, uri: str, written: StoredParquet, inputs: Sequence[StoredParquet]) -> None:
         """Compare what footers tell of columns: how many values are missing, and the lowest and highest ones."""
@@ -125,11 +163,40 @@ def _wider(one: _Range, other: _Range) -> _Range:
 
 
 def _rows(uri: str, file: StoredParquet, columns: pa.Schema) -> Iterator[pa.Table]:
-    groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
+    numbers = range(file.metadata.num_rows)
+    return (aligned(batch, columns) for batch in batches_of(uri, file, numbers, rows_at_once(file)))
+
+
+def rows_at_once(file: StoredParquet) -> int:
+    """How many rows of a file memory has room for."""
+    groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
     a_row = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1)
-    rows = max(1, min(BATCH_ROWS, int(BATCH_BYTES / max(a_row, 1))))
+    return max(1, min(BATCH_ROWS, int(BATCH_BYTES / max(a_row, 1))))
+
+
+def batches_of(
+    uri: str, file: StoredParquet, numbers: range, batch_rows: int, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a file that follow each other; of the others, at most those of the same row groups are read.
+
+    Raises:
+        StagingError: The file is damaged, or has fewer rows.
+    """
+    groups, at, before, found = list[int](), 0, 0, 0
+    for group in range(file.num_row_groups):
+        rows = file.metadata.row_group(group).num_rows
+        if at < numbers.stop and at + rows > numbers.start:
+            before = before if groups else at
+            groups.append(group)
+        at += rows
     try:
-        for batch in file.iter_batches(batch_size=rows):
-            yield aligned(batch, columns)
+        for batch in file.iter_batches(batch_size=batch_rows, row_groups=groups, columns=columns) if groups else ():
+            start, stop = max(numbers.start - before, 0), min(numbers.stop - before, batch.num_rows)
+            before += batch.num_rows
+            if start < stop:
+                found += stop - start
+                yield batch.slice(start, stop - start)
     except (pa.ArrowInvalid, OSError, ObjectNotFound, ObjectChanged) as exc:
         raise StagingError(f"{uri}: {exc}; expected a whole Parquet file") from exc
+    if found != len(numbers):
+        raise StagingError(f"{uri}: {at} rows; expected at least {numbers.stop}")

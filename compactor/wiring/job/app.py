@@ -376,6 +376,7 @@ class App(TableComponents):
             table_updater=self._table_updater(),
             share=share,
             table=table,
+            upkeep=self.table_upkeep(leads),
             planning=self.planning(),
         )
 

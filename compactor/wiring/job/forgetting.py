@@ -5,6 +5,7 @@ from dataclasses import replace
 from compactor.adapters.local.native.grok import NativeGrok
 from compactor.core.documents.erasures import Inputs
 from compactor.core.documents.records import Commit
+from compactor.ledger.table.moved_rows import MovedRows
 from compactor.ops.forget.erasing_stager import ErasingStager
 from compactor.ops.forget.forgetter import Forgetter
 from compactor.ops.forget.inputs import InputEraser
@@ -13,6 +14,7 @@ from compactor.ops.forget.scan import ForgetScanner
 from compactor.ops.forget.wanted import Wanted, path_of
 from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.ops.table.metadata_eraser import MetadataEraser
+from compactor.table.merging.committed_rows import CommittedRows
 from compactor.wiring.job.app import App
 
 
@@ -30,7 +32,8 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
     column = next((each for each in app.registry.latest().columns if each.key == path[0]), None)
     is_typed = column is not None and column.is_typed and len(path) == 1
     wanted = Wanted(path, values, column.column_type if column is not None and is_typed else None)
-    search = RowSearch(store=app.store, registry=app.registry, wanted=wanted)
+    rows = CommittedRows(app.store, MovedRows(app.state))
+    search = RowSearch(rows=rows, registry=app.registry, wanted=wanted)
 
     def rebuilder_for(erasure: str) -> Rebuilder:
         def stager_for(commit: Commit) -> ErasingStager:
@@ -50,7 +53,7 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
         """Have the table forget all that names what was replaced, but for what failed commits left."""
         if not app.has_table:
             return []
-        maintainer = replace(app.maintainer(keep_days=0, keep_snapshots=1), always_merges=True)
+        maintainer = replace(app.maintainer(keep_days=0, keep_snapshots=1), always_merges=True, originals=None)
         kept = MetadataEraser(maintainer=maintainer).erase()
         app.merger().leftovers.remove()
         return kept

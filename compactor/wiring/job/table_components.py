@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from compactor.core.errors import SettingsError
 from compactor.core.rules.sharding import shard_number
+from compactor.job.retention.table_upkeep import TableUpkeep, UpkeepTask
 from compactor.job.steps.publication import Publisher
 from compactor.job.table_commits import TableCommits
 from compactor.ledger.history.retired_rows import RetiredRows
 from compactor.ledger.table.batches import TableBatches
+from compactor.ledger.table.moved_rows import MovedRows
 from compactor.ledger.table.progress import ProgressNotes
 from compactor.table.changes import Changes
 from compactor.table.committer import Committer
+from compactor.table.merging.remainders import Remainders
 from compactor.table.named import NamedManifests
 from compactor.table.taking import TakesNow
 from compactor.table.turns import CommitTurns
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from compactor.ops.table.keeper import TableKeeper
     from compactor.ops.table.maintainer import Maintainer
     from compactor.ops.table.merger import Merger
+    from compactor.table.merging.writing import MergedFiles
 
 _MERGED_ONLY_IN_TABLES = (
     ": readers of plain Parquet files would see rows twice or not at all while files are replaced, and only a table "
@@ -42,7 +46,8 @@ class TableComponents(EngineComponents):
         """
         batches, changes = self._batches, Changes(self.state, self.registry.version)
         if replays:
-            changes = replace(changes, is_retired=RetiredRows(self.state).has)
+            moved = MovedRows(self.state)
+            changes = replace(changes, is_retired=RetiredRows(self.state).has, is_moved=moved.are_gone)
         return Committer(
             state=self.state,
             batches=batches,
@@ -51,6 +56,7 @@ class TableComponents(EngineComponents):
             named=NamedManifests(batches, self.ledger, replays),
             latest=self.registry.latest,
             max_manifests=self.settings.table.max_manifests_per_commit,
+            remainders=Remainders(self.state, self._merged_files),
             adopts=replays,
         )
 
@@ -81,13 +87,12 @@ class TableComponents(EngineComponents):
         from compactor.ops.table.merged_leftovers import MergedLeftovers  # noqa: PLC0415 - most commands do without
         from compactor.ops.table.merger import Merger  # noqa: PLC0415
         from compactor.table.merging.choosing import MergeRule  # noqa: PLC0415
-        from compactor.table.merging.writing import MergedFiles  # noqa: PLC0415 - pyarrow is slow to load
 
         self._check_table(_MERGED_ONLY_IN_TABLES)
         return Merger(
             state=self.state,
             committer=self.committer(),
-            files=MergedFiles(self.store, self.layout.compression),
+            files=self._merged_files(),
             leftovers=MergedLeftovers(self.state, self._batches, self.table_catalog),
             name=self.settings.table.name,
             rule=MergeRule(self.settings.output.target_file_bytes),
@@ -105,9 +110,11 @@ class TableComponents(EngineComponents):
             SettingsError: The settings name no table.
         """
         from compactor.ops.table.maintainer import Maintainer  # noqa: PLC0415 - most commands do without
+        from compactor.ops.table.released_originals import ReleasedOriginals  # noqa: PLC0415
 
         self._check_table()
         table = self.settings.table
+        removes = table.merged_originals == "remove"
         days = table.keep_snapshot_days if keep_days is None else keep_days
         least = table.keep_snapshots if keep_snapshots is None else keep_snapshots
         return Maintainer(
@@ -116,6 +123,7 @@ class TableComponents(EngineComponents):
             catalog=self.table_catalog,
             name=table.name,
             rule=KeepRule(timedelta(days=days), least),
+            originals=ReleasedOriginals(self.state, self.committer()) if removes else None,
         )
 
     def table_commits(self, publisher: Publisher, leads: Callable[[], bool] | None) -> TableCommits | None:
@@ -140,9 +148,48 @@ class TableComponents(EngineComponents):
             max_waiting=table.max_waiting_manifests,
         )
 
+    def table_upkeep(self, leads: Callable[[], bool] | None) -> TableUpkeep | None:
+        """Make what maintains and merges the table beside a job, as the settings say; None without a table sink.
+
+        Args:
+            leads: For one of several shards: returns whether it does so for all.
+        """
+        if not self.has_table:
+            return None
+        table = self.settings.table
+        tasks = (
+            UpkeepTask("maintain", table.maintain_hours * 3600, self._maintained),
+            UpkeepTask("merge", table.merge_hours * 3600, self._merged),
+        )
+        due = [each for each in tasks if each.every_seconds]
+        return TableUpkeep(state=self.state, tasks=due, leads=leads or (lambda: True))
+
+    def _maintained(self) -> dict[str, int]:
+        report = self.maintainer().maintain()
+        return {
+            "expired_snapshots": report.expired_snapshots,
+            "merged_manifests": report.merged_manifests,
+            "removed_files": report.removed_files,
+            "removed_originals": report.removed_originals,
+        }
+
+    def _merged(self) -> dict[str, int]:
+        report = self.merger().merge()
+        return {
+            "merged_files": report.merged_files,
+            "made_files": report.made_files,
+            "not_merged": len(report.not_merged),
+            "removed_files": report.removed_files,
+        }
+
     def takes_now(self) -> TakesNow | None:
         """Make what commits one manifest at once; None without a table sink."""
         return TakesNow(self.committer()) if self.has_table else None
+
+    def _merged_files(self) -> "MergedFiles":
+        from compactor.table.merging.writing import MergedFiles  # noqa: PLC0415 - pyarrow is slow to load
+
+        return MergedFiles(self.store, self.layout.compression)
 
     @property
     def _batches(self) -> TableBatches:

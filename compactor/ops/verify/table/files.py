@@ -110,7 +110,7 @@ class TableFiles:
                 merged += [each] if each.merged is not None else []
             for file in committed:
                 self._note_live(file)
-        check = partial(merged_faults, self.state.store, self.table.name, deep=self.deep)
+        check = partial(merged_faults, self.state, self.table.name, deep=self.deep)
         for faults in map_ordered(check, merged):
             self._faults += faults
 

@@ -14,6 +14,7 @@ from compactor.engines.parquet_files import open_parquet
 from compactor.ops.forget.row_search import RowSearch
 from compactor.ops.forget.wanted import Wanted, path_of
 from compactor.schema.schema import RESCUED_COLUMN, Column
+from compactor.table.merging.committed_rows import OpenedRows
 
 RESCUED = pa.map_(pa.string(), pa.string())
 TYPES: dict[str, tuple[pa.DataType, Any, Any]] = {
@@ -43,12 +44,13 @@ def found(path: Path, column: Column | None, key: str, values: frozenset[str]) -
     # The registry only tells the column, which is given here.
     column_type = column.column_type if column is not None and column.is_typed else None
     wanted = Wanted(path_of(key), values, column_type)
-    search = RowSearch(store=store, registry=None, wanted=wanted)  # type: ignore[arg-type]
-    parquet, _ = open_parquet(store, str(path))
+    search = RowSearch(rows=None, registry=None, wanted=wanted)  # type: ignore[arg-type]
+    parquet, size_bytes = open_parquet(store, str(path))
+    opened = OpenedRows(str(path), parquet, size_bytes, range(parquet.metadata.num_rows), is_moved=False)
     rows, first = list[int](), 0
-    for group, mask in search.masks(parquet, column):
+    for group, mask in search.masks(opened, column):
         rows += [first + at for at, holds in enumerate(mask.to_pylist() if mask is not None else ()) if holds]
-        first += parquet.metadata.row_group(group).num_rows
+        first += group.rows
     return rows, store.read_bytes
 
 

@@ -18,8 +18,10 @@ from compactor.core.layout import redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ObjectStore
+from compactor.ledger.table.moved_rows import MovedRows
 from compactor.ops.verify.contents import DeepVerifier, Sum
 from compactor.ops.verify.report import Discrepancy, VerifyReport
+from compactor.table.merging.committed_rows import CommittedRows
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
@@ -42,7 +44,8 @@ def contents(harness: Harness) -> list[Discrepancy]:
     """What comparing values finds, without the sizes of files."""
     report = VerifyReport()
     app = harness.app()
-    DeepVerifier(store=app.store, registry=app.registry).check(harness.commit("m1"), report)
+    rows = CommittedRows(app.store, MovedRows(app.state))
+    DeepVerifier(store=app.store, registry=app.registry, rows=rows).check(harness.commit("m1"), report)
     return report.discrepancies
 
 

@@ -1,0 +1,99 @@
+"""Does the upkeep of the table beside the work of a run, and merges its small files, at the intervals of the settings.
+
+Both do what the commands do, which are safe beside jobs and to be repeated after a kill. So a thread of its own does
+them, for which nothing of the run waits, and which ends with the process at any point.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from compactor.core.documents.table_records import LastUpkeep
+from compactor.core.errors import ObjectNotFound
+from compactor.ledger.state import State
+from compactor.telemetry.logs import log_event
+
+CHECK_SECONDS = 60.0
+"""How often to look whether something is due; a run also works so long before its first look."""
+
+RETRY_SECONDS = 3600.0
+"""How long to wait after a failure, unless the interval is shorter."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepTask:
+    """What is done at an interval.
+
+    Attributes:
+        name: Its name, as that of the command.
+        every_seconds: From the end of one call to the beginning of the next.
+        run: Does it, and returns how much of what.
+    """
+
+    name: str
+    every_seconds: float
+    run: Callable[[], Mapping[str, int]]
+
+
+@dataclass(slots=True, kw_only=True)
+class TableUpkeep:
+    """The tasks of one run, of which one is at work at a time.
+
+    A small object records when each finished, so a restart does not change the time of the next call.
+
+    Attributes:
+        state: Where these objects are.
+        tasks: The tasks, in their order.
+        leads: Returns whether this run does them for all shards. Two at once are safe.
+    """
+
+    state: State
+    tasks: Sequence[UpkeepTask]
+    leads: Callable[[], bool] = lambda: True
+    _thread: threading.Thread | None = field(default=None, init=False)
+    _next_check: datetime | None = field(default=None, init=False)
+    _paused: dict[str, datetime] = field(default_factory=dict, init=False)
+
+    def step(self) -> None:
+        """Begin what is due, unless something is at work. Meant to be called repeatedly; never raises, never waits."""
+        now = self.state.clock.now()
+        if self._next_check is None:
+            self._next_check = now + timedelta(seconds=CHECK_SECONDS)
+        is_at_work = self._thread is not None and self._thread.is_alive()
+        if not self.tasks or is_at_work or now < self._next_check:
+            return
+        self._next_check = now + timedelta(seconds=CHECK_SECONDS)
+        self._thread = threading.Thread(target=self._run_due, name="upkeep", daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait for the end of what is at work; for tests."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run_due(self) -> None:
+        for task in self.tasks:
+            try:
+                if self._is_due(task) and self.leads():
+                    log_event("table.upkeep_done", task=task.name, done=dict(task.run()))
+                    self._remember(task)
+            except Exception as exc:  # noqa: BLE001 - whatever it is, the next call does what is left
+                pause = min(RETRY_SECONDS, task.every_seconds)
+                self._paused[task.name] = self.state.clock.now() + timedelta(seconds=pause)
+                log_event("table.upkeep_failed", task=task.name, pause_seconds=round(pause, 3), error=exc)
+
+    def _is_due(self, task: UpkeepTask) -> bool:
+        now = self.state.clock.now()
+        if now < self._paused.get(task.name, now):
+            return False
+        try:
+            last = LastUpkeep.model_validate_json(self.state.store.read(self.state.layout.last_upkeep(task.name)))
+        except (ObjectNotFound, ValueError):  # none yet, or none that can be read: the interval begins now
+            self._remember(task)
+            return False
+        return (now - last.finished_at).total_seconds() >= task.every_seconds
+
+    def _remember(self, task: UpkeepTask) -> None:
+        document = LastUpkeep(finished_at=self.state.clock.now())
+        self.state.store.put(self.state.layout.last_upkeep(task.name), document.model_dump_json().encode())

@@ -1,0 +1,80 @@
+"""Writes what is left of merged files whose parts may be gone, when rebuilt manifests take some of their rows away."""
+
+import secrets
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compactor.core.documents.table_records import MergedFile, TableMerge
+from compactor.core.errors import ObjectNotFound, StagingError, StuckError
+from compactor.ledger.state import State
+from compactor.ledger.table.merges import Merges
+from compactor.ledger.table.releases import Releases
+from compactor.telemetry.error_text import described
+
+if TYPE_CHECKING:
+    from compactor.table.merging.writing import MergedFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Remainders:
+    """Writes them, as merges.
+
+    Attributes:
+        files: Makes what writes merged files.
+    """
+
+    state: State
+    files: "Callable[[], MergedFiles]"
+
+    def write(self, files: Sequence[MergedFile], without: Collection[str], base: int) -> TableMerge | None:
+        """Write each merged file again without some of its parts, and record it; None if nothing is left of any.
+
+        Args:
+            files: The merged files.
+            without: The parts that go.
+            base: The last batch that the table has.
+
+        Raises:
+            StuckError: One of them cannot be read.
+        """
+        merge_id, made = f"{base:08d}-{secrets.token_hex(4)}", list[MergedFile]()
+        try:
+            for file in files:
+                if any(part.uri not in without for part in file.parts):
+                    made.append(self._written(self.state.layout.merged_file(merge_id, len(made) + 1), file, without))
+        except (StagingError, ObjectNotFound) as error:
+            self.discard(made)
+            raise StuckError(
+                f"its rows are in a merged file that cannot be read: {described(error)}; expected a whole file; "
+                "`compactor rebuild` makes the rows of all its manifests again, and a job commits them together"
+            ) from error
+        if not made:
+            return None
+        merge = TableMerge(
+            id=merge_id,
+            base=base,
+            files=made,
+            run_id=self.state.ledger.run_id,
+            created_at=self.state.clock.now(),
+        )
+        for each in made:
+            Releases(self.state).begin(each)
+        Merges(self.state.store, self.state.layout).create(merge)
+        return merge
+
+    def discard(self, files: Iterable[MergedFile]) -> None:
+        """Delete files that no batch names, and none ever will."""
+        for each in files:
+            self.state.store.delete([each.uri])
+            Releases(self.state).forget(each)
+
+    def _written(self, uri: str, file: MergedFile, without: Collection[str]) -> MergedFile:
+        first, ranges, parts = 0, list[range](), []
+        for part in file.parts:
+            if part.uri not in without:
+                ranges.append(range(first, first + part.rows))
+                parts.append(part)
+            first += part.rows
+        rows, size_bytes = self.files().write_part(uri, file.uri, ranges)
+        return file.model_copy(update={"uri": uri, "rows": rows, "size_bytes": size_bytes, "parts": parts})

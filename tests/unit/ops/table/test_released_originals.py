@@ -1,0 +1,363 @@
+"""Files that were merged are removed once nothing needs them; their rows stay, whatever comes then or meanwhile."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import cycle, product
+
+import pytest
+
+from compactor.adapters.memory.table import Answer
+from compactor.core.errors import CompactorError, OperatorError
+from compactor.ops.table.released_originals import ReleasedOriginals
+from compactor.ops.table.upkeep_report import UpkeepReport
+from tests.support.forgetting import ALICE, ESCAPED, LISTED, OTHERS, PLAIN, forget, holding
+from tests.support.harness import GOOD, DiedError, Harness, sink_of
+from tests.support.rebuilding import WatchedStore, rebuild
+from tests.unit.ops.table.test_merger import Meeting, check, live, merged, rows, rows_of
+from tests.unit.table.test_committer import ANSWERS
+
+NAMES = ("m1", "m2", "m3", "m4")
+A_DAY = 86_400 + 1
+
+
+def merged_once(**settings: object) -> Harness:
+    """Four manifests whose files were merged to one, a day ago; no snapshot has the files of before."""
+    made = Harness(table={"merged_originals": "remove", **settings})
+    for name in NAMES:
+        made.deliver(name, GOOD)
+    made.run_once()
+    merged(made)
+    made.clock.advance(A_DAY)
+    sink_of(made).forget()
+    return made
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return merged_once()
+
+
+def maintained(harness: Harness, **options: object) -> UpkeepReport:
+    """Upkeep that keeps the current snapshot alone."""
+    return harness.app().maintainer(0, 1).maintain(**options)  # type: ignore[arg-type]
+
+
+def originals(harness: Harness, names: Iterable[str] = NAMES) -> list[str]:
+    """The files of commits that are there."""
+    finals = (file.final for name in names for file in harness.commit(name).outputs)
+    return [uri for uri in finals if harness.store.stat(uri) is not None]
+
+
+def removed(harness: Harness) -> Harness:
+    """The same, without the files that were merged."""
+    assert maintained(harness).removed_originals == 4
+    assert originals(harness) == []
+    return harness
+
+
+def test_files_that_were_merged_go(harness: Harness) -> None:
+    """By a dry run none; then all, and their rows are verified where they are."""
+    before, files = rows(harness), originals(harness)
+    sizes = sum(found.size_bytes for uri in files if (found := harness.store.stat(uri)))
+    foreseen = maintained(harness, dry_run=True)
+    assert (foreseen.removed_originals, foreseen.removed_original_bytes) == (4, sizes)
+    assert originals(harness) == files
+    report = maintained(harness)
+    assert (report.removed_originals, report.removed_original_bytes) == (4, sizes)
+    assert originals(harness) == []
+    check(harness, before)
+    commits = sink_of(harness).commits
+    assert maintained(harness).removed_originals == 0
+    assert sink_of(harness).commits == commits, "nothing was left to do"
+    assert rebuild(harness).rebuilt == []
+    check(harness, before)
+
+
+def test_what_is_still_needed() -> None:
+    """By a snapshot, for a day, by a manifest that is not done, or by an operator: it stays."""
+    kept = merged_once(merged_originals="keep")
+    assert maintained(kept).removed_originals == 0
+    young = Harness(table={"merged_originals": "remove"})
+    for name in NAMES:
+        young.deliver(name, GOOD)
+    young.run_once()
+    before = sink_of(young).head()
+    merged(young)
+    sink_of(young).forget()
+    assert maintained(young).removed_originals == 0
+    young.clock.advance(A_DAY)
+    open_one = young.layout.done(young.commit("m1").key)
+    done = young.store.read(open_one)
+    young.store.delete([open_one])
+    assert maintained(young).removed_originals == 0
+    young.store.create(open_one, done)
+    assert maintained(young).removed_originals == 4
+    assert before is not None
+    tagged = Harness(table={"merged_originals": "remove"})
+    for name in NAMES:
+        tagged.deliver(name, GOOD)
+    tagged.run_once()
+    head = sink_of(tagged).head()
+    assert head is not None
+    assert head.snapshot_id is not None
+    sink_of(tagged).tags.add(head.snapshot_id)
+    merged(tagged)
+    tagged.clock.advance(A_DAY)
+    assert maintained(tagged).removed_originals == 0
+    assert len(originals(tagged)) == 4
+
+
+def test_a_rebuild_afterwards(harness: Harness) -> None:
+    """What is left of the merged file is written anew, as one change with the new files."""
+    before = rows(harness)
+    removed(harness)
+    [file] = live(harness)
+    assert [each.manifest_id for each in rebuild(harness, "m2", force=True).rebuilt] == ["m2"]
+    assert len(live(harness)) == 2
+    assert file not in live(harness)
+    check(harness, before)
+    sink_of(harness).forget()
+    merged(harness)
+    assert harness.store.stat(file) is None, "no snapshot has it"
+    check(harness, before)
+    assert [each.manifest_id for each in rebuild(harness, "m1", "m3", force=True).rebuilt] == ["m1", "m3"]
+    check(harness, before)
+    harness.clock.advance(A_DAY)
+    merged(harness)
+    harness.clock.advance(A_DAY)
+    sink_of(harness).forget()
+    maintained(harness)
+    assert len(live(harness)) == 1
+    assert originals(harness) == []
+    check(harness, before)
+
+
+def test_a_merge_afterwards(harness: Harness) -> None:
+    """The next merged file takes over for the one before, which then goes."""
+    removed(harness)
+    [first] = live(harness)
+    for name in ("m5", "m6", "m7", "m8"):
+        harness.deliver(name, GOOD)
+    harness.run_once()
+    before = rows(harness)
+    assert merged(harness).merged_files == 5
+    check(harness, before)
+    sink_of(harness).forget()
+    assert merged(harness).removed_files == 1
+    assert harness.store.stat(first) is None
+    check(harness, before)
+    harness.clock.advance(A_DAY)
+    assert maintained(harness).removed_originals == 4
+    check(harness, before)
+    state = harness.layout.table_folder
+    left = [info.uri for info in harness.store.list(state) if "/released/" in info.uri or "/releasing/" in info.uri]
+    assert len(left) == 1, "records of files that are gone go, too"
+
+
+def test_a_lost_table(harness: Harness) -> None:
+    """Is made again from the ledger alone, with the merged files and all that came later."""
+    before = rows(harness)
+    removed(harness)
+    for change in (
+        lambda: None,
+        lambda: rebuild(harness, "m2", force=True),
+        lambda: (harness.deliver("m5", GOOD), harness.run_once(), merged(harness)),
+        lambda: (sink_of(harness).forget(), merged(harness)),
+        lambda: (harness.clock.advance(A_DAY), maintained(harness)),
+        lambda: rebuild(harness, "m1", "m5", force=True),
+    ):
+        change()
+        before, files = rows(harness), sorted(live(harness))
+        sink_of(harness).drop()
+        report = harness.app().table_keeper().rebuild()
+        assert not report.needs_operator, report
+        assert sorted(live(harness)) == files
+        check(harness, before)
+
+
+def test_a_closed_date(harness: Harness) -> None:
+    """Closes without the files that were merged, and its sums stay."""
+    before = rows(harness)
+    removed(harness)
+    harness.clock.advance(40 * 86_400)
+    assert harness.app().closer().close(every_date=True).summarised
+    check(harness, before)
+    assert rebuild(harness, "m3", force=True).rebuilt
+    check(harness, before)
+
+
+def test_a_merged_file_that_is_lost(harness: Harness) -> None:
+    """Is told of for each manifest; a rebuild makes the rows of all of them again, and a job commits them together."""
+    before = rows(harness)
+    removed(harness)
+    [file] = live(harness)
+    with pytest.raises(OperatorError, match="its parts were removed"):
+        harness.app().merger().undo([file])
+    harness.store.delete([file])
+    found = harness.verification().discrepancies
+    assert {each.manifest_id for each in found} >= set(NAMES)
+    rebuild(harness)
+    harness.run_once()
+    assert len(live(harness)) == 4
+    assert len(originals(harness)) == 4
+    check(harness, before)
+
+
+def test_a_merged_file_that_is_damaged(harness: Harness) -> None:
+    """`verify` says so, and how its rows come back; a manifest alone waits, with the reason."""
+    before = rows(harness)
+    removed(harness)
+    [file] = live(harness)
+    whole = harness.store.read(file)
+    harness.store.put(file, whole[:-5])
+    assert any("in " + file in each.found for each in harness.verification().discrepancies)
+    report = rebuild(harness, "m2")
+    assert len(report.rebuilt) == 0
+    assert "a merged file that cannot be read" in str(report)
+    for name in ("m1", "m3", "m4"):
+        rebuild(harness, name)
+    harness.run_once()
+    check(harness, before)
+
+
+class BeforeRecord:
+    """A store that lets others take a turn before a record of one folder is created, once."""
+
+    def __init__(self, inner: object, folder: str, what: Callable[[], object]) -> None:
+        self._inner, self._folder, self._what, self._has_met = inner, folder, what, False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    def create(self, uri: str, data: bytes) -> bool:
+        if not self._has_met and f"/table/{self._folder}/" in uri:
+            self._has_met = True
+            self._what()
+        return self._inner.create(uri, data)  # type: ignore[attr-defined,no-any-return]
+
+
+def test_a_rebuild_that_has_decided(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On putting other files back that were merged: a batch of upkeep comes first, and it has to decide again."""
+    before = rows(harness)
+    monkeypatch.setattr(ReleasedOriginals, "_are_over", lambda *_: True)  # as they were when upkeep looked
+    store = BeforeRecord(harness.store, "batches", lambda: maintained(harness))
+    assert rebuild(harness, "m2", force=True, store=store).rebuilt  # type: ignore[arg-type]
+    assert originals(harness, ("m1", "m3", "m4")) == []
+    check(harness, before)
+
+
+def test_a_merge_that_is_written(harness: Harness) -> None:
+    """From a merged file whose parts may go meanwhile: it is written once more, and is on record as such."""
+    harness.deliver("m5", GOOD + GOOD)
+    harness.run_once()
+    before = rows(harness)
+    store = BeforeRecord(harness.store, "merges", lambda: maintained(harness))
+    assert harness.app(store=store).merger().merge().made_files == 1  # type: ignore[arg-type]
+    assert originals(harness) == []
+    sink_of(harness).forget()
+    merged(harness)
+    check(harness, before)
+    assert rebuild(harness, "m2", force=True).rebuilt
+    check(harness, before)
+
+
+DEATHS = 16
+
+
+@pytest.mark.parametrize("answers", ANSWERS, ids=lambda each: "-".join(answer.value for answer in each))
+def test_a_kill_at_every_change(answers: tuple[Answer, ...]) -> None:
+    """Of the state, the output and the catalog: rows stay, the next call ends the same, and a rebuild goes on."""
+    for die_at, after in product(range(DEATHS), ("removes", "rebuilds", "merges")):
+        harness = merged_once()
+        before = rows(harness)
+        sink_of(harness).answers = cycle(answers).__next__
+        store = WatchedStore(harness.store, die_at)
+        with suppress(DiedError, CompactorError):
+            harness.app(store=store).maintainer(0, 1).maintain()
+        sink_of(harness).land()
+        sink_of(harness).answers = lambda: Answer.WELL
+        if after == "rebuilds":
+            assert rebuild(harness, "m2", force=True).rebuilt, f"died at change {die_at}"
+        elif after == "merges":
+            harness.deliver("m5", GOOD + GOOD)
+            harness.run_once()
+            before = rows(harness)
+            merged(harness)
+        check(harness, before)
+        harness.clock.advance(A_DAY)
+        sink_of(harness).forget()
+        maintained(harness)
+        if after != "rebuilds":
+            assert originals(harness) == [], f"died at change {die_at}"
+        check(harness, before)
+        merged(harness)  # removes merged files that nothing needs, and what is on record of them
+        left = [info.uri for info in harness.store.list(harness.layout.releasing_folder)]
+        assert {*left} <= {harness.layout.releasing(uri) for uri in live(harness)}
+
+
+MEANWHILE: dict[str, Callable[[Harness], object]] = {
+    "maintains": maintained,
+    "merges": lambda harness: (harness.deliver("m9", GOOD + GOOD), harness.run_once(), merged(harness)),
+    "rebuilds": lambda harness: rebuild(harness, "m2", force=True),
+    "undoes": lambda harness: harness.app().merger().undo(live(harness)),
+    "commits": lambda harness: (harness.deliver("m9", GOOD), harness.run_once()),
+    "expires": lambda harness: sink_of(harness).forget(),
+    "rewrites": lambda harness: sink_of(harness).rewrite(),
+}
+
+
+@pytest.mark.parametrize(("what", "at"), list(product(MEANWHILE, range(1, 5))))
+def test_others_meanwhile(what: str, at: int) -> None:
+    """Another upkeep, a merger, a rebuild, an operator, a job and strangers: no row is lost, or there twice."""
+    harness = merged_once()
+    before = rows(harness)
+
+    def others() -> None:
+        with suppress(OperatorError):
+            MEANWHILE[what](harness)
+
+    store = Meeting(harness.store, at, others)
+    with suppress(CompactorError):
+        harness.app(store=store).maintainer(0, 1).maintain()  # type: ignore[arg-type]
+    if any("/m9-" in info.uri for info in harness.store.list(harness.layout.output + "/")):
+        before += rows_of(harness, "m9")
+    check(harness, before)
+    assert rebuild(harness, "m3", force=True).rebuilt
+    check(harness, before)
+    harness.clock.advance(A_DAY)
+    merged(harness)
+    sink_of(harness).forget()
+    harness.clock.advance(A_DAY)
+    maintained(harness)
+    check(harness, before)
+
+
+def test_what_is_forgotten(harness: Harness) -> None:
+    """Of rows that only a merged file has: it is written anew without them, and no file holds the values any more."""
+    harness.deliver("m5", PLAIN, ESCAPED)
+    harness.deliver("m6", LISTED)
+    harness.deliver("m7", OTHERS)
+    harness.run_once()
+    merged(harness)
+    harness.clock.advance(A_DAY)
+    sink_of(harness).forget()
+    maintained(harness)
+    assert originals(harness, ("m5", "m6", "m7")) == []
+    kept = Counter({row: many for row, many in rows(harness).items() if ALICE not in row or f"{ALICE}-not" in row})
+    report = forget(harness)
+    assert (report.failed, len(report.forgotten)) == ([], 2)
+    assert holding(harness) == []
+    assert rows(harness) == kept
+    assert harness.verification().discrepancies == []
+    assert not harness.app().table_keeper().compare().needs_operator
+
+
+def test_a_trace(harness: Harness) -> None:
+    """Says that the rows of a file are in a merged one, and that its own file is removed."""
+    removed(harness)
+    [file] = live(harness)
+    found = harness.app().tracer.trace_manifest("m1").table
+    assert found is not None
+    assert (found.merged_files, found.removed_originals) == ((file,), 1)
+    assert "its rows are in 1 merged file, and 1 file of its own removed" in found.meaning
