@@ -177,15 +177,12 @@ pub fn blank(block: &[u8], start: usize) -> Option<usize> {
 #[inline]
 fn field(block: &[u8], at: usize, place: usize, keys: &Keys) -> Scanned<(Field, usize)> {
     let at = expect(block, at, b'"')?;
-    let (key, number, key_escaped, colon) = match keys.expected(place) {
+    let (key, number, key_escaped, start) = match keys.found(place, block, at) {
         // Most records have the keys of the last one: a comparison is cheaper than to look for the end of the key.
-        Some((number, key)) if strings::begins_with(&block[at..], key) => {
-            let behind = at + key.len();
-            (Span::new(at, behind - KEY_END.len()), number, false, behind - 1)
-        }
-        expected => unlike_key(block, at, expected)?,
+        Some((number, length)) => (Span::new(at, at + length - KEY_END.len()), number, false, at + length),
+        None => unlike_key(block, at, keys.expected(place))?,
     };
-    let start = skip_space(block, expect(block, colon, b':')?);
+    let start = skip_space(block, start);
     // Most values are strings, and what is found of them need not go through memory.
     if block[start] == b'"' {
         let (behind, escaped) = string(block, start + 1)?;
@@ -197,13 +194,14 @@ fn field(block: &[u8], at: usize, place: usize, keys: &Keys) -> Scanned<(Field, 
     Ok((Field { key, value: Span::new(start, behind), number, key_escaped, kind }, behind))
 }
 
-/// A key that is not the expected one with a colon directly behind it; returns where the colon should be.
+/// A key that is not the expected one with a colon directly behind it; returns what is behind the colon.
 #[inline(never)]
 fn unlike_key(block: &[u8], at: usize, expected: Option<(u32, &[u8])>) -> Scanned<(Span, u32, bool, usize)> {
     let (end, is_escaped) = string(block, at)?;
     let found = expected.filter(|(_, key)| block[at..end] == key[..key.len() - 1]);
     let number = found.map_or(UNEXPECTED, |(number, _)| number);
-    Ok((Span::new(at, end - 1), number, is_escaped, skip_space(block, end)))
+    let behind = expect(block, skip_space(block, end), b':')?;
+    Ok((Span::new(at, end - 1), number, is_escaped, behind))
 }
 
 fn behind_colon(block: &[u8], at: usize) -> Scanned<usize> {
