@@ -183,3 +183,28 @@ impl Keys {
         number
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keys of all lengths around what is compared at once: the expected one is found, and no other that is nearly it.
+    #[test]
+    fn expected_keys() {
+        for length in 0..40 {
+            let key = vec![b'k'; length];
+            let mut keys = Keys::new([key.clone()].into_iter(), &KeyRules::default());
+            let block = [&key, KEY_END, b"1,                "].concat();
+            let all = length + KEY_END.len();
+            assert_eq!(keys.found(0, &block, 0), Some((0, all)));
+            assert_eq!((keys.found(1, &block, 0), keys.found(0, &block, block.len() - 9)), (None, None));
+            for at in 0..all {
+                let mut other = block.clone();
+                other[at] = b'x';
+                assert_eq!(keys.found(0, &other, 0), None, "byte {at} of {length}");
+            }
+            keys.truncate(0);
+            assert_eq!(keys.found(0, &block, 0), None);
+        }
+    }
+}
