@@ -22,6 +22,9 @@ use crate::text::TextRows;
 /// Between two files only this share of it is held back: rows are encoded while the processor's cache still has them.
 const SHARE_BETWEEN_FILES: usize = 4;
 
+/// Bytes that are judged as text at once, if no line is longer.
+const PART_BYTES: usize = 128 * 1024;
+
 /// Values that are held back, and nulls that take room as they do.
 const MAX_CELLS: usize = 4 * 1024 * 1024;
 
@@ -199,9 +202,13 @@ impl BinWriter {
         assert!(u32::try_from(block.len()).is_ok(), "a block of {} bytes; expected less than 4 GiB", block.len());
         let mut judged = Judged::default();
         let mut fields = Vec::new();
-        let is_text = simdutf8::basic::from_utf8(block).is_ok();
+        let (mut is_text, mut looked_at) = (false, 0);
         let mut at = 0;
         while at < block.len() {
+            if at >= looked_at {
+                looked_at = part_end(block, at);
+                is_text = simdutf8::basic::from_utf8(&block[at..looked_at]).is_ok();
+            }
             let scanned = if is_text || is_line_text(block, at) {
                 scan::record(block, at, self.rows.keys(), &mut fields)
             } else {
@@ -340,6 +347,15 @@ fn timestamps(micros: i64, rows: usize) -> ArrayRef {
 
 fn dates(days: i32, rows: usize) -> ArrayRef {
     Arc::new(Date32Array::from_value(days, rows))
+}
+
+/// Where the lines end that are judged as text at once: they are still in the processor's cache when they are read.
+fn part_end(block: &[u8], start: usize) -> usize {
+    let most = block.len().min(start + PART_BYTES);
+    match memchr::memrchr(b'\n', &block[start..most]) {
+        Some(length) => start + length + 1,
+        None => end_of_line(block, most) + 1,
+    }
 }
 
 fn is_line_text(block: &[u8], start: usize) -> bool {

@@ -139,7 +139,7 @@ impl Column {
     ///
     /// # Returns
     ///
-    /// How many of them take room.
+    /// The room that they take, in values.
     ///
     /// # Errors
     ///
@@ -147,7 +147,7 @@ impl Column {
     #[inline]
     pub fn fill(&mut self, rows: usize) -> Result<usize, NoRoom> {
         match self {
-            Self::Texts(texts) => texts.push_nulls(rows - texts.len()),
+            Self::Texts(texts) => texts.push_nulls(rows - texts.len()).map(|()| 1),
             Self::Typed(column) => Ok(column.fill(rows)),
         }
     }
@@ -164,9 +164,7 @@ impl Column {
     pub fn take(&mut self, rows: usize, emptied: Option<TextRows>) -> Result<ColumnRows, ArrowError> {
         match self {
             Self::Texts(texts) => {
-                if texts.len() < rows {
-                    texts.push_run(rows - texts.len());
-                }
+                texts.fill_to(rows);
                 Ok(ColumnRows::Texts(std::mem::replace(texts, emptied.unwrap_or_default())))
             }
             Self::Typed(column) => Ok(ColumnRows::Array(column.take(rows)?)),

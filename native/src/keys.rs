@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use crate::memory::{NoRoom, room};
-use crate::strings::characters;
+use crate::strings::{begins_with, characters};
 
 /// What happens to keys without a column.
 #[derive(Clone, Debug, Default)]
@@ -30,11 +30,26 @@ pub struct Keys {
     known: usize,
     max_new: usize,
     max_characters: usize,
-    /// The number of the key that stood at each place of the last records.
-    order: Vec<u32>,
+    /// The key that stood at each place of the last records.
+    order: Vec<Expected>,
 }
 
-const NO_KEY: u32 = u32::MAX;
+/// A key that is expected, so that most of them are told by one comparison of what is here.
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    number: u32,
+    /// Of the key with [`KEY_END`] behind it.
+    length: u32,
+    /// Its first bytes, and which bits of them count.
+    start: u128,
+    mask: u128,
+}
+
+/// The bytes that are compared at once.
+const START_BYTES: usize = size_of::<u128>();
+
+/// No bytes begin with it.
+const NO_KEY: Expected = Expected { number: u32::MAX, length: 0, start: 1, mask: 0 };
 
 /// What usually stands behind a key.
 pub const KEY_END: &[u8] = b"\":";
@@ -91,9 +106,9 @@ impl Keys {
             self.numbers.remove(&text[..text.len() - KEY_END.len()]);
         }
         self.is_plain.truncate(len);
-        for number in &mut self.order {
-            if *number as usize >= len {
-                *number = NO_KEY;
+        for expected in &mut self.order {
+            if expected.number as usize >= len {
+                *expected = NO_KEY;
             }
         }
     }
@@ -101,8 +116,28 @@ impl Keys {
     /// The key to be expected at a place of a record, with [`KEY_END`] behind it.
     #[inline]
     pub fn expected(&self, place: usize) -> Option<(u32, &[u8])> {
-        let number = *self.order.get(place)?;
+        let number = self.order.get(place)?.number;
         self.texts.get(number as usize).map(|text| (number, &**text))
+    }
+
+    /// Whether the key to be expected at a place stands here, with [`KEY_END`] behind it.
+    ///
+    /// # Returns
+    ///
+    /// Its number, and the length of both. None also a few bytes before the end of the block.
+    #[inline]
+    pub fn found(&self, place: usize, block: &[u8], at: usize) -> Option<(u32, usize)> {
+        let expected = self.order.get(place)?;
+        let start = block[at..].first_chunk::<START_BYTES>()?;
+        if u128::from_le_bytes(*start) & expected.mask != expected.start {
+            return None;
+        }
+        let length = expected.length as usize;
+        let is_found = length <= START_BYTES || {
+            let rest = &self.texts[expected.number as usize][START_BYTES..];
+            begins_with(&block[at + START_BYTES..], rest)
+        };
+        is_found.then_some((expected.number, length))
     }
 
     /// Remembers which key stood at a place.
@@ -121,8 +156,17 @@ impl Keys {
     }
 
     /// `NO_KEY` for a key that must be escaped, because lines never contain it literally.
-    fn expectable(&self, number: usize) -> u32 {
-        if self.is_plain[number] { u32::try_from(number).unwrap_or(NO_KEY) } else { NO_KEY }
+    fn expectable(&self, number: usize) -> Expected {
+        let text = &self.texts[number];
+        let (Ok(number), Ok(length), true) = (u32::try_from(number), u32::try_from(text.len()), self.is_plain[number])
+        else {
+            return NO_KEY;
+        };
+        let mut start = [0; START_BYTES];
+        let count = text.len().min(START_BYTES);
+        start[..count].copy_from_slice(&text[..count]);
+        let mask = u128::MAX >> (8 * (START_BYTES - count));
+        Expected { number, length, start: u128::from_le_bytes(start), mask }
     }
 
     /// Whether there is room for a new key, and it is short enough for a column.
@@ -137,5 +181,30 @@ impl Keys {
         self.texts.push([key, KEY_END].concat().into());
         self.is_plain.push(key.iter().all(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)));
         number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keys of all lengths around what is compared at once: the expected one is found, and no other that is nearly it.
+    #[test]
+    fn expected_keys() {
+        for length in 0..40 {
+            let key = vec![b'k'; length];
+            let mut keys = Keys::new([key.clone()].into_iter(), &KeyRules::default());
+            let block = [&key, KEY_END, b"1,                "].concat();
+            let all = length + KEY_END.len();
+            assert_eq!(keys.found(0, &block, 0), Some((0, all)));
+            assert_eq!((keys.found(1, &block, 0), keys.found(0, &block, block.len() - 9)), (None, None));
+            for at in 0..all {
+                let mut other = block.clone();
+                other[at] = b'x';
+                assert_eq!(keys.found(0, &other, 0), None, "byte {at} of {length}");
+            }
+            keys.truncate(0);
+            assert_eq!(keys.found(0, &block, 0), None);
+        }
     }
 }

@@ -40,7 +40,7 @@ use scan::NoRecord;
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 
 /// Grows with every change of what Python passes to the module or gets from it, so that each refuses an older other.
-const INTERFACE: u32 = 7;
+const INTERFACE: u32 = 8;
 
 /// Bytes that are taken at once: few enough to be still in the processor's cache when they are written.
 const MAX_TAKEN_BYTES: usize = 1024 * 1024;
@@ -162,11 +162,22 @@ impl PyBinWriter {
         })
     }
 
-    fn read<'py>(&self, py: Python<'py>, block: &[u8]) -> PyResult<(usize, usize, Vec<PyRefusedLine<'py>>)> {
+    #[pyo3(signature = (data, start = 0, end = None))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        data: &[u8],
+        start: usize,
+        end: Option<usize>,
+    ) -> PyResult<(usize, usize, Vec<PyRefusedLine<'py>>)> {
+        let end = end.unwrap_or(data.len());
+        let Some(block) = data.get(start..end) else {
+            return Err(PyValueError::new_err(format!("bytes {start} to {end} of {}", data.len())));
+        };
         let judged = self.run(py, |writer| writer.read(block))?;
         let refused = judged.refused.into_iter();
-        let refused = refused.map(|(number, start, end, fault)| (number, start, end, reason(py, fault))).collect();
-        Ok((judged.lines, judged.blank_lines, refused))
+        let refused = refused.map(|(number, from, to, fault)| (number, start + from, start + to, reason(py, fault)));
+        Ok((judged.lines, judged.blank_lines, refused.collect()))
     }
 
     fn withdraw_file(&self, py: Python<'_>) -> PyResult<bool> {

@@ -164,8 +164,8 @@ pub fn fault(block: &[u8], start: usize, found: NoRecord) -> NoRecord {
     if block[at] == b'{' {
         return found;
     }
-    let whole = value(block, at).and_then(|(_, _, end)| end_of_line(block, end));
-    whole.err().unwrap_or(NoRecord::OtherValue)
+    let end = if block[at] == b'"' { string(block, at + 1).map(|(end, _)| end) } else { other_value(block, at) };
+    end.and_then(|end| end_of_line(block, end)).err().unwrap_or(NoRecord::OtherValue)
 }
 
 /// Whether the line that begins at `start` holds nothing but white space; if so, where its line feed is.
@@ -177,47 +177,47 @@ pub fn blank(block: &[u8], start: usize) -> Option<usize> {
 #[inline]
 fn field(block: &[u8], at: usize, place: usize, keys: &Keys) -> Scanned<(Field, usize)> {
     let at = expect(block, at, b'"')?;
-    let (key, number, key_escaped, colon) = match keys.expected(place) {
+    let (key, number, key_escaped, start) = match keys.found(place, block, at) {
         // Most records have the keys of the last one: a comparison is cheaper than to look for the end of the key.
-        Some((number, key)) if strings::begins_with(&block[at..], key) => {
-            let behind = at + key.len();
-            (Span::new(at, behind - KEY_END.len()), number, false, behind - 1)
-        }
-        expected => unlike_key(block, at, expected)?,
+        Some((number, length)) => (Span::new(at, at + length - KEY_END.len()), number, false, at + length),
+        None => unlike_key(block, at, keys.expected(place))?,
     };
-    let start = skip_space(block, expect(block, colon, b':')?);
-    let (kind, value, behind) = value(block, start)?;
-    Ok((Field { key, value, number, key_escaped, kind }, behind))
+    let start = skip_space(block, start);
+    // Most values are strings, and what is found of them need not go through memory.
+    if block[start] == b'"' {
+        let (behind, escaped) = string(block, start + 1)?;
+        let value = Span::new(start + 1, behind - 1);
+        return Ok((Field { key, value, number, key_escaped, kind: Kind::Text { escaped } }, behind));
+    }
+    let kind = if block[start] == b'n' { Kind::Null } else { Kind::Source };
+    let behind = other_value(block, start)?;
+    Ok((Field { key, value: Span::new(start, behind), number, key_escaped, kind }, behind))
 }
 
-/// A key that is not the expected one with a colon directly behind it; returns where the colon should be.
+/// A key that is not the expected one with a colon directly behind it; returns what is behind the colon.
 #[inline(never)]
 fn unlike_key(block: &[u8], at: usize, expected: Option<(u32, &[u8])>) -> Scanned<(Span, u32, bool, usize)> {
     let (end, is_escaped) = string(block, at)?;
     let found = expected.filter(|(_, key)| block[at..end] == key[..key.len() - 1]);
     let number = found.map_or(UNEXPECTED, |(number, _)| number);
-    Ok((Span::new(at, end - 1), number, is_escaped, skip_space(block, end)))
+    let behind = expect(block, skip_space(block, end), b':')?;
+    Ok((Span::new(at, end - 1), number, is_escaped, behind))
 }
 
 fn behind_colon(block: &[u8], at: usize) -> Scanned<usize> {
     Ok(skip_space(block, expect(block, skip_space(block, at), b':')?))
 }
 
+/// Scans a value that is no string; returns where it ends.
 #[inline]
-fn value(block: &[u8], at: usize) -> Scanned<(Kind, Span, usize)> {
-    let (kind, end) = match block[at] {
-        b'"' => {
-            let (end, escaped) = string(block, at + 1)?;
-            return Ok((Kind::Text { escaped }, Span::new(at + 1, end - 1), end));
-        }
-        b'{' | b'[' => (Kind::Source, container(block, at)?),
-        b'n' => (Kind::Null, word(block, at, b"null")?),
-        _ => (Kind::Source, scalar(block, at)?),
-    };
-    Ok((kind, Span::new(at, end), end))
+fn other_value(block: &[u8], at: usize) -> Scanned<usize> {
+    match block[at] {
+        b'{' | b'[' => container(block, at),
+        _ => scalar(block, at),
+    }
 }
 
-/// A number, `true` or `false`; `null` as well, inside containers.
+/// A number, `true`, `false` or `null`.
 fn scalar(block: &[u8], at: usize) -> Scanned<usize> {
     match block[at] {
         b't' => word(block, at, b"true"),
@@ -301,6 +301,7 @@ impl Levels {
 }
 
 /// Scans the container that begins at `at`; returns where it ends.
+#[inline(never)]
 fn container(block: &[u8], start: usize) -> Scanned<usize> {
     let mut levels = Levels::new();
     let mut at = start;

@@ -1,7 +1,7 @@
 //! JSON strings: where they end, and what their escapes stand for.
 
 /// Texts up to this length are handled without a call of the library.
-const SHORT: usize = 32;
+pub const SHORT: usize = 32;
 
 /// The first byte at or behind `start` that is a quote, a backslash or a control character.
 ///
@@ -70,37 +70,6 @@ const fn special_bytes(word: u64) -> u64 {
 
 const fn is_special(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\' | 0..0x20)
-}
-
-/// Whether two texts are the same. Faster than a call of `memcmp` for short ones.
-#[inline]
-pub fn is_same(left: &[u8], right: &[u8]) -> bool {
-    if left.len() != right.len() {
-        return false;
-    }
-    if left.len() > SHORT { left == right } else { begins_with(left, right) }
-}
-
-/// Appends a part of a block.
-///
-/// A short one is copied with what is behind it, which is cut off again: copies of a known length need no call.
-#[inline]
-pub fn append(target: &mut Vec<u8>, block: &[u8], start: usize, end: usize) {
-    let text = &block[start..end];
-    match block[start..].first_chunk::<SHORT>() {
-        Some(chunk) if text.len() <= SHORT => {
-            let length = target.len() + text.len();
-            target.extend_from_slice(chunk);
-            target.truncate(length);
-        }
-        _ => target.extend_from_slice(text),
-    }
-}
-
-/// How much room [`append`] needs for a part of this length.
-#[inline]
-pub const fn room_to_append(length: usize) -> usize {
-    if length < SHORT { SHORT } else { length }
 }
 
 /// Whether a text begins with a short one. Faster than a call of `memcmp`, as most keys are a word or two long.

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from typing import NoReturn
 from uuid import uuid4
 
@@ -25,6 +26,9 @@ from compactor.schema.schema import NO_NEW_KEYS
 
 BLOCK_BYTES = 1024 * 1024
 """Bytes that the kernel reads in one call. Larger blocks were measured to be no faster."""
+
+PIECE_BYTES = 4 * 1024 * 1024
+"""Bytes that are passed to the kernel block by block, where they lie: a file that is no longer is not copied."""
 
 _INSPECTED = 64
 """How many refused lines of a block Python inspects as well, to be sure that the kernel refuses no record. Inspection
@@ -215,7 +219,7 @@ class _Pass:
         try:
             with closing(self._walk.decoded(file)) as decoded:
                 split = self._walk.splitter(file)
-                counts = split(decoded, self._task.limits, self._judge, on_reject=on_reject, block_bytes=BLOCK_BYTES)
+                counts = split(decoded, self._task.limits, self._judge, on_reject=on_reject, block_bytes=PIECE_BYTES)
         except (FileError, ObjectChanged, ObjectNotFound):
             self._needs_rescan |= not kernel.withdraw_file()
             raise
@@ -234,13 +238,20 @@ class _Pass:
             inspect_lines(decoded, self._task.limits, on_reject=on_reject, split=split, key_limits=NO_NEW_KEYS)
         raise FileError(FileStatus.CHANGED, "replaced while its manifest was read")
 
-    def _judge(self, block: bytes) -> Judged:
-        written = block if self._path_values is None else self._path_values.lines(block)
-        lines, blank_lines, refused = self._kernel.read(written)
-        self._flush()
+    def _judge(self, piece: bytes) -> Judged:
+        written = piece if self._path_values is None else self._path_values.lines(piece)
+        lines = blank_lines = 0
+        refused: list[list[RefusedPlace]] = []
+        for start, end in _blocks(written):
+            more_lines, more_blank_lines, places = self._kernel.read(written, start, end)
+            self._flush()
+            if places:
+                refused.append([(lines + number, first, last, reason) for number, first, last, reason in places])
+            lines += more_lines
+            blank_lines += more_blank_lines
         if self._path_values is not None:
-            refused = list(places_in(block, refused))
-        return Judged(lines, blank_lines, _refused(block, refused))
+            refused = [list(places_in(piece, list(chain.from_iterable(refused))))]
+        return Judged(lines, blank_lines, chain.from_iterable(_refused(piece, places) for places in refused))
 
     def _flush(self) -> None:
         if self._needs_rescan:
@@ -250,21 +261,32 @@ class _Pass:
             self._outputs.flush(min(1.0, self._walk.stored_bytes_read / max(self._task.stored_bytes, 1)))
 
 
-def _refused(block: bytes, places: Sequence[RefusedPlace]) -> Iterator[Refused]:
-    """The lines that the kernel refused, each with the reason that inspection gives for it."""
+def _blocks(piece: bytes) -> Iterator[tuple[int, int]]:
+    """Where blocks of whole lines begin and end."""
+    start = 0
+    while start < len(piece):
+        end = piece.rfind(b"\n", start, start + BLOCK_BYTES)
+        if end < 0:
+            end = piece.index(b"\n", start + BLOCK_BYTES)
+        yield start, end + 1
+        start = end + 1
+
+
+def _refused(piece: bytes, places: Sequence[RefusedPlace]) -> Iterator[Refused]:
+    """The lines of a block that the kernel refused, each with the reason that inspection gives for it."""
     for at, (number, start, end, reason) in enumerate(places):
-        raw = block[start:end]
+        raw = piece[start:end]
         if at < _INSPECTED or not reason:
-            yield number, start, _reason(raw, start, block), raw
+            yield number, start, _reason(raw, start, piece), raw
         else:
             yield number, start, reason, raw
 
 
-def _reason(raw: bytes, start: int, block: bytes) -> str:
+def _reason(raw: bytes, start: int, piece: bytes) -> str:
     reason = next((reason for _, reason in refusals([raw])), BLANK_LINE)
     if reason == BLANK_LINE:
         raise StagingError(
-            f"the native kernel refused a record of {len(raw)} bytes, from byte {start} of a block of {len(block)}; "
+            f"the native kernel refused a record of {len(raw)} bytes, from byte {start} of {len(piece)}; "
             "expected it to accept the record"
         )
     return reason

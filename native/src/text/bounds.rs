@@ -16,12 +16,16 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Takes a text into account. Nearly all of them are between the bounds by their first bytes.
+    /// Takes a text of some into account. Nearly all of them are between the bounds by their first bytes.
+    ///
+    /// # Arguments
+    ///
+    /// * `texts` - It is in them from the first place up to the second one; what is behind it does not count.
     #[inline]
-    pub fn add(&mut self, text: &[u8]) {
-        let prefix = prefix(text);
+    pub fn add(&mut self, texts: &[u8], start: usize, end: usize) {
+        let prefix = prefix(texts, start, end);
         if !(self.min_prefix < prefix && prefix < self.max_prefix) {
-            self.compare(text, prefix);
+            self.compare(&texts[start..end], prefix);
         }
     }
 
@@ -61,12 +65,23 @@ fn replace(bound: &mut Vec<u8>, text: &[u8]) {
 
 /// The first eight bytes as a number that is in the order of the texts; of a shorter one, zeros are behind it.
 #[inline]
-fn prefix(text: &[u8]) -> u64 {
-    if let Some(first) = text.first_chunk::<8>() {
-        return u64::from_be_bytes(*first);
+fn prefix(texts: &[u8], start: usize, end: usize) -> u64 {
+    if let Some(first) = texts[start..].first_chunk::<8>() {
+        return u64::from_be_bytes(*first) & OF_LENGTH[(end - start).min(8)];
     }
-    text.iter().rev().fold(0, |prefix, byte| prefix >> 8 | u64::from(*byte) << 56)
+    texts[start..end].iter().rev().fold(0, |prefix, byte| prefix >> 8 | u64::from(*byte) << 56)
 }
+
+/// Of each length up to eight, which bits of a number are of the text.
+const OF_LENGTH: [u64; 9] = {
+    let mut masks = [u64::MAX; 9];
+    let mut length = 0;
+    while length < 8 {
+        masks[length] = !(u64::MAX >> (8 * length));
+        length += 1;
+    }
+    masks
+};
 
 /// The first characters that are no more bytes than a bound may have.
 fn cut(text: &[u8]) -> &[u8] {
@@ -97,7 +112,9 @@ mod tests {
     fn bounds(texts: &[&str]) -> (Option<Vec<u8>>, Option<Vec<u8>>, bool, bool) {
         let mut bounds = Bounds::default();
         for text in texts {
-            bounds.add(text.as_bytes());
+            // Alone, and before others.
+            bounds.add(text.as_bytes(), 0, text.len());
+            bounds.add(format!("{text}zzzzzzzzz").as_bytes(), 0, text.len());
         }
         let found = bounds.statistics(0);
         let bytes = |bound: Option<&ByteArray>| bound.map(|bound| bound.data().to_vec());

@@ -2,23 +2,34 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use hashbrown::{DefaultHashBuilder, HashTable};
-
-use crate::strings::is_same;
+use hashbrown::DefaultHashBuilder;
 
 const LENGTH_BYTES: usize = 4;
 
 /// Places are numbers of 16 bits.
 const MAX_VALUES: usize = 1 << 16;
 
+const FEWEST_SLOTS: usize = 64;
+
 #[derive(Debug, Default)]
 pub struct Dictionary {
     /// Each value behind its length.
     page: Vec<u8>,
-    /// Where each value begins, behind its length, and where it ends.
-    spans: Vec<(u32, u32)>,
-    places: HashTable<u16>,
+    /// Where each value begins, with its length.
+    starts: Vec<u32>,
+    /// A power of two, of which at most two thirds are taken; a value is in the slot that its hash says, or behind it.
+    slots: Vec<Slot>,
     hasher: DefaultHashBuilder,
+}
+
+/// Where a value may be.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// Where it begins behind its length, which is never 0; 0 of an empty slot.
+    start: u32,
+    place: u16,
+    /// Some bits of its hash, so that others are seldom compared with it.
+    tag: u16,
 }
 
 /// What became of a value.
@@ -32,7 +43,7 @@ pub enum Placed {
 
 impl Dictionary {
     pub fn len(&self) -> usize {
-        self.spans.len()
+        self.starts.len()
     }
 
     /// Bits of the highest place.
@@ -45,55 +56,122 @@ impl Dictionary {
         &self.page
     }
 
-    /// The value at a place, behind its length.
-    pub fn entry(&self, place: u16) -> &[u8] {
-        let (start, end) = self.spans[usize::from(place)];
-        &self.page[start as usize - LENGTH_BYTES..end as usize]
-    }
-
     pub fn memory_bytes(&self) -> usize {
-        self.page.capacity() + self.spans.capacity() * size_of::<(u32, u32)>() + self.places.capacity() * 2
+        self.page.capacity() + self.starts.capacity() * size_of::<u32>() + self.slots.capacity() * size_of::<Slot>()
     }
 
     /// The place of a value, which is added if it is new.
     ///
     /// # Arguments
     ///
+    /// * `value` - Behind its length, as the page has it.
     /// * `max_bytes` - The longest page of values.
     #[inline]
     pub fn place(&mut self, value: &[u8], max_bytes: usize) -> Placed {
-        let hash = hash_of(&self.hasher, value);
-        let found = self.places.find(hash, |place| {
-            let (start, end) = self.spans[usize::from(*place)];
-            is_same(&self.page[start as usize..end as usize], value)
-        });
-        match found {
-            Some(place) => Placed::Known(*place),
-            None => self.add(value, hash, max_bytes),
+        let hash = hash_of(&self.hasher, &value[LENGTH_BYTES..]);
+        let mut at = slot_of(hash);
+        let tag = tag_of(hash);
+        if self.slots.is_empty() {
+            return self.add(value, hash, max_bytes);
+        }
+        let mask = self.slots.len() - 1;
+        loop {
+            let slot = self.slots[at & mask];
+            if slot.start == 0 {
+                return self.add(value, hash, max_bytes);
+            }
+            if slot.tag == tag && begins_with(&self.page[slot.start as usize - LENGTH_BYTES..], value) {
+                return Placed::Known(slot.place);
+            }
+            at += 1;
         }
     }
 
     #[cold]
     fn add(&mut self, value: &[u8], hash: u64, max_bytes: usize) -> Placed {
-        let start = self.page.len() + LENGTH_BYTES;
-        let (Ok(length), Ok(place)) = (u32::try_from(value.len()), u16::try_from(self.len())) else {
+        let begin = self.page.len();
+        let (Ok(place), Ok(start)) = (u16::try_from(self.len()), u32::try_from(begin)) else {
             return Placed::NoRoom;
         };
-        let span = u32::try_from(start).ok().and_then(|start| Some((start, start.checked_add(length)?)));
-        let Some(span) = span.filter(|_| start + value.len() <= max_bytes && self.len() < MAX_VALUES) else {
+        let end = begin + value.len();
+        if end > max_bytes || u32::try_from(end).is_err() || self.len() >= MAX_VALUES {
             return Placed::NoRoom;
-        };
-        self.page.extend_from_slice(&length.to_le_bytes());
+        }
         self.page.extend_from_slice(value);
-        self.spans.push(span);
-        let Self { page, spans, places, hasher } = self;
-        places.insert_unique(hash, place, |place| {
-            let (start, end) = spans[usize::from(*place)];
-            hash_of(hasher, &page[start as usize..end as usize])
-        });
+        self.starts.push(start);
+        if 3 * self.len() > 2 * self.slots.len() {
+            self.spread();
+        } else {
+            insert(&mut self.slots, Slot { start: start + HEAD, place, tag: tag_of(hash) }, hash);
+        }
         Placed::New(place)
     }
+
+    /// Puts all values into twice as many slots.
+    fn spread(&mut self) {
+        let count = (2 * self.slots.len()).max(FEWEST_SLOTS);
+        self.slots.clear();
+        self.slots.resize(count, Slot::default());
+        let ends = self.starts.iter().skip(1).copied().chain([u32::try_from(self.page.len()).unwrap_or(u32::MAX)]);
+        for (place, (begin, end)) in self.starts.iter().zip(ends).enumerate() {
+            let start = begin + HEAD;
+            let hash = hash_of(&self.hasher, &self.page[start as usize..end as usize]);
+            let place = u16::try_from(place).expect("there are 2^16 values at most");
+            insert(&mut self.slots, Slot { start, place, tag: tag_of(hash) }, hash);
+        }
+    }
 }
+
+/// The bytes of a length.
+#[allow(clippy::cast_possible_truncation)] // they are four
+const HEAD: u32 = LENGTH_BYTES as u32;
+
+/// Where the search for a slot begins, which the number of slots bounds.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // its low bits count
+fn slot_of(hash: u64) -> usize {
+    hash as usize
+}
+
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // its highest bits count, which are no others than these
+fn tag_of(hash: u64) -> u16 {
+    (hash >> 48) as u16
+}
+
+/// Puts a slot where it belongs; there is an empty one.
+fn insert(slots: &mut [Slot], slot: Slot, hash: u64) {
+    let mask = slots.len() - 1;
+    let mut at = slot_of(hash);
+    while slots[at & mask].start != 0 {
+        at += 1;
+    }
+    slots[at & mask] = slot;
+}
+
+/// Whether some bytes begin with others, which are at least as many as a length has.
+///
+/// Words that overlap make up all of them: so short ones take two comparisons, and no call.
+#[inline]
+fn begins_with(bytes: &[u8], start: &[u8]) -> bool {
+    let Some(bytes) = bytes.get(..start.len()) else { return false };
+    let (Some(left), Some(right)) = (bytes.last_chunk::<8>(), start.last_chunk::<8>()) else {
+        return bytes.first_chunk::<LENGTH_BYTES>() == start.first_chunk::<LENGTH_BYTES>()
+            && bytes.last_chunk::<LENGTH_BYTES>() == start.last_chunk::<LENGTH_BYTES>();
+    };
+    if left != right {
+        return false;
+    }
+    if start.len() > MAX_WORDS_BYTES {
+        return bytes == start;
+    }
+    let (left, _) = bytes.as_chunks::<8>();
+    let (right, _) = start.as_chunks::<8>();
+    left.iter().zip(right).all(|(left, right)| left == right)
+}
+
+/// Longer ones are compared by the library.
+const MAX_WORDS_BYTES: usize = 40;
 
 #[inline]
 fn hash_of(hasher: &DefaultHashBuilder, value: &[u8]) -> u64 {
@@ -106,30 +184,55 @@ fn hash_of(hasher: &DefaultHashBuilder, value: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
+    fn place(dictionary: &mut Dictionary, value: &[u8], max_bytes: usize) -> Placed {
+        let length = u32::try_from(value.len()).unwrap().to_le_bytes();
+        dictionary.place(&[&length, value].concat(), max_bytes)
+    }
+
     #[test]
     fn values_once() {
         let mut dictionary = Dictionary::default();
-        let placed: Vec<Placed> = ["a", "", "a", "bc", ""].map(|value| dictionary.place(value.as_bytes(), 100)).into();
+        let values = ["a", "", "a", "bc", ""];
+        let placed: Vec<Placed> = values.map(|value| place(&mut dictionary, value.as_bytes(), 100)).into();
         let (new, known) = (Placed::New, Placed::Known);
         assert_eq!(placed, [new(0), new(1), known(0), new(2), known(1)]);
         assert_eq!(dictionary.page(), b"\x01\0\0\0a\0\0\0\0\x02\0\0\0bc");
-        assert_eq!((dictionary.entry(0), dictionary.entry(1)), (&b"\x01\0\0\0a"[..], &b"\0\0\0\0"[..]));
         assert_eq!((dictionary.len(), dictionary.width()), (3, 2));
+    }
+
+    /// Values that differ in one byte only, of all lengths around the limits of what is compared at once.
+    #[test]
+    fn nearly_the_same() {
+        let mut dictionary = Dictionary::default();
+        let mut values = Vec::new();
+        for length in 0..80 {
+            values.push(vec![b'a'; length]);
+            for differing in 0..length {
+                let mut value = vec![b'a'; length];
+                value[differing] = b'b';
+                values.push(value);
+            }
+        }
+        for round in [Placed::New, Placed::Known] {
+            for (number, value) in (0_u16..).zip(&values) {
+                assert_eq!(place(&mut dictionary, value, usize::MAX), round(number), "{value:?}");
+            }
+        }
     }
 
     /// No value is added beyond the limit of bytes, or the highest place; known ones are still found.
     #[test]
     fn limits() {
         let mut dictionary = Dictionary::default();
-        assert_eq!(dictionary.place(b"12345", 9), Placed::New(0));
-        assert_eq!(dictionary.place(b"", 9), Placed::NoRoom);
-        assert_eq!(dictionary.place(b"12345", 9), Placed::Known(0));
+        assert_eq!(place(&mut dictionary, b"12345", 9), Placed::New(0));
+        assert_eq!(place(&mut dictionary, b"", 9), Placed::NoRoom);
+        assert_eq!(place(&mut dictionary, b"12345", 9), Placed::Known(0));
         let mut dictionary = Dictionary::default();
         for number in 0..=u16::MAX {
-            assert_eq!(dictionary.place(&number.to_le_bytes(), usize::MAX), Placed::New(number));
+            assert_eq!(place(&mut dictionary, &number.to_le_bytes(), usize::MAX), Placed::New(number));
         }
-        assert_eq!((dictionary.place(b"abc", usize::MAX), dictionary.width()), (Placed::NoRoom, 16));
-        assert_eq!(dictionary.place(&[1, 0], usize::MAX), Placed::Known(1));
+        assert_eq!((place(&mut dictionary, b"abc", usize::MAX), dictionary.width()), (Placed::NoRoom, 16));
+        assert_eq!(place(&mut dictionary, &[1, 0], usize::MAX), Placed::Known(1));
     }
 
     #[test]
@@ -137,7 +240,7 @@ mod tests {
         let mut dictionary = Dictionary::default();
         let mut widths = vec![dictionary.width()];
         for number in 0..9_u8 {
-            dictionary.place(&[number], 1000);
+            place(&mut dictionary, &[number], 1000);
             widths.push(dictionary.width());
         }
         assert_eq!(widths, [0, 0, 1, 2, 2, 3, 3, 3, 3, 4]);

@@ -1,45 +1,59 @@
 //! The texts of a column in the rows of a batch, as Parquet writes them: each behind its length.
 
 use crate::memory::{NoRoom, room};
-use crate::sparse::{MIN_RUN, Run, add_run, forget_runs};
-use crate::strings::{append, room_to_append};
+use crate::strings::SHORT;
 
-/// In the place of the length of a text: there is none. No text is so long.
-const NULL: u32 = u32::MAX;
+/// In the place of the length of a text: nulls, whose number follows. No text is so long.
+pub const NULLS: u32 = u32::MAX;
 
 const UNKNOWN: usize = usize::MAX;
 
-const LENGTH_BYTES: usize = 4;
+/// The bytes of a length, and of a number of nulls.
+pub const LENGTH_BYTES: usize = 4;
+
+/// The bytes of some nulls one behind the other.
+pub const NULLS_BYTES: usize = 2 * LENGTH_BYTES;
+
+/// A short text behind its length, with what is copied beside it.
+const SHORT_BYTES: usize = LENGTH_BYTES + SHORT;
 
 /// Buffers that are empty again keep so much, whatever they held last.
 const KEPT_BYTES: usize = 4096;
 
-/// Texts and nulls, one behind the other. Long runs of nulls are counted, not stored.
-#[derive(Debug, Default)]
+/// Texts and nulls, one behind the other.
+#[derive(Debug)]
 pub struct TextRows {
+    /// What is behind `used` is of no meaning: room for texts to come, so that they need no call that makes it.
     stream: Vec<u8>,
-    /// Texts and nulls in the stream.
-    stored: usize,
-    /// Where the last of them begins, or `UNKNOWN`: rows that replace their last text need no search for it.
+    used: usize,
+    rows: usize,
+    /// Where the last text or the last nulls begin, or `UNKNOWN`: rows that replace their last text need no search for it.
     last: usize,
-    /// Long runs of nulls.
-    runs: Vec<Run>,
-    /// The rows in them.
-    run_rows: usize,
 }
 
-/// Some rows one behind the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
-    /// The texts of the column, and where this one is in them, behind its length.
-    Text(&'a [u8], usize, usize),
-    Nulls(usize),
+impl Default for TextRows {
+    fn default() -> Self {
+        Self { stream: Vec::new(), used: 0, rows: 0, last: UNKNOWN }
+    }
 }
 
 impl TextRows {
     #[inline]
     pub fn len(&self) -> usize {
-        self.stored + self.run_rows
+        self.rows
+    }
+
+    /// Each text behind its length; nulls one behind the other as [`NULLS`] with their number. Bytes of no meaning may
+    /// follow, so that readers may read a few bytes behind a text.
+    #[inline]
+    pub fn stream(&self) -> &[u8] {
+        &self.stream
+    }
+
+    /// The bytes of the stream that have a meaning.
+    #[inline]
+    pub fn used(&self) -> usize {
+        self.used
     }
 
     /// Appends a text of so many bytes at most.
@@ -51,16 +65,14 @@ impl TextRows {
     /// # Panics
     ///
     /// It has 4 GiB, which no block of lines can hold.
-    #[inline]
     pub fn push_with(&mut self, max_bytes: usize, append: impl FnOnce(&mut Vec<u8>)) -> Result<(), NoRoom> {
+        self.stream.truncate(self.used);
         room(&mut self.stream, LENGTH_BYTES + max_bytes)?;
-        let start = self.stream.len();
         self.stream.extend_from_slice(&[0; LENGTH_BYTES]);
         append(&mut self.stream);
-        let length = self.stream.len() - start - LENGTH_BYTES;
-        let length = u32::try_from(length).ok().filter(|length| *length != NULL).expect("texts are below 4 GiB");
-        self.stream[start..start + LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
-        self.close(start);
+        let length = length_of(self.stream.len() - self.used - LENGTH_BYTES);
+        self.stream[self.used..self.used + LENGTH_BYTES].copy_from_slice(&length);
+        self.close(self.stream.len());
         Ok(())
     }
 
@@ -75,111 +87,127 @@ impl TextRows {
     /// As [`Self::push_with`].
     #[inline]
     pub fn push(&mut self, block: &[u8], (from, to): (usize, usize)) -> Result<(), NoRoom> {
-        room(&mut self.stream, LENGTH_BYTES + room_to_append(to - from))?;
-        let start = self.stream.len();
-        let length = u32::try_from(to - from).ok().filter(|length| *length != NULL).expect("texts are below 4 GiB");
-        self.stream.extend_from_slice(&length.to_le_bytes());
-        append(&mut self.stream, block, from, to);
-        self.close(start);
-        Ok(())
+        // A short one is copied with what is behind it: copies of a known length need no call.
+        if to - from <= SHORT {
+            let slot = self.stream.get_mut(self.used..).and_then(|rest| rest.first_chunk_mut::<SHORT_BYTES>());
+            if let (Some(slot), Some(chunk)) = (slot, block[from..].first_chunk::<SHORT>()) {
+                slot[..LENGTH_BYTES].copy_from_slice(&length_of(to - from));
+                slot[LENGTH_BYTES..].copy_from_slice(chunk);
+                self.close(self.used + LENGTH_BYTES + (to - from));
+                return Ok(());
+            }
+        }
+        self.push_slowly(&block[from..to])
     }
 
     /// Appends nulls, which are one or more.
     ///
-    /// # Returns
-    ///
-    /// How many of them take room.
-    ///
     /// # Errors
     ///
     /// There is no memory for them.
+    ///
+    /// # Panics
+    ///
+    /// A batch has 2^32 rows.
     #[inline]
-    pub fn push_nulls(&mut self, nulls: usize) -> Result<usize, NoRoom> {
-        if nulls >= MIN_RUN || self.runs.last().is_some_and(|run| run.stored == self.stored) {
-            room(&mut self.runs, 1)?;
-            self.push_run(nulls);
-            return Ok(0);
+    pub fn push_nulls(&mut self, nulls: usize) -> Result<(), NoRoom> {
+        if self.used + NULLS_BYTES > self.stream.len() {
+            self.grow(NULLS_BYTES)?;
         }
-        room(&mut self.stream, LENGTH_BYTES * nulls)?;
-        for _ in 0..nulls {
-            let start = self.stream.len();
-            self.stream.extend_from_slice(&NULL.to_le_bytes());
-            self.close(start);
-        }
-        Ok(nulls)
+        let count = u32::try_from(nulls).expect("batches have less than 2^32 rows");
+        let slot = &mut self.stream[self.used..self.used + NULLS_BYTES];
+        slot[..LENGTH_BYTES].copy_from_slice(&NULLS.to_le_bytes());
+        slot[LENGTH_BYTES..].copy_from_slice(&count.to_le_bytes());
+        self.close(self.used + NULLS_BYTES);
+        self.rows += nulls - 1;
+        Ok(())
     }
 
-    /// Appends nulls that take no room.
-    #[cold]
-    pub fn push_run(&mut self, nulls: usize) {
-        add_run(&mut self.runs, self.stored, nulls);
-        self.run_rows += nulls;
+    /// Makes it so many rows, if it has less: what its stream does not tell is null.
+    pub fn fill_to(&mut self, rows: usize) {
+        self.rows = self.rows.max(rows);
     }
 
     /// Forgets all rows from this one on.
     pub fn truncate(&mut self, rows: usize) {
-        if rows >= self.len() {
+        if rows >= self.rows {
             return;
         }
-        self.run_rows -= forget_runs(&mut self.runs, self.run_rows, rows);
-        let stored = rows - self.run_rows;
-        if stored == self.stored {
+        if rows + 1 == self.rows && self.last != UNKNOWN && self.at(self.last) != NULLS {
+            (self.used, self.rows, self.last) = (self.last, rows, UNKNOWN);
             return;
         }
-        let is_last = stored + 1 == self.stored && self.last != UNKNOWN;
-        let end = if is_last { self.last } else { self.place(stored) };
-        self.stream.truncate(end);
-        (self.stored, self.last) = (stored, UNKNOWN);
-    }
-
-    /// Where a text begins, or would begin.
-    fn place(&self, stored: usize) -> usize {
-        (0..stored).fold(0, |at, _| at + LENGTH_BYTES + text_at(&self.stream, at).map_or(0, <[u8]>::len))
-    }
-
-    /// Shows all rows in their order.
-    #[inline]
-    pub fn try_each<E>(&self, mut visit: impl FnMut(Piece<'_>) -> Result<(), E>) -> Result<(), E> {
-        let ends = self.runs.iter().map(|run| (run.stored, run.nulls)).chain([(self.stored, 0)]);
-        let (mut at, mut stored) = (0, 0);
-        for (end, nulls) in ends {
-            while stored < end {
-                let start = at + LENGTH_BYTES;
-                let text = text_at(&self.stream, at);
-                at = start + text.map_or(0, <[u8]>::len);
-                let piece = if text.is_some() { Piece::Text(&self.stream, start, at) } else { Piece::Nulls(1) };
-                stored += 1;
-                visit(piece)?;
+        let (mut at, mut left) = (0, rows);
+        while left > 0 && at < self.used {
+            let head = self.at(at);
+            if head != NULLS {
+                at += LENGTH_BYTES + head as usize;
+                left -= 1;
+                continue;
             }
-            if nulls > 0 {
-                visit(Piece::Nulls(nulls))?;
+            let nulls = self.at(at + LENGTH_BYTES);
+            at += NULLS_BYTES;
+            if nulls as usize > left {
+                let kept = u32::try_from(left).unwrap_or(nulls);
+                self.stream[at - LENGTH_BYTES..at].copy_from_slice(&kept.to_le_bytes());
+                break;
             }
+            left -= nulls as usize;
         }
-        Ok(())
+        (self.used, self.rows, self.last) = (at, rows, UNKNOWN);
     }
 
     /// Forgets all rows, and keeps the memory that as many rows will need again.
     pub fn clear(&mut self) {
-        let kept = (2 * self.stream.len()).max(KEPT_BYTES);
-        self.stream.clear();
+        let kept = (2 * self.used).max(KEPT_BYTES);
+        self.stream.truncate(kept);
         self.stream.shrink_to(kept);
-        let kept = 2 * self.runs.len();
-        self.runs.clear();
-        self.runs.shrink_to(kept);
-        (self.stored, self.last, self.run_rows) = (0, UNKNOWN, 0);
+        (self.used, self.rows, self.last) = (0, 0, UNKNOWN);
+    }
+
+    #[inline(never)]
+    fn push_slowly(&mut self, text: &[u8]) -> Result<(), NoRoom> {
+        let end = self.used + LENGTH_BYTES + text.len();
+        if end > self.stream.len() {
+            self.grow(LENGTH_BYTES + text.len().max(SHORT))?;
+        }
+        self.stream[self.used..self.used + LENGTH_BYTES].copy_from_slice(&length_of(text.len()));
+        self.stream[self.used + LENGTH_BYTES..end].copy_from_slice(text);
+        self.close(end);
+        Ok(())
+    }
+
+    /// Makes room for so many bytes, and some more.
+    #[cold]
+    fn grow(&mut self, bytes: usize) -> Result<(), NoRoom> {
+        self.stream.truncate(self.used);
+        room(&mut self.stream, bytes)?;
+        self.stream.resize(self.stream.capacity(), 0);
+        Ok(())
+    }
+
+    /// The length of a text, or of nulls, that begins here.
+    #[inline]
+    fn at(&self, at: usize) -> u32 {
+        number_at(&self.stream, at)
     }
 
     #[inline]
-    fn close(&mut self, start: usize) {
-        self.last = start;
-        self.stored += 1;
+    fn close(&mut self, end: usize) {
+        (self.last, self.used) = (self.used, end);
+        self.rows += 1;
     }
 }
 
-/// The text whose length stands at this place; None of a null.
+/// The length, or the number of nulls, at this place of a stream.
 #[inline]
-fn text_at(stream: &[u8], at: usize) -> Option<&[u8]> {
-    let (length, rest) = stream[at..].split_first_chunk::<LENGTH_BYTES>().expect("each text is behind its length");
-    let length = u32::from_le_bytes(*length);
-    (length != NULL).then(|| &rest[..length as usize])
+pub fn number_at(stream: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(*stream[at..].first_chunk().expect("streams end behind a text or behind nulls"))
+}
+
+/// How a stream has the length of a text.
+#[inline]
+fn length_of(bytes: usize) -> [u8; LENGTH_BYTES] {
+    let length = u32::try_from(bytes).ok().filter(|length| *length != NULLS).expect("texts are below 4 GiB");
+    length.to_le_bytes()
 }

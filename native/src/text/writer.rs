@@ -12,18 +12,18 @@ use super::bounds::Bounds;
 use super::dictionary::{Dictionary, Placed};
 use super::hybrid::{Hybrid, MAX_WIDTH};
 use super::pages::{Page, PagesInOrder, Values};
-use super::rows::{Piece, TextRows};
+use super::rows::{LENGTH_BYTES, NULLS, NULLS_BYTES, TextRows, number_at};
 use crate::open_columns::Tools;
 use crate::sparse::TextRuns;
-use crate::strings::append;
 
-/// Texts and single nulls of a page.
+/// Texts of a page, and nulls, of which those one behind the other count once.
 const MAX_PAGE_VALUES: usize = 20_000;
 
 /// Rows of a page. Nearly all are null then.
 const MAX_PAGE_ROWS: usize = 1024 * 1024;
 
-const LENGTH_BYTES: usize = 4;
+/// Before the texts of a page without places there is room for the levels of nearly all pages.
+const LEVELS_ROOM: usize = 4 * 1024;
 
 /// How large pages may get.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,8 @@ pub struct TextWriter {
     dictionary: Dictionary,
     /// Whether it gets no further texts.
     is_plain: bool,
+    /// Whether there was no room in it for the next text, so that it will get none from the next page on.
+    has_left_dictionary: bool,
     bounds: Bounds,
     /// Bytes of all texts.
     text_bytes: usize,
@@ -56,14 +58,14 @@ pub struct TextWriter {
 #[derive(Debug, Default)]
 struct OpenPage {
     rows: usize,
-    /// Texts and single nulls.
+    /// Texts, and nulls, of which those one behind the other count once.
     values: usize,
     /// Texts one behind the other, which the levels do not tell yet.
     present: usize,
     levels: Hybrid,
     /// Of each text, if it goes to the dictionary.
     places: Vec<u16>,
-    /// Each text behind its length otherwise.
+    /// Each text behind its length otherwise, and before them room for the levels; empty without any.
     plain: Vec<u8>,
 }
 
@@ -82,32 +84,65 @@ impl OpenPage {
         self.values += 1;
     }
 
+    /// Texts one behind the other, each behind its length.
+    #[inline]
+    fn plain(&mut self, texts: &[u8], count: usize) {
+        if self.plain.is_empty() {
+            self.plain.resize(LEVELS_ROOM, 0);
+        }
+        self.plain.extend_from_slice(texts);
+        self.present += count;
+        self.rows += count;
+        self.values += count;
+    }
+
     /// Levels and values, for [`OpenPage::clear`] to follow.
-    fn write_to(&mut self, body: &mut Vec<u8>, width: u32, values: Values) {
+    ///
+    /// # Arguments
+    ///
+    /// * `body` - Holds them if they are not in one place.
+    fn body<'a>(&'a mut self, body: &'a mut Vec<u8>, width: u32, values: Values) -> &'a [u8] {
         self.levels.put_run(1, self.present);
         let levels = self.levels.finish();
+        let length = u32::try_from(levels.len()).unwrap_or(u32::MAX).to_le_bytes();
+        if values == Values::Plain && levels.len() + LENGTH_BYTES <= LEVELS_ROOM && !self.plain.is_empty() {
+            let start = LEVELS_ROOM - levels.len();
+            self.plain[start..LEVELS_ROOM].copy_from_slice(levels);
+            self.plain[start - LENGTH_BYTES..start].copy_from_slice(&length);
+            return &self.plain[start - LENGTH_BYTES..];
+        }
         body.clear();
-        body.extend_from_slice(&u32::try_from(levels.len()).unwrap_or(u32::MAX).to_le_bytes());
+        body.extend_from_slice(&length);
         body.extend_from_slice(levels);
         if values == Values::Plain {
-            body.extend_from_slice(&self.plain);
-            return;
+            body.extend_from_slice(self.plain.get(LEVELS_ROOM..).unwrap_or_default());
+            return body;
         }
         body.push(width.to_le_bytes()[0]);
         self.levels.begin(width);
         self.levels.put_all(&self.places);
         body.extend_from_slice(self.levels.finish());
+        body
     }
 
     fn clear(&mut self) {
         self.levels.begin(1);
         self.places.clear();
-        self.plain.clear();
+        self.plain.truncate(LEVELS_ROOM);
         (self.rows, self.values, self.present) = (0, 0, 0);
     }
 
+    fn plain_bytes(&self) -> usize {
+        self.plain.len().saturating_sub(LEVELS_ROOM)
+    }
+
     fn bytes(&self, width: u32) -> usize {
-        self.levels.bytes() + self.plain.len() + (self.places.len() * width as usize).div_ceil(8)
+        self.levels.bytes() + self.plain_bytes() + (self.places.len() * width as usize).div_ceil(8)
+    }
+
+    /// How many more values it takes.
+    fn room(&self) -> usize {
+        MAX_PAGE_VALUES.saturating_sub(self.values)
     }
 }
 
@@ -131,6 +166,7 @@ impl TextWriter {
             limits,
             dictionary: Dictionary::default(),
             is_plain: false,
+            has_left_dictionary: false,
             bounds: Bounds::default(),
             text_bytes: 0,
             rows: 0,
@@ -149,16 +185,28 @@ impl TextWriter {
     ///
     /// A page is too long for Parquet, or cannot be compressed.
     pub fn write(&mut self, rows: &TextRows, tools: &mut Tools) -> Result<()> {
-        rows.try_each(|piece| {
-            match piece {
-                Piece::Text(texts, start, end) => self.text(texts, start, end, tools)?,
-                Piece::Nulls(nulls) => {
-                    self.nulls += nulls;
-                    self.page.nulls(nulls);
-                }
+        let (stream, end) = (rows.stream(), rows.used());
+        let (mut at, mut told) = (0, 0);
+        while at < end {
+            if number_at(stream, at) == NULLS {
+                let nulls = number_at(stream, at + LENGTH_BYTES) as usize;
+                self.nulls(nulls);
+                (at, told) = (at + NULLS_BYTES, told + nulls);
+            } else {
+                let before = self.page.rows;
+                at = if self.is_plain { self.plain(stream, at, end) } else { self.places(stream, at, end) };
+                told += self.page.rows - before;
             }
-            if self.is_page_full() { self.end_page(tools) } else { Ok(()) }
-        })
+            if self.is_page_full() {
+                self.end_page(tools)?;
+            } else if self.has_left_dictionary {
+                self.leave_dictionary(tools)?;
+            }
+        }
+        if told < rows.len() {
+            self.nulls(rows.len() - told);
+        }
+        if self.is_page_full() { self.end_page(tools) } else { Ok(()) }
     }
 
     /// Appends rows that have the same text as many before and after them.
@@ -168,13 +216,21 @@ impl TextWriter {
     /// As those of [`Self::write`].
     pub fn write_runs(&mut self, runs: &TextRuns, tools: &mut Tools) -> Result<()> {
         for (text, rows) in runs {
+            let length = u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes();
+            let value = [&length, &**text].concat();
             let mut left = *rows;
             while left > 0 {
-                self.text(text, 0, text.len(), tools)?;
-                left -= 1;
-                left -= self.repeat_last(left);
+                let before = self.page.rows;
+                if self.is_plain {
+                    self.plain(&value, 0, value.len());
+                } else if self.places(&value, 0, value.len()) > 0 {
+                    self.repeat_last(left - 1, text.len());
+                }
+                left -= self.page.rows - before;
                 if self.is_page_full() {
                     self.end_page(tools)?;
+                } else if self.has_left_dictionary {
+                    self.leave_dictionary(tools)?;
                 }
             }
         }
@@ -214,55 +270,78 @@ impl TextWriter {
         Ok(TextChunk { pages: PagesInOrder::new(self.pages), close })
     }
 
-    #[inline]
-    fn text(&mut self, texts: &[u8], start: usize, end: usize, tools: &mut Tools) -> Result<()> {
-        let text = &texts[start..end];
-        self.text_bytes += text.len();
-        if self.is_plain {
-            self.plain(texts, start, end);
-        } else {
-            match self.dictionary.place(text, self.limits.dictionary_bytes) {
-                Placed::Known(place) => self.page.places.push(place),
-                Placed::New(place) => {
-                    self.bounds.add(text);
-                    self.page.places.push(place);
-                }
-                Placed::NoRoom => {
-                    self.leave_dictionary(tools)?;
-                    self.plain(texts, start, end);
-                }
-            }
-        }
-        self.page.present += 1;
-        self.page.rows += 1;
-        self.page.values += 1;
-        Ok(())
+    fn nulls(&mut self, nulls: usize) {
+        self.nulls += nulls;
+        self.page.nulls(nulls);
     }
 
-    /// Appends the last text so many times at most, if it is in the dictionary and its page has room for them.
+    /// Looks up texts one behind the other in the dictionary, until the page is full or the dictionary.
     ///
     /// # Returns
     ///
-    /// How many times.
-    fn repeat_last(&mut self, most: usize) -> usize {
+    /// Where the first one is that was not looked up; or what else is in the stream there.
+    fn places(&mut self, stream: &[u8], start: usize, end: usize) -> usize {
+        let room = self.page.room();
+        let (mut at, mut count) = (start, 0);
+        while at < end && count < room {
+            let length = number_at(stream, at);
+            if length == NULLS {
+                break;
+            }
+            let behind = at + LENGTH_BYTES + length as usize;
+            match self.dictionary.place(&stream[at..behind], self.limits.dictionary_bytes) {
+                Placed::Known(place) => self.page.places.push(place),
+                Placed::New(place) => {
+                    self.bounds.add(stream, at + LENGTH_BYTES, behind);
+                    self.page.places.push(place);
+                }
+                Placed::NoRoom => {
+                    self.has_left_dictionary = true;
+                    break;
+                }
+            }
+            (at, count) = (behind, count + 1);
+        }
+        self.text_bytes += at - start - count * LENGTH_BYTES;
+        self.page.present += count;
+        self.page.rows += count;
+        self.page.values += count;
+        at
+    }
+
+    /// Appends texts one behind the other as they are, until the page is full.
+    ///
+    /// # Returns
+    ///
+    /// Where the first one is that was not appended; or what else is in the stream there.
+    fn plain(&mut self, stream: &[u8], start: usize, end: usize) -> usize {
+        let room = self.page.room();
+        let most = start + self.limits.page_bytes.saturating_sub(self.page.plain_bytes());
+        let (mut at, mut count) = (start, 0);
+        while at < end && at < most && count < room {
+            let length = number_at(stream, at);
+            if length == NULLS {
+                break;
+            }
+            let behind = at + LENGTH_BYTES + length as usize;
+            self.bounds.add(stream, at + LENGTH_BYTES, behind);
+            (at, count) = (behind, count + 1);
+        }
+        self.text_bytes += at - start - count * LENGTH_BYTES;
+        self.page.plain(&stream[start..at], count);
+        at
+    }
+
+    /// Appends the last text so many times at most, if it is in the dictionary and its page has room for them.
+    fn repeat_last(&mut self, most: usize, length: usize) {
         let page = &mut self.page;
-        let Some(place) = page.places.last().copied() else { return 0 };
-        let count = most.min(MAX_PAGE_VALUES.saturating_sub(page.values));
+        let Some(place) = page.places.last().copied() else { return };
+        let count = most.min(page.room());
         page.places.resize(page.places.len() + count, place);
         page.present += count;
         page.rows += count;
         page.values += count;
-        self.text_bytes += count * (self.dictionary.entry(place).len() - LENGTH_BYTES);
-        count
-    }
-
-    #[inline]
-    fn plain(&mut self, texts: &[u8], start: usize, end: usize) {
-        self.bounds.add(&texts[start..end]);
-        // The rows have seen that it is short enough.
-        let length = u32::try_from(end - start).unwrap_or(u32::MAX);
-        self.page.plain.extend_from_slice(&length.to_le_bytes());
-        append(&mut self.page.plain, texts, start, end);
+        self.text_bytes += count * length;
     }
 
     /// The dictionary gets no further texts.
@@ -271,7 +350,7 @@ impl TextWriter {
         if self.page.rows > 0 {
             self.end_page(tools)?;
         }
-        self.is_plain = true;
+        (self.is_plain, self.has_left_dictionary) = (true, false);
         Ok(())
     }
 
@@ -280,7 +359,7 @@ impl TextWriter {
         let page = &self.page;
         let is_full = page.values >= MAX_PAGE_VALUES || page.rows >= MAX_PAGE_ROWS;
         // Places take two bytes at most, so that they reach their number first.
-        is_full || page.plain.len() >= self.limits.page_bytes
+        is_full || page.plain_bytes() >= self.limits.page_bytes
     }
 
     #[cold]
@@ -289,10 +368,11 @@ impl TextWriter {
         let width = self.dictionary.width();
         debug_assert!(width <= MAX_WIDTH);
         let rows = self.page.rows;
-        self.page.write_to(&mut tools.body, width, values);
+        let body = self.page.body(&mut tools.body, width, values);
+        let body_bytes = body.len();
+        let page = tools.compressor.data_page(body, rows, values)?;
         self.page.clear();
-        let page = tools.compressor.data_page(&tools.body, rows, values)?;
-        self.count(&page, tools.body.len());
+        self.count(&page, body_bytes);
         self.pages.push(page.bytes);
         self.rows += rows;
         self.dictionary_pages += usize::from(values == Values::Places);

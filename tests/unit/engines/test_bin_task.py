@@ -2,8 +2,10 @@
 
 import gzip
 import io
+import itertools
 import random
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
@@ -12,6 +14,7 @@ from compactor.adapters.memory.store import MemoryStore, MemoryWriter
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError, StoreUnavailable
+from compactor.engines.native import bin_task
 from compactor.engines.native.bin_task import MAX_PASSES, BinResult, BinTask, write_bin
 from compactor.ledger.sizing import is_right_sized
 from compactor.ndjson.lines import Limits
@@ -93,6 +96,24 @@ def test_files_become_one_file_of_rows_and_one_of_rejects(store):
     assert not result.lacks_columns
     assert result.output_bytes == store.stat(result.outputs[0]).size_bytes
     assert watched.calls["read_range"] == 3
+
+
+@pytest.mark.parametrize("path_columns", [None, {"b": "7"}])
+@pytest.mark.parametrize("block_bytes", [1, 20, 1000])
+def test_rejects_have_their_places_in_the_file_whatever_the_blocks(store, monkeypatch, block_bytes, path_columns):
+    """The kernel reads a piece of a file in blocks of lines, and names lines by their places in the piece."""
+    others = (b"bad", b"", b"[]")
+    lines = [b'{"a":%d}' % number if number % 3 else others[number // 3 % 3] for number in range(99)]
+    data = b"".join(line + b"\n" for line in lines)
+    offsets = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
+    monkeypatch.setattr(bin_task, "BLOCK_BYTES", block_bytes)
+    task = task_of(store, {"1": data})
+    files = tuple((index, file.model_copy(update={"path_columns": path_columns})) for index, file in task.files)
+    result = write_bin(store, replace(task, files=files), NativeKernel)
+    rejects = pq.read_table(io.BytesIO(store.read(result.rejects_uri))).to_pylist()
+    found = [(row["line_number"], row["byte_offset"], row["raw"]) for row in rejects]
+    assert found == [(at + 1, offsets[at], line) for at, line in enumerate(lines) if line.startswith((b"bad", b"[]"))]
+    assert [row["c0"] for row in rows_of(store, result)] == [str(number) for number in range(99) if number % 3]
 
 
 def test_a_second_run_touches_nothing_of_the_first(store):
@@ -218,9 +239,9 @@ def test_a_kernel_that_refuses_a_record_is_found_out(store, reason):
     """A line that inspection accepts cannot silently become a reject."""
 
     class Wrong(NativeKernel):
-        def read(self, block):
-            lines, blank_lines, _ = super().read(block)
-            return lines, blank_lines, [(0, 0, block.index(b"\n"), reason)]
+        def read(self, data, start=0, end=None):
+            lines, blank_lines, _ = super().read(data, start, end)
+            return lines, blank_lines, [(0, start, data.index(b"\n", start), reason)]
 
     with pytest.raises(StagingError, match="refused a record"):
         write_bin(store, task_of(store, {"1": GOOD}), Wrong)

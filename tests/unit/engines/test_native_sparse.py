@@ -160,13 +160,19 @@ def test_what_a_later_field_takes_back_leaves_the_run_as_it_was():
 
 
 def test_rows_take_no_room_in_columns_that_they_seldom_mention():
-    """They are held back for their length alone; where nulls are stored, each takes the room of a value."""
-    columns = {f"k{number}": "decimal(38,0)" if number % 2 else "string" for number in range(2_000)}
+    """They are held back for their length alone; where nulls of numbers are stored, each takes the room of a value."""
+    decimals = {f"k{number}": "decimal(38,0)" for number in range(2_000)}
+    mixed = decimals | {f"k{number}": "string" for number in range(0, 2_000, 2)}
+    strings = dict.fromkeys(decimals, "string")
     seldom = [b'{"k%d":1,"k%d":2}\n' % (number % 2_000, number * 7 % 2_000) for number in range(10_000)]
     often = [
         b"{%s}\n" % b",".join(b'"k%d":1' % ((number * 80 + at) % 2_000) for at in range(80)) for number in range(2_500)
     ]
-    for lines, is_held in ((seldom, True), (often, False)):
+    for columns, lines, is_held in (
+        (mixed, seldom, True),
+        (decimals, often, False),
+        (strings, often, True),
+    ):
         kernel = NativeKernel(plan_of(schema_of(columns)))
         kernel.begin_file("sparse")
         feed(kernel, b"".join(lines))

@@ -20,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MODULE_OF_PANICS = "pyo3_runtime"
 """The module of the one exception that a panic becomes. Python cannot import it."""
 
-INTERFACE = 7
+INTERFACE = 8
 """The version of what is passed to the module and back. A module of another version is not used."""
 
 
@@ -123,8 +123,8 @@ class NativeKernel:
     def begin_file(self, source_uri: str) -> None:
         self._call(partial(self._writer.begin_file, source_uri))
 
-    def read(self, block: bytes) -> tuple[int, int, list[RefusedPlace]]:
-        return self._call(partial(self._writer.read, block))
+    def read(self, data: bytes, start: int = 0, end: int | None = None) -> tuple[int, int, list[RefusedPlace]]:
+        return self._call(partial(self._writer.read, data, start, end))
 
     def withdraw_file(self) -> bool:
         return self._call(self._writer.withdraw_file)
