@@ -38,7 +38,8 @@ CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 HOUSE := tests/unit/house
-RELEASE_STEPS := lint checkov test-full test-faults-s3 test-faults-kills test-large test-hostile-native test-hostile-spark test-guards spec-full simulate soak bench-guard
+# What takes little and tells much comes first. The soak runs beside the first ones, none of which measures time.
+RELEASE_STEPS := lint checkov simulate spec-full test-guards test-faults-kills test-full test-faults-s3 test-hostile-native test-hostile-spark bench-guard test-large soak
 
 .DEFAULT_GOAL := help
 .PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full simulate simulate-guards browser soak fuzz lint format bench bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
@@ -63,7 +64,7 @@ test: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) ## Run the tests
 
 test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history,tlc,rest-catalog,iceberg-spark,kafka,kinesis,readers
 test-all: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) $(READERS) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
-	@$(BIN)/python -m tests.release $(if $(AGAIN),--again) $(RELEASE_STEPS)
+	@$(BIN)/python -m tests.release $(if $(AGAIN),--again) --beside soak $(RELEASE_STEPS)
 
 test-full: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) $(READERS) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
 	@$(BIN)/python -m compactor.ops.doctor.java
@@ -77,11 +78,12 @@ test-faults: test-faults-s3 test-faults-kills ## Run the full matrices of kills,
 
 # What manifests went through in all of these tests has to be a behaviour of the model in spec/.
 test-faults-kills: export COMPARE_TRACES := 1
-test-faults-s3: FAULTS := tests/faults/s3
-test-faults-kills: FAULTS := tests/faults --ignore tests/faults/s3
+# Faults on S3 are mostly waited for.
+test-faults-s3: FAULTS := tests/faults/s3 --numprocesses 3
+test-faults-kills: FAULTS := tests/faults --ignore tests/faults/s3 --numprocesses 2
 test-faults-s3 test-faults-kills: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(VERSITYGW)
 	@$(BIN)/python -m compactor.ops.doctor.java
-	@$(BIN)/pytest --numprocesses 2 -m "not large" $(FAULTS) $(PYTEST_ARGS)
+	@$(BIN)/pytest -m "not large" $(FAULTS) $(PYTEST_ARGS)
 
 test-hostile: test-hostile-native test-hostile-spark ## Measure what attacks of a hostile producer cost their neighbours
 

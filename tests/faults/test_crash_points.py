@@ -7,6 +7,7 @@ from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
+from _pytest.mark import ParameterSet
 
 from compactor.core.crash_points import CrashPoint
 from tests.faults.accounts import check, manifests_in_effect
@@ -14,6 +15,7 @@ from tests.faults.conftest import Lake, keep_traces, record_in
 from tests.faults.nursery import Nursery
 from tests.faults.plain_job import WRITING
 from tests.faults.tally import TALLY, Case, Kind
+from tests.support.engines import DEFAULT, engine_in_turns
 
 OF_A_PLANNER = (CrashPoint.CLAIMED, CrashPoint.PLANNED)
 OF_A_MANIFEST = [step for step in CrashPoint if step not in OF_A_PLANNER]
@@ -36,12 +38,19 @@ def dies(nursery: Nursery, lake: Lake, case: Case, step: str, *arguments: str) -
     return died
 
 
-def pairs() -> list[object]:
-    """Every step followed by every step in the next run; the short form has each once as first and once as second."""
+def pairs() -> list[ParameterSet]:
+    """Every step followed by every step in the next run; the short form has each once as first and once as second.
+
+    The engines take turns, so that each of them dies at each step, in the first run and in the second.
+    """
     steps = OF_A_MANIFEST
-    short = {(step, steps[(number + 1) % len(steps)]) for number, step in enumerate(steps)}
-    marks = {pair: () if pair in short else (pytest.mark.faults,) for pair in itertools.product(steps, steps)}
-    return [pytest.param(*pair, marks=mark, id="-".join(pair)) for pair, mark in marks.items()]
+    short = {(number, (number + 1) % len(steps)) for number in range(len(steps))}
+    found = []
+    for pair in itertools.product(range(len(steps)), repeat=2):
+        engine = DEFAULT if pair in short else engine_in_turns(sum(pair) + 1)
+        words = (engine, *(steps[number] for number in pair))
+        found.append(pytest.param(*words, marks=() if pair in short else pytest.mark.faults, id="-".join(words)))
+    return found
 
 
 @pytest.mark.parametrize("step", OF_A_MANIFEST)
@@ -54,7 +63,7 @@ def test_a_death_at_any_step_loses_and_doubles_nothing(nursery: Nursery, two_man
     keep_traces(two_manifests)
 
 
-@pytest.mark.parametrize(("first", "second"), pairs())
+@pytest.mark.parametrize(("nursery", "first", "second"), pairs(), indirect=["nursery"])
 def test_two_deaths_in_a_row_lose_and_double_nothing(
     nursery: Nursery, two_manifests: Lake, first: CrashPoint, second: CrashPoint
 ) -> None:
@@ -70,6 +79,13 @@ def test_two_deaths_in_a_row_lose_and_double_nothing(
     assert run(nursery, two_manifests) == 0
     check(two_manifests, case)
     keep_traces(two_manifests)
+
+
+def test_each_engine_dies_at_each_step_of_both_runs() -> None:
+    """Although they take turns from pair to pair."""
+    dies_at = {pair.values[:2] for pair in pairs()}, {(pair.values[0], pair.values[2]) for pair in pairs()}
+    engines = {engine_in_turns(number) for number in range(2)}
+    assert dies_at == (expected := set(itertools.product(engines, OF_A_MANIFEST)), expected)
 
 
 AMID_A_FILE = [pytest.param(visit, marks=() if visit in {2, 9} else pytest.mark.faults) for visit in range(1, 11)]

@@ -3,6 +3,7 @@
 import gzip
 import shutil
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
 from tests.faults.conftest import DAY, Lake
 from tests.faults.nursery import Nursery
+from tests.support.engines import DEFAULT
 from tests.support.forgetting import ALICE, BROKEN, ESCAPED, LISTED, OTHERS, PLAIN, REJECTS, ROWS, holding_in
 from tests.support.iceberg_tables import NAME, sql_place
 
@@ -33,11 +35,6 @@ def forgetful(lake: Lake) -> Lake:
 
 def fill(lake: Lake, nursery: Nursery) -> None:
     """Two manifests with a person in rows and rejects, one of them compressed, and one without, all done."""
-    for path in lake.folder.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif path != lake.config:
-            path.unlink()
     (lake.folder / "input").mkdir(exist_ok=True)
     for name, files in {**PERSONS, "m3": (OTHERS,)}.items():
         named = []
@@ -76,8 +73,14 @@ def check(lake: Lake) -> None:
     assert (numbers, len(table.snapshots())) == (["2", "2", "4", "4", "5", "5", "7", "7", "9"], 1)
 
 
-def killed_and_repeated(lake: Lake, nursery: Nursery, die_at: int) -> None:
-    fill(lake, nursery)
+def put_back(lake: Lake, before: Path) -> None:
+    """Make all as it was when it was copied, the times of files included."""
+    shutil.rmtree(lake.folder)
+    shutil.copytree(before, lake.folder)
+
+
+def killed_and_repeated(lake: Lake, nursery: Nursery, before: Path, die_at: int) -> None:
+    put_back(lake, before)
     code, said = forget(lake, nursery, die_at)
     assert code == -signal.SIGKILL, said
     code, said = forget(lake, nursery)
@@ -85,9 +88,10 @@ def killed_and_repeated(lake: Lake, nursery: Nursery, die_at: int) -> None:
     check(lake)
 
 
-def changes(lake: Lake, nursery: Nursery) -> int:
-    """How often a whole erasure changes something."""
+def changes(lake: Lake, nursery: Nursery, before: Path) -> int:
+    """How often a whole erasure changes something, of a lake that is filled first; a copy of it is kept."""
     fill(lake, nursery)
+    shutil.copytree(lake.folder, before)
     code, said = forget(lake, nursery)
     assert code == 0, said
     check(lake)
@@ -97,16 +101,22 @@ def changes(lake: Lake, nursery: Nursery) -> int:
 
 
 @pytest.mark.full
-def test_killed_in_the_middle(nursery: Nursery, forgetful: Lake) -> None:
+def test_killed_in_the_middle(nursery: Nursery, forgetful: Lake, tmp_path_factory: pytest.TempPathFactory) -> None:
     """At two changes, one of them of the table."""
-    many = changes(forgetful, nursery)
+    before = tmp_path_factory.mktemp("before") / "lake"
+    many = changes(forgetful, nursery, before)
     for die_at in (many // 2, many - 6):
-        killed_and_repeated(forgetful, nursery, die_at)
+        killed_and_repeated(forgetful, nursery, before, die_at)
 
 
 @pytest.mark.faults
 @pytest.mark.timeout(3600)
-def test_killed_at_every_change(nursery: Nursery, forgetful: Lake) -> None:
-    """Each of them, from the record that an erasure began to the record that it ended."""
-    for die_at in range(1, changes(forgetful, nursery) + 1):
-        killed_and_repeated(forgetful, nursery, die_at)
+@pytest.mark.parametrize("nursery", [DEFAULT], indirect=True)
+def test_killed_at_every_change(nursery: Nursery, forgetful: Lake, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Each of them, from the record that an erasure began to the record that it ended.
+
+    Of the rows that one engine made: an erasure itself uses the engine of the settings, whichever that was.
+    """
+    before = tmp_path_factory.mktemp("before") / "lake"
+    for die_at in range(1, changes(forgetful, nursery, before) + 1):
+        killed_and_repeated(forgetful, nursery, before, die_at)

@@ -17,6 +17,7 @@ from tests.faults.tally import TALLY, Kind
 from tests.support.engines import engines_on_spark
 
 SEED = 20251221
+KILLS = 4
 LONGEST_LIFE_SECONDS = 1.5
 """After its first attempt; work, outcomes and the end of the JVM take a job longer."""
 
@@ -30,17 +31,17 @@ def done(lake: Lake) -> int:
     return len(list((lake.state / "ledger").rglob("done.json")))
 
 
+@pytest.mark.faults
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("engine", engines_on_spark("native"))
-@pytest.mark.parametrize("kills", [pytest.param(1, marks=pytest.mark.full), pytest.param(4, marks=pytest.mark.faults)])
-def test_killed_again_and_again_then_delivered_again(lake: Lake, kills: int, engine: str) -> None:
+def test_killed_again_and_again_then_delivered_again(lake: Lake, engine: str) -> None:
     """`kill -9` of the process group at any moment, the checkpoint rotated, all manifests delivered again: exact."""
     lake.use_engine(engine)
     case = TALLY.case(Kind.ANY_MOMENT)
     chance = random.Random(SEED)
     for number in range(4):
         lake.add_manifest(f"m-{number}")
-    for _ in range(kills):
+    for _ in range(KILLS):
         before = attempts(lake)
         job = lake.start("run", "--once")
         wait_until(lambda before=before: attempts(lake) > before, job)
@@ -48,7 +49,7 @@ def test_killed_again_and_again_then_delivered_again(lake: Lake, kills: int, eng
         assert job.poll() is None, f"ended before it was killed: {job.communicate()[0]}"
         kill_group(job)
         case.died += 1
-    assert case.died == kills
+    assert case.died == KILLS
     rotate_checkpoints(lake)
     written = outputs(lake)
     for path in (lake.state / "archive").rglob("*.json"):

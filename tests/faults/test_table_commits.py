@@ -22,7 +22,9 @@ from tests.support.iceberg_tables import iceberg_case, rest_place
 from tests.support.rest_catalog import RestCatalogServer
 from tests.support.table_catalogs import OWNER, version
 
-SEEDS = 600
+SEEDS, SHARE = 600, 150
+"""All, and as many as one process plays."""
+
 RESTARTED_EVERY = 40
 REFUSED_EVERY = 5
 MERGED_IN = 10
@@ -131,7 +133,8 @@ def test_a_file_that_is_refused_for_ever(
 
 @pytest.mark.faults
 @pytest.mark.timeout(7200)
-def test_many_committers(proxy: CatalogProxy, rest_catalog: RestCatalogServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", range(0, SEEDS, SHARE))
+def test_many_committers(proxy: CatalogProxy, rest_catalog: RestCatalogServer, tmp_path: Path, first: int) -> None:
     """The same, so often that each fate of a commit met each step."""
-    fates = _played(range(SEEDS), proxy, rest_catalog, tmp_path)
+    fates = _played(range(first, first + SHARE), proxy, rest_catalog, tmp_path)
     assert fates.keys() == {*FATES, Fate.INVALID}

@@ -25,6 +25,7 @@ from tests.faults.conftest import Lake
 from tests.faults.nursery import STOPPED, Job, Nursery
 from tests.faults.plain_job import WRITING
 from tests.faults.tally import TALLY, Kind
+from tests.support.engines import engine_in_turns
 from tests.support.iceberg_tables import rest_place
 from tests.support.rest_catalog import RestCatalogServer
 
@@ -161,7 +162,9 @@ def test_a_death_while_a_commit_is_on_its_way(
 
 @pytest.mark.faults
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    ("nursery", "seed"), [(engine_in_turns(seed), seed) for seed in range(8)], indirect=["nursery"]
+)
 def test_killed_at_any_commit_again_and_again(
     nursery: Nursery, table_lake: Lake, proxy: CatalogProxy, seed: int
 ) -> None:

@@ -18,6 +18,7 @@ from tests.faults.nursery import STOPPED, Job, Nursery
 from tests.faults.plain_job import WRITING
 from tests.faults.tally import TALLY, Case, Kind
 from tests.faults.test_crash_points import AMID_A_FILE, LEASE_SECONDS, OF_A_MANIFEST, OF_A_PLANNER, run
+from tests.support.engines import DEFAULT, engine_in_turns
 
 UNMOVED = (
     "output",
@@ -109,15 +110,17 @@ def test_a_driver_that_was_held_up_amid_a_file_changes_nothing(
 
 
 def steps_of_two() -> list[object]:
-    """Every step of one driver with every step of the other; the short form has a few."""
+    """Every step of one driver with every step of the other, the engines in turns; the short form has a few."""
     short = {(CrashPoint.VERIFIED, CrashPoint.DECIDED), (CrashPoint.DECIDED, CrashPoint.UNSTAGED)}
-    return [
-        pytest.param(*pair, marks=() if pair in short else pytest.mark.faults, id="-".join(pair))
-        for pair in itertools.product(OF_A_MANIFEST, OF_A_MANIFEST)
-    ]
+    found = []
+    for pair in itertools.product(OF_A_MANIFEST, repeat=2):
+        engine = DEFAULT if pair in short else engine_in_turns(sum(map(OF_A_MANIFEST.index, pair)) + 1)
+        words = (engine, *pair)
+        found.append(pytest.param(*words, marks=() if pair in short else pytest.mark.faults, id="-".join(words)))
+    return found
 
 
-@pytest.mark.parametrize(("first", "second"), steps_of_two())
+@pytest.mark.parametrize(("nursery", "first", "second"), steps_of_two(), indirect=["nursery"])
 def test_two_drivers_that_were_both_held_up(
     nursery: Nursery, two_manifests: Lake, first: CrashPoint, second: CrashPoint
 ) -> None:

@@ -1,13 +1,12 @@
 """Takes each guard out of a copy of the code, and sees that a test fails.
 
 python -m tests.guards [WORD ...] does so for the guards whose name or module has one of these words. Each copy lacks
-one guard at a time; several copies are tested at once, for most tests wait more than they compute.
+one guard at a time; several copies are tested at once, for most tests wait more than they compute. Each run of tests
+is a process of its own, forked from one that has what they import from elsewhere.
 """
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 from tests.guards import GUARDS, Guard
+from tests.guards.warm import NOT_ENDED, WarmPytest, compile_once
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
@@ -40,9 +40,20 @@ COPIES = 3
 Given = TypeVar("Given")
 Result = TypeVar("Result")
 PASSED, FAILED = 0, 1  # exit codes of pytest
-NOT_ENDED = -1
 PATIENCE_SECONDS = 900.0
-PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=line", "--no-header", "-p", "no:cacheprovider")
+ARGUMENTS = ("-x", "-q", "-rfE", "--tb=line", "--no-header", "-p", "no:cacheprovider")
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy of the code and its tests.
+
+    Attributes:
+        pytest: Runs there.
+    """
+
+    folder: Path
+    pytest: WarmPytest
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +83,10 @@ def main(words: Sequence[str]) -> int:
         return 1
     number = min(COPIES, len(chosen))
     with ExitStack() as stack:
-        copies = SimpleQueue[Path]()
+        copies = SimpleQueue[Copy]()
         for _ in range(number):
             copies.put(stack.enter_context(code_copy()))
         threads = stack.enter_context(ThreadPoolExecutor(number))
-        say(f"{len(chosen)} guards; first their tests with all of them in place ...")
-        tests = sorted({test for guard in chosen for test in guard.tests})
-        shares = [tests[first::number] for first in range(min(number, len(tests)))]
-        for code, output in threads.map(partial(on_a_copy, copies, run_tests), shares):
-            if code != PASSED:
-                say(f"{output}\nexpected these tests to pass before a guard is taken out")
-                return 1
         trials = []
         for trial in threads.map(partial(on_a_copy, copies, tried), chosen):
             trials.append(trial)
@@ -93,16 +97,18 @@ def main(words: Sequence[str]) -> int:
 
 
 @contextmanager
-def code_copy() -> Iterator[Path]:
+def code_copy() -> Iterator[Copy]:
     """A folder with a copy of the code and its tests, which goes with the context."""
-    with tempfile.TemporaryDirectory(prefix="compactor-guards-") as folder:
-        copy = Path(folder)
-        for name in COPIED:
-            _copy(ROOT / name, copy / name)
-        yield copy
+    with tempfile.TemporaryDirectory(prefix="compactor-guards-") as name:
+        folder = Path(name)
+        for each in COPIED:
+            _copy(ROOT / each, folder / each)
+        compile_once(folder / "compactor")
+        with WarmPytest(folder) as pytest:
+            yield Copy(folder, pytest)
 
 
-def on_a_copy(copies: SimpleQueue[Path], work: Callable[[Path, Given], Result], given: Given) -> Result:
+def on_a_copy(copies: SimpleQueue[Copy], work: Callable[[Copy, Given], Result], given: Given) -> Result:
     """Work on a copy that no other thread has; waits until there is one."""
     copy = copies.get()
     try:
@@ -111,9 +117,9 @@ def on_a_copy(copies: SimpleQueue[Path], work: Callable[[Path, Given], Result], 
         copies.put(copy)
 
 
-def tried(copy: Path, guard: Guard) -> Trial:
+def tried(copy: Copy, guard: Guard) -> Trial:
     """Run a guard's tests without it; the copy of the code is as before afterwards."""
-    module = copy / "compactor" / guard.module
+    module = copy.folder / "compactor" / guard.module
     code = module.read_text()
     found = code.count(guard.text)
     if found != 1:
@@ -131,30 +137,16 @@ def tried(copy: Path, guard: Guard) -> Trial:
     failures = re.findall(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", output, re.MULTILINE)
     if exit_code != FAILED or not failures:
         return Trial(guard, fault=f"the tests did not run: {output.strip()[-500:]}", seconds=seconds)
-    # A test that the other copies slow down too much would hide that nothing needs the guard.
+    # A test that always fails, or that the other copies slow down too much, would hide that nothing needs the guard.
     if run_tests(copy, failures[:1])[0] != PASSED:
         return Trial(guard, fault=f"{failures[0]} fails with the guard, too", seconds=seconds)
     return Trial(guard, noticed_by=failures[0], seconds=seconds)
 
 
-def run_tests(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
+def run_tests(copy: Copy, tests: Sequence[str]) -> tuple[int, str]:
     """Run tests of the copy: the exit code of pytest, and what it printed."""
-    # Byte code is told from stale byte code by whole seconds, which are too long here.
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    try:
-        done = subprocess.run(
-            [*PYTEST, *tests],
-            cwd=copy,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=PATIENCE_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        return NOT_ENDED, f"they did not end in {PATIENCE_SECONDS:.0f} s"
-    return done.returncode, done.stdout
+    code, output = copy.pytest.run([*ARGUMENTS, *tests], PATIENCE_SECONDS)
+    return code, output if code != NOT_ENDED else f"they did not end in {PATIENCE_SECONDS:.0f} s"
 
 
 def row(trial: Trial) -> str:

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
+
+import pyarrow as pa
 
 COUNT = 5
 FILES = 2
@@ -29,18 +32,25 @@ class Neighbours:
         for number in range(FILES):
             lines = (
                 f'{{"id": "{key}", "amount": 1.{amount:02}0, "tags": ["a", {{"b": null}}], "text": "{_FILLER}"}}\n'
-                for key, amount in self._of_file(manifest_id, number)
+                for key, amount in self.of_file(manifest_id, number)
             )
             yield f"{manifest_id}-{number}.ndjson", "".join(lines).encode()
 
-    def expected(self, manifest_id: str) -> dict[str, dict[str, str]]:
-        """The rows of a manifest by their id: every value is the text that its line holds."""
-        return {
-            key: {"id": key, "amount": f"1.{amount:02}0", "tags": '["a", {"b": null}]', "text": _FILLER}
-            for number in range(FILES)
-            for key, amount in self._of_file(manifest_id, number)
-        }
+    def expected(self, manifest_id: str) -> pa.Table:
+        """The rows of a manifest in the order of keys and ids: every value is the text that its line holds."""
+        return _expected(self, manifest_id)
 
-    def _of_file(self, manifest_id: str, number: int) -> Iterator[tuple[str, int]]:
+    def of_file(self, manifest_id: str, number: int) -> Iterator[tuple[str, int]]:
+        """The id and a number of each row of a file."""
         for row in range(self.rows):
             yield f"{manifest_id}-{number}-{row}", row % 100
+
+
+@cache
+def _expected(neighbours: Neighbours, manifest_id: str) -> pa.Table:
+    rows = [
+        {"amount": f"1.{amount:02}0", "id": key, "tags": '["a", {"b": null}]', "text": _FILLER}
+        for number in range(FILES)
+        for key, amount in neighbours.of_file(manifest_id, number)
+    ]
+    return pa.Table.from_pylist(rows).sort_by("id")

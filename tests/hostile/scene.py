@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compactor.adapters.listed_manifests import ListedManifests
@@ -18,6 +19,7 @@ from compactor.core.errors import CompactorError
 from compactor.core.layout import KEEP_MARKER, base_name
 from compactor.engines.engine import Engine
 from compactor.job.steps.results import CompactionResult
+from compactor.ops.verify.report import Discrepancy
 from compactor.settings.settings import parse_settings
 from compactor.wiring.job.app import App
 from tests.hostile.attack import Attack, Seen
@@ -186,24 +188,21 @@ class Scene:
         outcome = self.outcomes().get(manifest_id)
         if not isinstance(outcome, Commit):
             return [f"{manifest_id}: expected a commit, found {outcome!r} ({self._error!r})"]
-        rows = self._rows(outcome)
-        expected = self.neighbours.expected(manifest_id)
-        if len(rows) != len(expected) or {row.get("id"): row for row in rows} != expected:
-            return [f"{manifest_id}: expected {len(expected)} rows as written, found {len(rows)} others"]
+        rows, expected = self._rows(outcome), self.neighbours.expected(manifest_id)
+        if not rows.equals(expected):
+            return [f"{manifest_id}: expected {expected.num_rows} rows as written, found {rows.num_rows} others"]
         return []
 
-    def _rows(self, commit: Commit) -> list[dict[str, Any]]:
-        """The rows of a manifest without their nulls, by JSON key."""
+    def _rows(self, commit: Commit) -> pa.Table:
+        """The rows of a manifest by JSON key, in the order of keys and ids."""
         keys = {column.name: column.key for column in self.app.registry.version(commit.schema_version).columns}
-        rows = []
+        tables = []
         for file in commit.outputs:
             found = pq.ParquetFile(io.BytesIO(self.app.store.read(file.final)))
-            table = found.read([name for name in found.schema_arrow.names if keys.get(name) in self.neighbours.keys])
-            rows += [
-                {str(keys[name]): value for name, value in row.items() if value is not None}
-                for row in table.to_pylist()
-            ]
-        return rows
+            names = [name for name in found.schema_arrow.names if keys.get(name) in self.neighbours.keys]
+            tables.append(found.read(names).rename_columns([str(keys[name]) for name in names]))
+        rows = pa.concat_tables(tables, promote_options="default")
+        return rows.select(sorted(rows.column_names)).sort_by("id")
 
     def seen(self) -> Seen:
         """What came of the attack."""
@@ -220,8 +219,14 @@ class Scene:
             rejects=dict(rejects),
             stuck=len(self.waiting()) - undecided,
             retrying=undecided,
-            discrepancies=len(self.app.verifier(deep=True).verify_all().discrepancies),
+            discrepancies=len(self._discrepancies()),
         )
+
+    def _discrepancies(self) -> set[Discrepancy]:
+        """All that `verify` finds, and in the values of what is not the neighbours': theirs are compared as written."""
+        accepted = [self.app.ledger.accepted(key) for key in self.outcomes() if key not in self.neighbours.ids()]
+        compared = self.app.verifier(deep=True).verify_manifests([each.key for each in accepted if each is not None])
+        return {*self.app.verifier().verify_all(closed=True).discrepancies, *compared.discrepancies}
 
 
 def _is_friend(file: FileReport) -> bool:

@@ -21,6 +21,11 @@ def engines_without_spark() -> list[Any]:
     return [NATIVE, pytest.param(PLAIN, marks=pytest.mark.faults)] if is_installed() else [PLAIN]
 
 
+def engine_in_turns(number: int) -> str:
+    """An engine without Spark; the next number has the other one, if the native one is installed."""
+    return WITHOUT_SPARK[number % len(WITHOUT_SPARK)] if is_installed() else PLAIN
+
+
 def engines_on_spark(default: str) -> list[Any]:
     """Both for the full matrices, one for `make test`.
 

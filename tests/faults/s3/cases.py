@@ -2,14 +2,16 @@
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
 import pytest
 
 from compactor.core.errors import AccessError, StuckError
-from tests.faults.fault_rules import FaultKind, Operation
+from tests.faults.fault_rules import LOST_ANSWERS, FaultKind, Operation, applies
 from tests.faults.s3_findings import Findings
 from tests.faults.s3_lake import S3Lake
+from tests.support.engines import WITHOUT_SPARK
 
 SEED = 20251221
 TIMEOUT_SECONDS = 2.0
@@ -34,6 +36,75 @@ OF_THE_JOB = [
     Operation.DELETE_OBJECTS,
     Operation.COPY_OBJECT,
 ]
+
+
+READS = frozenset({Operation.LIST_OBJECTS, Operation.HEAD_OBJECT, Operation.GET_OBJECT})
+
+
+class Seen(StrEnum):
+    """What a job can see of a fault that passes: the store's error, or none, and what became of its object.
+
+    Which kind of fault it was, only the store can see, and `test_store.py` tries each kind on each kind of call there.
+    """
+
+    FAILED = "failed"
+    """Nothing was done, but the job does not know whether it was."""
+
+    LOST = "lost"
+    """A write was made, but the job does not know whether it was."""
+
+    REPEATED = "repeated"
+    """A write was made, and its repeat by the client meets what it wrote."""
+
+    STALE = "stale"
+    """A listing from before the last change."""
+
+    SLOW = "slow"
+    """All is well, later."""
+
+    @property
+    def attempts(self) -> int:
+        """How often the client sends a request at most."""
+        return 3 if self is Seen.REPEATED else 1
+
+
+def kinds_seen_as(seen: Seen, operation: Operation) -> list[FaultKind]:
+    """The kinds of faults on such a call of which a job sees the same."""
+    told = [FaultKind.SLOW_DOWN, FaultKind.INTERNAL_ERROR, FaultKind.RESET, FaultKind.SILENCE, FaultKind.ERROR_IN_OK]
+    lost = [*sorted(LOST_ANSWERS), FaultKind.TRUNCATED_BODY]
+    kinds = {
+        Seen.FAILED: [*told, *lost] if operation in READS else told,
+        Seen.LOST: [] if operation in READS else lost,
+        Seen.REPEATED: [] if operation in READS else lost,
+        Seen.STALE: [FaultKind.STALE_LISTING],
+        Seen.SLOW: [FaultKind.SLOW_BODY],
+    }
+    return [kind for kind in kinds[seen] if applies(kind, operation)]
+
+
+def kind_at(seen: Seen, operation: Operation, number: int, engine: str) -> FaultKind:
+    """The fault at a call of a job: its kinds take turns, and each engine begins with another one.
+
+    Args:
+        seen: What the job sees of it.
+        operation: The kind of the call.
+        number: Of the call among those of its kind, from 1.
+        engine: Of the job.
+    """
+    kinds = kinds_seen_as(seen, operation)
+    return kinds[(number - 1 + WITHOUT_SPARK.index(engine) * len(kinds) // 2) % len(kinds)]
+
+
+FEWEST_CALLS = {
+    Operation.LIST_OBJECTS: 12,
+    Operation.HEAD_OBJECT: 12,
+    Operation.GET_OBJECT: 10,
+    Operation.CREATE_OBJECT: 10,
+    Operation.PUT_OBJECT: 6,
+    Operation.DELETE_OBJECTS: 4,
+    Operation.COPY_OBJECT: 3,
+}
+"""A job makes at least so many calls of a kind; in so many, the two engines meet each kind of fault."""
 
 
 def what_stopped(work: Callable[[], object]) -> str | None:

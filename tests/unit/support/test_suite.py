@@ -113,6 +113,26 @@ def test_the_summary_of_a_release(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert not list(tmp_path.iterdir()), "files that differ from every commit are no commit's"
 
 
+def test_a_part_beside_the_others(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """It runs while they do, and is told of as they are; it passes once a commit as well."""
+    file, log = tmp_path / "parts.json", tmp_path / "log"
+    wait = f"until grep -q one {log}; do sleep 0.01; done; echo beside; echo two >> {log}"
+    parts = {
+        "one": ["sh", "-c", f"echo one >> {log}; until grep -q two {log}; do sleep 0.01; done"],
+        "two": ["sh", "-c", wait],
+        "three": ["false"],
+    }
+    log.touch()
+    assert run_parts(parts, PassedParts(file, "c1"), lambda: "c1", beside="two") == 1
+    told = capfd.readouterr().out.splitlines()
+    assert told[:5] == ["== one", "== three", "== two", "beside", "== summary"]
+    assert [line.split()[0] for line in told[5:]] == ["one", "two", "three", "FAILED:"]
+    assert run_parts({**parts, "two": ["false"]}, PassedParts(file, "c1"), lambda: "c1", beside="two") == 1
+    assert capfd.readouterr().out.splitlines()[0] == "== three"
+    assert run_parts({"two": ["false"]}, PassedParts(file, "c2"), lambda: "c2", beside="two") == 1
+    assert "FAILED: two" in capfd.readouterr().out
+
+
 def test_a_part_of_a_release_passes_once_a_commit(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """What passed is not run again on its commit; what failed is, and all is on another commit or a changed tree."""
     file, log = tmp_path / "parts.json", tmp_path / "log"
