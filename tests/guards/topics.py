@@ -253,6 +253,13 @@ TOPICS = (
         (_CHAINS,),
     ),
     Guard(
+        "records behind the first ones are sampled, too",
+        "adapters/kafka/sampling.py",
+        "        if left > SAMPLE_RECORDS:\n",
+        "        if False:\n",
+        ("tests/unit/adapters/test_kafka_sampling.py",),
+    ),
+    Guard(
         "a range that is too large is cut",
         "ops/redrive/ranges.py",
         "    if report.status is FileStatus.TOO_LARGE:\n",
