@@ -1,8 +1,8 @@
 """Which small files of one partition become one file. No I/O.
 
-Files of the right size stay. Small ones are merged where that makes a file of the right size, or one that is at least
-half as large again as the largest of them. So a row is written again at most as often as its file can grow by half:
-some ten times from 2 MB to 128 MB, however many late files come.
+Files of the right size stay. Small ones are merged where that makes a file of the right size, or a smaller one that is
+at least half as large again as the largest of them. So a row is written again at most as often as its file can grow by
+half: some ten times from 2 MB to 128 MB, however many late files come.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,7 +49,7 @@ class MergeRule:
         left = [each for each in files if self.is_small(each.size_bytes)]
         while left:
             groups = [found for each in self._divided(left) if (found := self._worthy(each))]
-            groups = groups or ([found] if (found := self._smallest(left)) else [])
+            groups = groups or [found for each in (self._fitting, self._smallest) if (found := each(left))][:1]
             if not groups:
                 return
             yield from groups
@@ -70,6 +70,20 @@ class MergeRule:
         while len(group) > 1 and not self._is_worth(group):
             group.remove(max(group, key=lambda each: each.size_bytes))
         return group if len(group) > 1 else []
+
+    def _fitting(self, files: Sequence[S]) -> list[S]:
+        """Files that together have the right size, wherever they are: the first large one with the next that fit."""
+        by_size = sorted(files, key=lambda each: each.size_bytes, reverse=True)
+        for start in range(len(by_size)):
+            group, total = list[S](), 0
+            for each in by_size[start : start + MAX_FILES]:
+                if total + each.size_bytes <= (1 + SIZE_TOLERANCE) * self.target_file_bytes:
+                    group.append(each)
+                    total += each.size_bytes
+            if len(group) > 1 and is_right_sized(total, self.target_file_bytes):
+                chosen = {id(each) for each in group}
+                return [each for each in files if id(each) in chosen]
+        return []
 
     def _smallest(self, files: Sequence[S]) -> list[S]:
         """The smallest files of all groups, if they are worth merging: they may be far from each other."""
@@ -93,4 +107,6 @@ class MergeRule:
     def _is_worth(self, group: Sequence[S]) -> bool:
         sizes = [each.size_bytes for each in group]
         total = sum(sizes)
-        return is_right_sized(total, self.target_file_bytes) or total >= _GROWTH * max(sizes)
+        if is_right_sized(total, self.target_file_bytes):
+            return True
+        return self.target_file_bytes > total >= _GROWTH * max(sizes)  # a larger one is never of the right size
