@@ -63,12 +63,17 @@ def _options(command: click.Command) -> Iterator[str]:
         options = [each for each in command.params if isinstance(each, click.Option)]  # without --help
         records = [record for each in options if (record := each.get_help_record(context))]
     for names, meaning in records:
-        yield from (".TP", f".B {_text(names)}", _text(meaning))
+        yield from (".TP", f".B {_breakable(names)}", _text(meaning))
 
 
 def _paragraphs(command: click.Command) -> list[str]:
     text = inspect.cleandoc(command.help or "")
     return [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+
+
+def _breakable(names: str) -> str:
+    """The names of an option, whose list of choices may be broken: some are longer than a line."""
+    return _text(names).replace("|", "|\\:")
 
 
 def _text(text: str) -> str:

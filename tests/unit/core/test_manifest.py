@@ -470,7 +470,7 @@ def test_places_of_the_compactor_give_no_columns() -> None:
     }
     found = parse_manifest(
         json.dumps(document).encode(),
-        URI,
+        uri=URI,
         modified_at=datetime(2025, 12, 20, tzinfo=UTC),
         allowed_prefixes=ALLOWED,
         redriven_folder=state,

@@ -163,6 +163,7 @@ OVERWRITES = {
     "engines/rows_place.py": "files of rows of its own attempt, which are no records",
     "job/steps/publication.py": "the reason of a dead letter, and a copy of the recorded manifest",
     "job/retention/daily.py": "when it last ended: one time",
+    "job/retention/table_upkeep.py": "when upkeep of the table last ended: one time",
     "job/steps/self_test.py": "a sample of its own",
     "ledger/history/closed_dates.py": "what the log of closed dates adds up to: a cache",
     "ledger/chains/chain.py": "the name of a link at which listings may begin: a cache",

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.records import Accepted, DeadLetter, RunHeartbeat
+from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.records import Accepted, DeadLetter, Redrive, RunHeartbeat
 from compactor.core.errors import CompactorError, StoreUnavailable
 from compactor.core.layout import redriven_id
 from compactor.core.manifest_key import ManifestKey
@@ -22,6 +23,7 @@ from compactor.job.retention.cleaner import (
 )
 from compactor.job.retention.daily import CHECK_SECONDS, EVERY_SECONDS, RETRY_SECONDS, SLICE_SECONDS
 from compactor.job.service import Service
+from compactor.ops.redrive.redrive_log import RedriveLog
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 
@@ -202,23 +204,37 @@ def test_the_latest_write_counts_for_all() -> None:
     assert clean(harness).removed == {Kind.STAGED: 2}
 
 
+def put_redrive(harness: Harness, manifest: Manifest) -> None:
+    """Put a redrive on record, and its manifest where jobs look, as `compactor redrive` does."""
+    redrive = Redrive(
+        kind="rejects",
+        source="m0",
+        number=1,
+        counts={},
+        manifest=manifest,
+        run_id="r",
+        redriven_at=harness.clock.now(),
+    )
+    assert RedriveLog(state=harness.app().state).record(M0, redrive)
+    harness.put_manifest(f"{manifest.manifest_id}.json", manifest.to_json())
+
+
 @pytest.mark.parametrize("state", ["done", "dead", "open", "quarantined", "unknown"])
 @pytest.mark.parametrize("over", [False, True])
 def test_redriven_inputs(state: str, over: bool) -> None:
     """Redriven lines go when they are old, and their manifest is done and quarantined none of their files."""
-    harness = Harness()
+    harness = world_after(0)
     manifest_id = redriven_id("m0", 1)
     place = f"{harness.layout.redriven_inputs(manifest_id, 'run')}0.ndjson"
     harness.store.put(place, GOOD)
-    named = harness.named(place)
+    named = harness.named(place).model_copy(update={"source_uri": "s3://raw/m0-0.ndjson"})
     if state == "dead":
         harness.put_manifest(f"{manifest_id}.json", b"[]")
     elif state == "quarantined":
         gone = named.model_copy(update={"uri": place + "x"})
-        manifest = harness.manifest(manifest_id, [named, gone])
-        harness.put_manifest(f"{manifest_id}.json", manifest.to_json())
+        put_redrive(harness, harness.manifest(manifest_id, [named, gone]))
     elif state != "unknown":
-        harness.put_manifest(f"{manifest_id}.json", harness.manifest(manifest_id, [named]).to_json())
+        put_redrive(harness, harness.manifest(manifest_id, [named]))
     with suppress(DiedError):
         harness.runner(on_crash_point=die_at(CrashPoint.DECIDED) if state == "open" else lambda *_: None).run(
             harness.waiting()
