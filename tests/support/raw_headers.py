@@ -1,7 +1,7 @@
-"""Sends a record whose headers have any names: the client for Python takes only text, as Kafka wants it."""
+"""Sends records whose headers have any names: the client for Python takes only text, as Kafka wants it."""
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,28 +10,31 @@ import confluent_kafka
 _SECONDS = 30
 _PRODUCER = 0
 # Tags of the arguments of rd_kafka_producev, from rdkafka.h.
-_END, _TOPIC, _PARTITION, _VALUE, _HEADERS = 0, 1, 3, 4, 10
+_END, _TOPIC, _PARTITION, _VALUE, _FLAGS, _HEADERS = 0, 1, 3, 4, 7, 10
+_COPY = 2
 
 
 def send_with_headers(
-    servers: str, topic: str, partition: int, value: bytes, headers: list[tuple[bytes, bytes]]
+    servers: str, topic: str, partition: int, values: Sequence[bytes], headers: Sequence[tuple[bytes, bytes]]
 ) -> None:
-    """Send one record, and wait until brokers have it."""
+    """Send records with the same headers, and wait until brokers have them."""
     library = _library()
-    given = ctypes.c_void_p(library.rd_kafka_headers_new(ctypes.c_size_t(len(headers))))
-    for name, header in headers:
-        sizes = ctypes.c_ssize_t(len(name)), ctypes.c_ssize_t(len(header))
-        library.rd_kafka_header_add(given, name, sizes[0], header, sizes[1])
     with _producer(library, servers) as producer:
-        failed = library.rd_kafka_producev(
-            producer,
-            *(ctypes.c_int(_TOPIC), ctypes.c_char_p(topic.encode())),
-            *(ctypes.c_int(_PARTITION), ctypes.c_int32(partition)),
-            *(ctypes.c_int(_VALUE), ctypes.c_char_p(value), ctypes.c_size_t(len(value))),
-            *(ctypes.c_int(_HEADERS), given),
-            ctypes.c_int(_END),
-        )
-        assert not failed, failed
+        for value in values:
+            given = ctypes.c_void_p(library.rd_kafka_headers_new(ctypes.c_size_t(len(headers))))
+            for name, header in headers:
+                sizes = ctypes.c_ssize_t(len(name)), ctypes.c_ssize_t(len(header))
+                library.rd_kafka_header_add(given, name, sizes[0], header, sizes[1])
+            failed = library.rd_kafka_producev(
+                producer,
+                *(ctypes.c_int(_TOPIC), ctypes.c_char_p(topic.encode())),
+                *(ctypes.c_int(_PARTITION), ctypes.c_int32(partition)),
+                *(ctypes.c_int(_VALUE), ctypes.c_char_p(value), ctypes.c_size_t(len(value))),
+                *(ctypes.c_int(_FLAGS), ctypes.c_int(_COPY)),
+                *(ctypes.c_int(_HEADERS), given),
+                ctypes.c_int(_END),
+            )
+            assert not failed, failed
         assert not library.rd_kafka_flush(producer, ctypes.c_int(_SECONDS * 1000))
 
 

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from operator import methodcaller
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Message, TopicPartition
 
@@ -182,10 +183,15 @@ def _whole_record(offset: int, message: Message) -> Record:
     )
 
 
+# Of a name that is not UTF-8, the client gives a list with holes and an error at once. Python finds that out and raises
+# `SystemError`, except where it has made a call of a method faster: then the list is used, which ends the process.
+_headers_of = methodcaller("headers")
+
+
 def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...] | bytes:
     try:
-        return tuple(message.headers() or ())
-    except SystemError as exc:  # how the client tells that it cannot decode a name
+        return tuple(_headers_of(message) or ())
+    except SystemError as exc:
         if isinstance(exc.__cause__, UnicodeDecodeError):
             return exc.__cause__.object
         raise
