@@ -200,8 +200,9 @@ class Intake:
         return record
 
     def _refuse(self, uri: str, key: ManifestKey, fingerprint: str, error: ManifestError) -> Delivery:
-        if redrive_on_record(self.state, key.id) is not None:  # whose manifest is written again under its id
-            key = _duplicate(key, fingerprint)
+        redriven = redrive_on_record(self.state, key.id)
+        if redriven is not None and digest(redriven.to_json()) != fingerprint:
+            key = _duplicate(key, fingerprint)  # the manifest of the redrive is written again under its id
         record = self._accept(uri, key, fingerprint, None)
         if record.kind != "refused" or record.digest != fingerprint:
             # Another manifest has this name. Every driver tells the two apart by their content.

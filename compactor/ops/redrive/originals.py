@@ -7,6 +7,7 @@ from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.manifest_parsing import parse_manifest
 from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.errors import ManifestError, ObjectNotFound
+from compactor.job.steps.planned_ranges import redrive_on_record
 from compactor.ledger.state import State
 
 
@@ -61,6 +62,8 @@ def committed_under(manifest_id: str, state: State) -> Commit | None:
     """
     holder = state.ledger.accepted(manifest_id)
     if holder is None:
+        if redrive_on_record(state, manifest_id) is not None:
+            raise _used(f"manifest {manifest_id} is on record as a redrive; expected it to be done first")
         if state.store.stat(state.layout.manifest(manifest_id)) is None:
             return None
         raise _used(f"manifest {manifest_id} waits; expected it to be done first")

@@ -1,9 +1,12 @@
 """What a redrive refuses, with the reason: files that other manifests have, and manifests that are not ready."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
+import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.memory.store import MemoryClaims
@@ -16,6 +19,8 @@ from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Kind, Scope
+from compactor.settings.settings import load_settings
+from compactor.wiring.job.app import App
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.redriving import (
@@ -32,6 +37,9 @@ from tests.support.redriving import (
     rejected,
     whys,
 )
+from tests.support.settings_files import write_settings
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @pytest.fixture
@@ -290,3 +298,43 @@ def test_a_file_that_is_claimed_meanwhile(harness: Harness) -> None:
         [],
         [Refused("m1", "/w/raw/a", "manifest other has claimed it")],
     )
+
+
+@pytest.mark.parametrize("changed", [False, True], ids=["as it is", "with other bytes"])
+def test_a_redrive_that_a_job_with_older_settings_refuses(tmp_path: Path, changed: bool) -> None:
+    """It takes effect once, however the letters of both are redriven, and before the job has the new settings, too."""
+    for name in ("a", "b"):
+        (tmp_path / "in" / name).mkdir(parents=True)
+    source = tmp_path / "in" / "b" / "x.ndjson"
+    source.write_text('{"id": 1}\n{"id": 2}\n')
+
+    def app(*names: str) -> App:
+        prefixes = [str(tmp_path / "in" / name) for name in names]
+        return App(load_settings(write_settings(tmp_path, input={"allowed_prefixes": prefixes}), {}))
+
+    def redrive_all() -> None:
+        for kind in KINDS:
+            now = app("a", "b")
+            now.redriver().redrive(find_redrivable(now.state, Scope(kind)))
+
+    waiting = Path(app("a").state.layout.manifests_folder)
+    waiting.mkdir(parents=True, exist_ok=True)
+    document = {"version": 1, "manifest_id": "m1", "date": DAY, "files": [{"uri": str(source)}]}
+    (waiting / "m1.json").write_text(json.dumps(document))
+    app("a").threaded_job(1).run(once=True)
+    redrive_all()
+    if changed:
+        [path] = waiting.glob("m1-r1.json")
+        path.write_text(json.dumps(json.loads(path.read_text()), indent=1))
+    app("a").threaded_job(1).run(once=True)
+    for _ in range(3):
+        redrive_all()
+        app("a", "b").threaded_job(1).run(once=True)
+    rows = [row for path in Path(app("a").state.layout.output).rglob("*.parquet") for row in rows_in(path)]
+    assert sorted(rows) == ["1", "2"]
+    assert app("a", "b").verifier(deep=True).verify_all().discrepancies == []
+
+
+def rows_in(path: Path) -> list[str]:
+    """The ids of a file."""
+    return [str(each) for each in pq.ParquetFile(path).read()["id"].to_pylist()]
