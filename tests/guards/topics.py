@@ -128,9 +128,9 @@ TOPICS = (
     ),
     Guard(
         "a manifest that is taken in while its chain is verified is found",
-        "ops/verify/chains.py",
-        "        found = _runs_of(chains.state, manifest_id) if linked else None\n",
-        "",
+        "ops/verify/planned/taken_in.py",
+        "    return left, _read(state, manifest_id, read) if left else None\n",
+        "    return left, None\n",
         (_CHAINS,),
     ),
     Guard(

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from compactor.core.documents.records import LastCleaning
-from compactor.core.errors import CompactorError, ObjectNotFound
+from compactor.core.errors import CompactorError
+from compactor.job.retention.beside import LastTime
 from compactor.job.retention.cleaner import Cleaner, CleaningReport
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
@@ -43,6 +44,7 @@ class DailyRetention:
         then: Callable[[], None] = lambda: None,
     ) -> None:
         self._state = state
+        self._last = LastTime(state, state.layout.last_cleaning, LastCleaning)
         self._cleaner = cleaner
         self._archive_days = archive_days
         self._rejects_days = rejects_days
@@ -58,7 +60,7 @@ class DailyRetention:
                 self._clean(self._unfinished, now)
             elif now >= self._next_check:
                 self._next_check = now + timedelta(seconds=CHECK_SECONDS)
-                if self._is_due(now):
+                if self._last.is_due(now, EVERY_SECONDS):
                     self._clean(CleaningReport(), now)
         except CompactorError as exc:  # the next clean-up deletes what this one leaves
             self._unfinished = None
@@ -74,7 +76,7 @@ class DailyRetention:
             self._unfinished = report
             return
         self._unfinished = None
-        self._remember(now)
+        self._last.remember(now)
         log_event(
             "retention.finished",
             removed=dict(report.removed),
@@ -82,15 +84,3 @@ class DailyRetention:
             kept=dict(report.kept),
         )
         self._then()
-
-    def _is_due(self, now: datetime) -> bool:
-        try:
-            last = LastCleaning.model_validate_json(self._state.store.read(self._state.layout.last_cleaning))
-        except (ObjectNotFound, ValueError):  # none yet, or none that can be read: the day begins now
-            self._remember(now)
-            return False
-        return (now - last.finished_at).total_seconds() >= EVERY_SECONDS
-
-    def _remember(self, now: datetime) -> None:
-        document = LastCleaning(finished_at=now)
-        self._state.store.put(self._state.layout.last_cleaning, document.model_dump_json().encode())

@@ -1,8 +1,8 @@
 """Closes dates beside the work of a run, after the daily clean-up."""
 
-import threading
 from collections.abc import Callable
 
+from compactor.job.retention.beside import Beside
 from compactor.telemetry.logs import log_event
 
 
@@ -15,18 +15,15 @@ class DailyClosing:
 
     def __init__(self, close: Callable[[], None]) -> None:
         self._close = close
-        self._thread: threading.Thread | None = None
+        self._thread = Beside("closing", self._run)
 
     def start(self) -> None:
         """Begin, unless the closing of the day before is still at work."""
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._run, name="closing", daemon=True)
-            self._thread.start()
+        self._thread.start()
 
     def wait(self) -> None:
         """Wait for the end of the closing at work; for tests."""
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.wait()
 
     def _run(self) -> None:
         try:

@@ -4,13 +4,12 @@ Both do what the commands do, which are safe beside jobs and to be repeated afte
 them, for which nothing of the run waits, and which ends with the process at any point.
 """
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from compactor.core.documents.table_records import LastUpkeep
-from compactor.core.errors import ObjectNotFound
+from compactor.job.retention.beside import Beside, LastTime
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
 
@@ -51,33 +50,33 @@ class TableUpkeep:
     state: State
     tasks: Sequence[UpkeepTask]
     leads: Callable[[], bool] = lambda: True
-    _thread: threading.Thread | None = field(default=None, init=False)
+    _thread: Beside = field(init=False)
     _next_check: datetime | None = field(default=None, init=False)
     _paused: dict[str, datetime] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._thread = Beside("upkeep", self._run_due)
 
     def step(self) -> None:
         """Begin what is due, unless something is at work. Meant to be called repeatedly; never raises, never waits."""
         now = self.state.clock.now()
         if self._next_check is None:
             self._next_check = now + timedelta(seconds=CHECK_SECONDS)
-        is_at_work = self._thread is not None and self._thread.is_alive()
-        if not self.tasks or is_at_work or now < self._next_check:
+        if not self.tasks or self._thread.is_at_work or now < self._next_check:
             return
         self._next_check = now + timedelta(seconds=CHECK_SECONDS)
-        self._thread = threading.Thread(target=self._run_due, name="upkeep", daemon=True)
         self._thread.start()
 
     def wait(self) -> None:
         """Wait for the end of what is at work; for tests."""
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.wait()
 
     def _run_due(self) -> None:
         for task in self.tasks:
             try:
                 if self._is_due(task) and self.leads():
                     log_event("table.upkeep_done", task=task.name, done=dict(task.run()))
-                    self._remember(task)
+                    self._last(task).remember(self.state.clock.now())
             except Exception as exc:  # noqa: BLE001 - whatever it is, the next call does what is left
                 pause = min(RETRY_SECONDS, task.every_seconds)
                 self._paused[task.name] = self.state.clock.now() + timedelta(seconds=pause)
@@ -85,15 +84,7 @@ class TableUpkeep:
 
     def _is_due(self, task: UpkeepTask) -> bool:
         now = self.state.clock.now()
-        if now < self._paused.get(task.name, now):
-            return False
-        try:
-            last = LastUpkeep.model_validate_json(self.state.store.read(self.state.layout.last_upkeep(task.name)))
-        except (ObjectNotFound, ValueError):  # none yet, or none that can be read: the interval begins now
-            self._remember(task)
-            return False
-        return (now - last.finished_at).total_seconds() >= task.every_seconds
+        return now >= self._paused.get(task.name, now) and self._last(task).is_due(now, task.every_seconds)
 
-    def _remember(self, task: UpkeepTask) -> None:
-        document = LastUpkeep(finished_at=self.state.clock.now())
-        self.state.store.put(self.state.layout.last_upkeep(task.name), document.model_dump_json().encode())
+    def _last(self, task: UpkeepTask) -> LastTime:
+        return LastTime(self.state, self.state.layout.last_upkeep(task.name), LastUpkeep)

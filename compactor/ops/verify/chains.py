@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from compactor.core.documents.records import Accepted
 from compactor.core.errors import ObjectNotFound
 from compactor.core.kafka.ranges import Topic, is_kafka
 from compactor.core.map_ordered import map_ordered
@@ -11,6 +12,7 @@ from compactor.ledger.chains.by_manifest import ByManifest
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.kafka.runs import Run, runs
 from compactor.ledger.state import State
+from compactor.ops.verify.planned.taken_in import taken_in
 from compactor.ops.verify.report import Discrepancy
 
 _Runs = frozenset[tuple[str, Run]]  # each with the id of its topic
@@ -65,15 +67,13 @@ def _faults(chains: Chains, place: ChainPlace, linked: ByManifest[_Linked]) -> I
 
 def _faults_of_manifest(chains: Chains, group: tuple[str, list[_Linked]]) -> list[Discrepancy]:
     manifest_id, linked = group
-    found = _runs_of(chains.state, manifest_id)
-    if found is None:
-        topics = {(each.place.topic, each.topic_id) for each in linked}
-        waiting = {topic for topic in topics if _waits(chains, manifest_id, *topic)}
-        linked = [each for each in linked if (each.place.topic, each.topic_id) not in waiting]
-        # A job may have taken it in meanwhile.
-        found = _runs_of(chains.state, manifest_id) if linked else None
+
+    def drafts_folder(each: _Linked) -> str:
+        return chains.drafts_folder(each.place.topic, each.topic_id)
+
+    left, found = taken_in(chains.state, manifest_id, linked, drafts_folder=drafts_folder, read=_runs_of)
     faults = []
-    for each in linked:
+    for each in left:
         place, offsets = str(each.place), f"offsets {each.first} to {each.end - 1}"
         if found is None:
             faults.append(Discrepancy(manifest_id, place, f"manifest {manifest_id} with {offsets}", "no such manifest"))
@@ -82,17 +82,7 @@ def _faults_of_manifest(chains: Chains, group: tuple[str, list[_Linked]]) -> lis
     return faults
 
 
-def _runs_of(state: State, manifest_id: str) -> _Runs | None:
-    """The runs of a manifest; None if it was not taken in."""
-    accepted = state.ledger.accepted(manifest_id)
-    if accepted is None or accepted.manifest is None:
-        return None
-    files = [file for file in accepted.manifest.files if is_kafka(file.uri)]
+def _runs_of(_: State, accepted: Accepted) -> _Runs:
+    files = [file for file in accepted.manifest.files if is_kafka(file.uri)] if accepted.manifest is not None else []
     topic_ids = {file.uri: file.etag or "" for file in files}
     return frozenset((topic_ids[those[0].uri], run) for run, those in runs(files).items())
-
-
-def _waits(chains: Chains, manifest_id: str, topic: Topic, topic_id: str) -> bool:
-    """Whether the manifest of a link is written, or will be, because its draft is there."""
-    state, draft = chains.state, f"{chains.drafts_folder(topic, topic_id)}{manifest_id}.json"
-    return any(state.store.stat(uri) is not None for uri in (draft, state.layout.manifest(manifest_id)))

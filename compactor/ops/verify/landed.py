@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from compactor.core.documents.records import Commit, FileStatus
+from compactor.core.documents.records import Accepted, Commit, FileStatus
 from compactor.core.errors import ObjectNotFound
 from compactor.core.kinesis.places import KinesisStream, StreamGap
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.chains.by_manifest import ByManifest
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
 from compactor.ledger.state import State
+from compactor.ops.verify.planned.taken_in import taken_in
 from compactor.ops.verify.report import Discrepancy
 
 _Named = Mapping[tuple[str, str], int | None]  # URI and version of its files, with their lines once they are compacted
@@ -81,14 +82,12 @@ def _faults(chains: ShardChains, place: ShardPlace, landed: ByManifest[_Landed])
 
 def _faults_of_manifest(chains: ShardChains, group: tuple[str, list[_Landed]]) -> list[Discrepancy]:
     manifest_id, landed = group
-    found = _named(chains.state, manifest_id)
-    if found is None:
-        streams = {(each.stream, each.stream_id) for each in landed}
-        waiting = {stream for stream in streams if _waits(chains, manifest_id, *stream)}
-        landed = [each for each in landed if (each.stream, each.stream_id) not in waiting]
-        # A job may have taken it in meanwhile.
-        found = _named(chains.state, manifest_id) if landed else None
-    return [fault for each in landed if (fault := _fault(manifest_id, each, found))]
+
+    def drafts_folder(each: _Landed) -> str:
+        return chains.drafts_folder(each.stream, each.stream_id)
+
+    left, found = taken_in(chains.state, manifest_id, landed, drafts_folder=drafts_folder, read=_named)
+    return [fault for each in left if (fault := _fault(manifest_id, each, found))]
 
 
 def _fault(manifest_id: str, landed: _Landed, found: _Named | None) -> Discrepancy | None:
@@ -102,11 +101,7 @@ def _fault(manifest_id: str, landed: _Landed, found: _Named | None) -> Discrepan
     return None
 
 
-def _named(state: State, manifest_id: str) -> _Named | None:
-    """What a manifest names; None if it was not taken in."""
-    accepted = state.ledger.accepted(manifest_id)
-    if accepted is None or accepted.manifest is None:
-        return None
+def _named(state: State, accepted: Accepted) -> _Named:
     lines = dict[str, int]()
     try:
         outcome = state.ledger.outcome(accepted.key)
@@ -114,10 +109,5 @@ def _named(state: State, manifest_id: str) -> _Named | None:
         outcome = None
     if isinstance(outcome, Commit):
         lines = {file.uri: file.lines for file in outcome.files if file.status is FileStatus.COMPACTED}
-    return {(file.uri, file.etag or ""): lines.get(file.uri) for file in accepted.manifest.files}
-
-
-def _waits(chains: ShardChains, manifest_id: str, stream: KinesisStream, stream_id: str) -> bool:
-    """Whether a manifest is written, or will be, because its draft is there."""
-    state, draft = chains.state, f"{chains.drafts_folder(stream, stream_id)}{manifest_id}.json"
-    return any(state.store.stat(uri) is not None for uri in (draft, state.layout.manifest(manifest_id)))
+    files = accepted.manifest.files if accepted.manifest is not None else ()
+    return {(file.uri, file.etag or ""): lines.get(file.uri) for file in files}
