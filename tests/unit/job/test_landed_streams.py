@@ -13,6 +13,7 @@ from compactor.cli.entry import compactor as command
 from compactor.core.documents.manifest import ManifestFile, version_keys
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout
+from compactor.ops.verify.planned import unwritten
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE
@@ -184,12 +185,15 @@ def test_landed_objects_are_redriven(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [None, b"no manifest"])
 @pytest.mark.parametrize("is_gone", [False, True])
-def test_a_manifest_of_landed_objects_that_is_lost(lake: Lake, content: bytes | None, *, is_gone: bool) -> None:
+def test_a_manifest_of_landed_objects_that_is_lost(
+    lake: Lake, content: bytes | None, monkeypatch: pytest.MonkeyPatch, *, is_gone: bool
+) -> None:
     """`verify` says what to do, and the next plan writes it again, also of a stream that is deleted meanwhile."""
     lake.kinesis.put(b'{"id": 3}')
     [plan] = lake.app.kinesis_planner.plan(STREAM, max_manifests=9).totals.manifests
     uri = lake.layout.manifest(plan.manifest_id)
     lake.app.store.delete([uri]) if content is None else lake.app.store.put(uri, content)
+    monkeypatch.setattr(unwritten, "REWRITE_SECONDS", 0.0)
     [told] = lake.call("verify", code=3)["discrepancies"]
     assert f"`compactor plan {STREAM}` writes it again" in told["expected"]
     lake.run()

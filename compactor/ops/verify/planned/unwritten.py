@@ -1,6 +1,7 @@
 """Finds planned manifests that are gone, or were changed, before a job began with them."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from itertools import chain
 
 from compactor.core.documents.records import Accepted
@@ -14,12 +15,25 @@ from compactor.ledger.state import State
 from compactor.manifests.linked import id_of_draft, is_begun
 from compactor.ops.verify.report import Discrepancy
 
+REWRITE_SECONDS = 3600.0
+"""How long a planned manifest may be absent: a planner may die before it writes it, and the next plan does that."""
+
 
 def unwritten(state: State) -> list[Discrepancy]:
     """One discrepancy for each planned manifest that does not wait as it was planned; the next plan writes it again."""
-    folders = chain(Chains(state).drafts_folders(), ShardChains(state).drafts_folders())
-    drafts = ((place, id_of_draft(info)) for place, folder in folders for info in state.store.list(folder))
+    drafts = ((place, id_of_draft(info)) for place, folder in _folders(state) for info in state.store.list(folder))
     return list(chain.from_iterable(map_ordered(lambda each: list(_fault(state, *each)), drafts)))
+
+
+def is_planned(state: State, manifest_id: str) -> bool:
+    """Whether the draft of a manifest is there: it stays until a job has begun with it, and `unwritten` tells of it."""
+    drafts = (f"{folder}{manifest_id}.json" for _, folder in _folders(state))
+    return any(state.store.stat(draft) is not None for draft in drafts)
+
+
+def _folders(state: State) -> Iterator[tuple[str, str]]:
+    """The folders of all drafts, each with its topic or stream."""
+    return chain(Chains(state).drafts_folders(), ShardChains(state).drafts_folders())
 
 
 def _fault(state: State, place: str, manifest_id: str) -> Iterator[Discrepancy]:
@@ -33,9 +47,10 @@ def _fault(state: State, place: str, manifest_id: str) -> Iterator[Discrepancy]:
 
 
 def _found(state: State, accepted: Accepted) -> str:
-    """What is in place of a manifest; empty if it is there."""
+    """What is in place of a manifest; empty if it is there, or may not have been written yet."""
     try:
         data = state.store.read(accepted.source_uri)
     except ObjectNotFound:
-        return "nothing"
+        is_late = state.clock.now() - accepted.accepted_at > timedelta(seconds=REWRITE_SECONDS)
+        return "nothing" if is_late else ""
     return "" if digest(data) == accepted.digest else "another one, which a job refuses"
