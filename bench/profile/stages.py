@@ -68,6 +68,7 @@ RULES = (
     Rule(Stage.UTF8, _KERNEL, source=r"/simdutf8-"),
     Rule(Stage.UTF8, _KERNEL, r"is_line_text|run_utf8_validation"),
     Rule(Stage.SCAN, _KERNEL, source=r"native/src/scan\.rs"),
+    Rule(Stage.SCAN, _KERNEL, source=r"native/src/special\.rs"),
     Rule(Stage.KEYS, _KERNEL, source=r"native/src/keys\.rs"),
     Rule(Stage.STATISTICS, _KERNEL, source=r"native/src/statistics\.rs"),
     Rule(Stage.WRITE, _KERNEL, source=r"native/src/output\.rs"),

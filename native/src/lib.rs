@@ -22,10 +22,11 @@ mod output;
 mod rows;
 mod scan;
 mod sparse;
+pub mod special;
 mod statistics;
 mod strings;
 mod text;
-mod values;
+pub mod values;
 mod values_py;
 
 pub use bin_writer::{BinWriter, ColumnName, OutputColumn};

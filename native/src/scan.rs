@@ -9,6 +9,7 @@
 
 use crate::keys::{KEY_END, Keys};
 use crate::memory::room;
+use crate::special;
 use crate::strings;
 
 /// Levels of arrays and objects, the record itself included. The limit of orjson, which judges lines elsewhere.
@@ -356,7 +357,7 @@ fn nested_key(block: &[u8], at: usize) -> Scanned<usize> {
 /// Scans a string from behind its first quote; returns where it ends, behind its last quote, and whether it has escapes.
 #[inline]
 fn string(block: &[u8], start: usize) -> Scanned<(usize, bool)> {
-    let at = strings::find_special(block, start);
+    let at = special::find_special(block, start);
     if block[at] == b'"' { Ok((at + 1, false)) } else { escaped_string(block, at) }
 }
 
@@ -370,7 +371,7 @@ fn escaped_string(block: &[u8], special: usize) -> Scanned<(usize, bool)> {
             b'\\' => at = escape(block, at + 1)?,
             _ => return Err(NoRecord::Malformed),
         }
-        at = strings::find_special(block, at);
+        at = special::find_special(block, at);
     }
 }
 

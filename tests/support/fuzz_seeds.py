@@ -1,16 +1,26 @@
-"""Writes the torture lines as seeds for the fuzz target: python -m tests.support.fuzz_seeds FOLDER."""
+"""Writes torture lines and hostile texts as seeds for the fuzz targets: python -m tests.support.fuzz_seeds FOLDER."""
 
 import hashlib
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
+from tests.support.hostile_texts import HOSTILE_TEXTS
 from tests.support.torture_lines import BAD_LINES, DEEP_LINES, GOOD_LINES
+
+_DECIMAL = bytes((17, 2))
+"""What is before the text of a value: the digits of a decimal from 1 on, and how many of them are behind the point."""
 
 
 def main(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     lines = [*GOOD_LINES, *(line for line, _ in BAD_LINES), *DEEP_LINES]
-    for seed in (*lines, b"\n".join(GOOD_LINES[:20]), b"\n".join(line for line, _ in BAD_LINES[:60])):
+    _write(folder / "lines", (*lines, b"\n".join(GOOD_LINES[:20]), b"\n".join(line for line, _ in BAD_LINES[:60])))
+    _write(folder / "values", (_DECIMAL + text.encode() for text in HOSTILE_TEXTS))
+
+
+def _write(folder: Path, seeds: Iterable[bytes]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed in seeds:
         (folder / hashlib.sha256(seed).hexdigest()[:16]).write_bytes(seed)
 
 

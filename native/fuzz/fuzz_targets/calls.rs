@@ -1,4 +1,4 @@
-//! Any bytes as calls of the kernel: files that end or are withdrawn, keys that are too many, values of types, runs of
+//! Any bytes as calls of the kernel: files that end or are withdrawn, keys that are too many, values of each type, runs of
 //! rows without a key, and outputs in between. What comes out has the rows of the files that stay, and whole columns.
 
 #![no_main]
@@ -6,18 +6,32 @@
 use std::collections::BTreeMap;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType,
+};
 use arrow_array::{Array, RecordBatch};
 use bytes::Bytes;
-use compactor_native::{BinWriter, ColumnKind, KeyRules, Kind, OutputColumn};
+use compactor_native::{BinWriter, ColumnKind, Epoch, KeyRules, Kind, OutputColumn};
 use libfuzzer_sys::fuzz_target;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 const MAX_KEYS: usize = 2;
 const MAX_KEY_CHARACTERS: usize = 2;
 
-/// Lines with what they have by key; nothing for a line that is no record. A value that is no long is rescued.
-const LINES: [(&str, Option<&[(&str, &str)]>); 14] = [
+/// Columns of values, with their place among all columns.
+const TYPED: [(&str, usize, Kind); 6] = [
+    ("n", 1, Kind::Long),
+    ("b", 2, Kind::Boolean),
+    ("d", 3, Kind::Double),
+    ("m", 4, Kind::Decimal { precision: 5, scale: 2 }),
+    ("t", 5, Kind::Timestamp { epoch: Some(Epoch::Seconds) }),
+    ("y", 6, Kind::Date),
+];
+const RESCUED: usize = TYPED.len() + 1;
+
+/// Lines with what they have by key, as it is stored; nothing for a line that is no record. A value that is none of the
+/// type of its column is rescued.
+const LINES: [(&str, Option<&[(&str, &str)]>); 19] = [
     ("{}", Some(&[])),
     (r#"{"a":1}"#, Some(&[("a", "1")])),
     (r#"{"n":-7,"b":true}"#, Some(&[("b", "true"), ("n", "-7")])),
@@ -28,6 +42,23 @@ const LINES: [(&str, Option<&[(&str, &str)]>); 14] = [
     (r#"{"b":true,"k3":"\u0041"}"#, Some(&[("b", "true"), ("k3", "A")])),
     (r#"{"k4":1,"k4":null,"n":9}"#, Some(&[("n", "9")])),
     (r#"{"n":3,"too long":[1, 2]}"#, Some(&[("n", "3"), ("too long", "[1, 2]")])),
+    (
+        r#"{"d":1.50,"m":"2.25","t":"1970-01-01T00:00:01Z","y":"1970-01-02"}"#,
+        Some(&[("d", "1.5"), ("m", "225"), ("t", "1000000"), ("y", "1")]),
+    ),
+    (
+        r#"{"d":"x","m":0.001,"t":true,"y":"1970-02-30","n":1.0,"b":1}"#,
+        Some(&[("b", "1"), ("d", "x"), ("m", "0.001"), ("n", "1.0"), ("t", "true"), ("y", "1970-02-30")]),
+    ),
+    (
+        r#"{"y":"1970-01-03","y":null,"d":-0.0,"m":1,"m":"1e9","t":2}"#,
+        Some(&[("d", "-0"), ("m", "1e9"), ("t", "2000000")]),
+    ),
+    (r#"{"t":"none","t":"1970-01-01 00:00Z","k1":7,"k5":null}"#, Some(&[("k1", "7"), ("t", "0")])),
+    (
+        r#"{"a":"\ud83d\ude00 is longer than what is copied at once"}"#,
+        Some(&[("a", "😀 is longer than what is copied at once")]),
+    ),
     ("no record", None),
     (r#"{"a":1"#, None),
     ("[]", None),
@@ -38,7 +69,8 @@ type Row = BTreeMap<String, String>;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&plan, calls)) = data.split_first() else { return };
-    let mut run = Run::new(plan & 1 == 1, [1, 40, 4_000, 1 << 24][usize::from(plan >> 1 & 3)]);
+    let compression = if plan & 8 == 0 { "snappy" } else { "zstd" };
+    let mut run = Run::new(plan & 1 == 1, compression, [1, 40, 4_000, 1 << 24][usize::from(plan >> 1 & 3)]);
     for call in calls.chunks_exact(2) {
         match call[0] % 8 {
             // More lines than are read one by one, so that columns are absent for long.
@@ -68,21 +100,19 @@ struct Run {
 }
 
 impl Run {
-    fn new(rescues_unknown: bool, held_bytes: usize) -> Self {
+    fn new(rescues_unknown: bool, compression: &str, held_bytes: usize) -> Self {
         let key = |key: &str, kind| OutputColumn::Key { key: key.as_bytes().to_vec(), kind };
-        let columns = vec![
-            ("a".to_owned(), key("a", ColumnKind::Text)),
-            ("n".to_owned(), key("n", ColumnKind::Typed(Kind::Long))),
-            ("b".to_owned(), key("b", ColumnKind::Typed(Kind::Boolean))),
-            ("rescued".to_owned(), OutputColumn::Rescued),
-        ];
+        let typed = TYPED.map(|(name, _, kind)| (name.to_owned(), key(name, ColumnKind::Typed(kind))));
+        let mut columns = vec![("a".to_owned(), key("a", ColumnKind::Text))];
+        columns.extend(typed);
+        columns.push(("rescued".to_owned(), OutputColumn::Rescued));
         let rules = KeyRules {
             rescues_unknown,
             refused: Vec::new(),
             max_keys: MAX_KEYS,
             max_key_characters: MAX_KEY_CHARACTERS,
         };
-        let mut writer = BinWriter::new(columns, "snappy", &rules, held_bytes, 2).expect("the plan is right");
+        let mut writer = BinWriter::new(columns, compression, &rules, held_bytes, 2).expect("the plan is right");
         writer.begin_file("file".to_owned());
         let (rows, rows_of_file, new_keys) = (Vec::new(), Vec::new(), Vec::new());
         Self { writer, rows, rows_of_file, new_keys, parquet: Vec::new(), has_lacked: false }
@@ -139,15 +169,14 @@ fn rows_in(parquet: Vec<u8>) -> Vec<Row> {
     }
     let builder = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(parquet)).expect("it is a Parquet file");
     for group in builder.metadata().row_groups() {
-        assert!(group.columns()[..3].iter().all(|column| column.num_values() == group.num_rows()));
+        assert!(group.columns()[..RESCUED].iter().all(|column| column.num_values() == group.num_rows()));
     }
     let batches = builder.build().expect("its columns can be read");
     batches.flat_map(|batch| rows_of(&batch.expect("its pages can be read"))).collect()
 }
 
 fn rows_of(batch: &RecordBatch) -> Vec<Row> {
-    let (texts, booleans) = (batch.column(0).as_string::<i32>(), batch.column(2).as_boolean());
-    let (longs, rescued) = (batch.column(1).as_primitive::<Int64Type>(), batch.column(3).as_map());
+    let (texts, rescued) = (batch.column(0).as_string::<i32>(), batch.column(RESCUED).as_map());
     (0..batch.num_rows())
         .map(|row| {
             let mut found = Row::new();
@@ -157,11 +186,10 @@ fn rows_of(batch: &RecordBatch) -> Vec<Row> {
             if texts.is_valid(row) {
                 add("a", texts.value(row).to_owned());
             }
-            if longs.is_valid(row) {
-                add("n", longs.value(row).to_string());
-            }
-            if booleans.is_valid(row) {
-                add("b", booleans.value(row).to_string());
+            for (key, place, kind) in TYPED {
+                if batch.column(place).is_valid(row) {
+                    add(key, stored(batch.column(place), kind, row));
+                }
             }
             if rescued.is_valid(row) {
                 let entries = rescued.value(row);
@@ -171,4 +199,19 @@ fn rows_of(batch: &RecordBatch) -> Vec<Row> {
             found
         })
         .collect()
+}
+
+/// A value as it is stored.
+fn stored(column: &dyn Array, kind: Kind, row: usize) -> String {
+    fn number<T: ArrowPrimitiveType<Native: ToString>>(column: &dyn Array, row: usize) -> String {
+        column.as_primitive::<T>().value(row).to_string()
+    }
+    match kind {
+        Kind::Long => number::<Int64Type>(column, row),
+        Kind::Double => number::<Float64Type>(column, row),
+        Kind::Decimal { .. } => number::<Decimal128Type>(column, row),
+        Kind::Boolean => column.as_boolean().value(row).to_string(),
+        Kind::Date => number::<Date32Type>(column, row),
+        Kind::Timestamp { .. } => number::<TimestampMicrosecondType>(column, row),
+    }
 }

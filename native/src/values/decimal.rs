@@ -23,6 +23,7 @@ const POWERS_OF_TEN: [i128; MAX_PRECISION as usize + 1] = {
 /// # Returns
 ///
 /// The unscaled value: the number times 10 to the power of `scale`.
+#[must_use]
 pub fn decimal(text: &[u8], precision: u8, scale: i8) -> Option<i128> {
     short(text, precision, scale).or_else(|| any(text, precision, scale))
 }

@@ -22,6 +22,7 @@ const EXACT_POWERS_OF_TEN: [f64; 19] =
 /// The double that is nearest to a number; none if the number is beyond all of them.
 ///
 /// A number too small to be told from 0 is 0, and keeps its sign.
+#[must_use]
 pub fn double(text: &[u8]) -> Option<f64> {
     short(text).or_else(|| any(text))
 }

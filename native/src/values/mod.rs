@@ -86,6 +86,7 @@ impl Kind {
 const LONG_MAX_DIGITS: usize = 19;
 
 /// A whole number of 64 bits in its one spelling: no exponent, no point, no needless zero, no -0.
+#[must_use]
 pub fn long(text: &[u8]) -> Option<i64> {
     let (negative, digits) = split_sign(text);
     if digits.first() == Some(&b'0') {
@@ -102,6 +103,7 @@ pub fn long(text: &[u8]) -> Option<i64> {
 }
 
 /// `true` or `false`, and no other spelling.
+#[must_use]
 pub fn boolean(text: &[u8]) -> Option<bool> {
     match text {
         b"true" => Some(true),

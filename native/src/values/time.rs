@@ -27,6 +27,7 @@ const MAX_OFFSET_MINUTES: i64 = 18 * HOUR_MINUTES;
 /// # Returns
 ///
 /// Days since 1970-01-01.
+#[must_use]
 pub fn date(text: &[u8]) -> Option<i32> {
     let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else {
         return None;
@@ -53,6 +54,7 @@ const fn days_since_1970(year: i32, month: i32, day: i32) -> i32 {
 /// # Returns
 ///
 /// Microseconds since 1970-01-01T00:00:00Z. What is not a whole number of them is none.
+#[must_use]
 pub fn timestamp(text: &[u8], epoch: Option<Epoch>) -> Option<i64> {
     iso_timestamp(text)
         .or_else(|| since_epoch(text, epoch?))

@@ -32,6 +32,7 @@ KNOWN = [
     (Stage.UTF8, KERNEL, "validate_utf8_basic", f"{CRATES}/simdutf8-0.1.5/src/implementation/algorithm.rs"),
     (Stage.UTF8, KERNEL, "compactor_native::bin_writer::is_line_text", "/x/native/src/bin_writer.rs"),
     (Stage.SCAN, KERNEL, "compactor_native::scan::record", "/x/native/src/scan.rs"),
+    (Stage.SCAN, KERNEL, "compactor_native::special::find_special", "/x/native/src/special.rs"),
     (Stage.KEYS, KERNEL, "compactor_native::keys::Keys::find", "/x/native/src/keys.rs"),
     (Stage.STATISTICS, KERNEL, "compactor_native::statistics::readable", "/x/native/src/statistics.rs"),
     (Stage.STATISTICS, KERNEL, "update_min<ByteArray>", f"{PARQUET}/column/writer/mod.rs"),
@@ -115,7 +116,7 @@ def test_sources_of_the_kernel_have_a_stage() -> None:
     sources = {path.name for path in (ROOT / "native" / "src").rglob("*.rs")}
     named = {name.replace("\\", "") for rule in RULES for name in re.findall(r"(\w+\\\.rs)", rule.source)}
     of_texts = {"bounds.rs", "dictionary.rs", "hybrid.rs", "writer.rs", "pages.rs"}
-    assert named == {"scan.rs", "keys.rs", "statistics.rs", "output.rs", "lib.rs"} | of_texts
+    assert named == {"scan.rs", "special.rs", "keys.rs", "statistics.rs", "output.rs", "lib.rs"} | of_texts
     assert named <= sources
 
 
