@@ -134,11 +134,13 @@ impl BackgroundOutput {
         self.complete(&mut output);
         let mut end = output.finish()?;
         self.state = State::Idle(self.taken_back((output, Vec::new(), Ok(())))?);
-        if self.taken < self.completed.len() {
-            end.splice(..0, self.completed.drain(self.taken..));
+        let mut rest = std::mem::take(&mut self.completed);
+        rest.drain(..std::mem::take(&mut self.taken));
+        if rest.is_empty() {
+            return Ok(end);
         }
-        self.taken = self.completed.len();
-        Ok(end)
+        rest.append(&mut end);
+        Ok(rest)
     }
 
     /// The output, once the last batch is written.

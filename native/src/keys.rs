@@ -1,6 +1,8 @@
 //! The keys of records: those that have a column, and those that have none.
 
-use hashbrown::HashMap;
+use std::hash::{BuildHasher, Hasher};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::memory::{NoRoom, room};
 use crate::strings::{begins_with, characters};
@@ -21,7 +23,8 @@ pub struct KeyRules {
 /// Keys by number: first those of the columns, then the refused ones, then new ones as they are seen.
 #[derive(Debug)]
 pub struct Keys {
-    numbers: HashMap<Box<[u8]>, u32>,
+    numbers: HashTable<Numbered>,
+    hasher: DefaultHashBuilder,
     /// Each key, decoded, with [`KEY_END`] behind it.
     texts: Vec<Box<[u8]>>,
     /// Whether lines contain it literally: it needs no escapes.
@@ -34,6 +37,15 @@ pub struct Keys {
     order: Vec<Expected>,
 }
 
+/// A key with its number, of which a short one is told by what is here alone.
+#[derive(Clone, Copy, Debug)]
+struct Numbered {
+    /// Its first bytes, with zeros behind a shorter one.
+    start: u128,
+    length: u32,
+    number: u32,
+}
+
 /// A key that is expected, so that most of them are told by one comparison of what is here.
 #[derive(Clone, Copy, Debug)]
 struct Expected {
@@ -43,13 +55,16 @@ struct Expected {
     /// Its first bytes, and which bits of them count.
     start: u128,
     mask: u128,
+    /// The last other key that stood there. A key is expected where it stood twice, so that lines without one of their
+    /// keys, or with any keys in any order, do not change each time what is expected.
+    other: u32,
 }
 
 /// The bytes that are compared at once.
 const START_BYTES: usize = size_of::<u128>();
 
 /// No bytes begin with it.
-const NO_KEY: Expected = Expected { number: u32::MAX, length: 0, start: 1, mask: 0 };
+const NO_KEY: Expected = Expected { number: u32::MAX, length: 0, start: 1, mask: 0, other: u32::MAX };
 
 /// What usually stands behind a key.
 pub const KEY_END: &[u8] = b"\":";
@@ -57,7 +72,8 @@ pub const KEY_END: &[u8] = b"\":";
 impl Keys {
     pub fn new(columns: impl Iterator<Item = Vec<u8>>, rules: &KeyRules) -> Self {
         let mut keys = Self {
-            numbers: HashMap::new(),
+            numbers: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
             texts: Vec::new(),
             is_plain: Vec::new(),
             known: 0,
@@ -78,8 +94,21 @@ impl Keys {
 
     /// The number of a key; a new one for a key that is seen for the first time. None if it is not to be remembered.
     pub fn number(&mut self, key: &[u8]) -> Option<usize> {
-        match self.numbers.get(key) {
-            Some(number) => Some(*number as usize),
+        self.number_in(key, (0, key.len()))
+    }
+
+    /// The same of a key that stands in a block: from the first place up to the second one.
+    pub fn number_in(&mut self, block: &[u8], (from, to): (usize, usize)) -> Option<usize> {
+        let key = &block[from..to];
+        let (hash, start) = (hash_of(&self.hasher, key), start_in(block, from, to));
+        let found = self.numbers.find(hash, |known| {
+            known.start == start
+                && known.length as usize == key.len()
+                && (key.len() <= START_BYTES
+                    || self.texts[known.number as usize][START_BYTES..key.len()] == key[START_BYTES..])
+        });
+        match found {
+            Some(known) => Some(known.number as usize),
             None if self.is_collected(key) => Some(self.add(key)),
             None => None,
         }
@@ -102,8 +131,11 @@ impl Keys {
 
     /// Forgets all keys from this number on.
     pub fn truncate(&mut self, len: usize) {
-        for text in self.texts.drain(len..) {
-            self.numbers.remove(&text[..text.len() - KEY_END.len()]);
+        for (number, text) in (len..).zip(self.texts.drain(len..)) {
+            let hash = hash_of(&self.hasher, &text[..text.len() - KEY_END.len()]);
+            if let Ok(entry) = self.numbers.find_entry(hash, |known| known.number as usize == number) {
+                entry.remove();
+            }
         }
         self.is_plain.truncate(len);
         for expected in &mut self.order {
@@ -140,7 +172,7 @@ impl Keys {
         is_found.then_some((expected.number, length))
     }
 
-    /// Remembers which key stood at a place.
+    /// Remembers which key stood at a place where it was not expected.
     ///
     /// # Errors
     ///
@@ -150,6 +182,11 @@ impl Keys {
             let missing = place + 1 - self.order.len();
             room(&mut self.order, missing)?;
             self.order.resize(place + 1, NO_KEY);
+        }
+        let expected = &mut self.order[place];
+        if expected.mask != 0 && expected.other as usize != number {
+            expected.other = u32::try_from(number).unwrap_or(u32::MAX);
+            return Ok(());
         }
         self.order[place] = self.expectable(number);
         Ok(())
@@ -162,11 +199,8 @@ impl Keys {
         else {
             return NO_KEY;
         };
-        let mut start = [0; START_BYTES];
-        let count = text.len().min(START_BYTES);
-        start[..count].copy_from_slice(&text[..count]);
-        let mask = u128::MAX >> (8 * (START_BYTES - count));
-        Expected { number, length, start: u128::from_le_bytes(start), mask }
+        let mask = first_bytes(text.len().min(START_BYTES));
+        Expected { number, length, start: start_in(text, 0, text.len()), mask, other: u32::MAX }
     }
 
     /// Whether there is room for a new key, and it is short enough for a column.
@@ -177,15 +211,51 @@ impl Keys {
 
     fn add(&mut self, key: &[u8]) -> usize {
         let number = self.texts.len();
-        self.numbers.insert(key.into(), u32::try_from(number).expect("keys are below 2^32"));
+        let numbered = Numbered {
+            start: start_in(key, 0, key.len()),
+            length: u32::try_from(key.len()).expect("blocks of lines are below 4 GiB"),
+            number: u32::try_from(number).expect("keys are below 2^32"),
+        };
         self.texts.push([key, KEY_END].concat().into());
         self.is_plain.push(key.iter().all(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)));
+        let Self { numbers, texts, hasher, .. } = self;
+        numbers.insert_unique(hash_of(hasher, key), numbered, |known| {
+            let text = &texts[known.number as usize];
+            hash_of(hasher, &text[..text.len() - KEY_END.len()])
+        });
         number
     }
 }
 
+#[inline]
+fn hash_of(hasher: &DefaultHashBuilder, key: &[u8]) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    hasher.write(key);
+    hasher.finish()
+}
+
+/// The first bytes of a key that stands in a block, with zeros behind a shorter one.
+#[inline]
+fn start_in(block: &[u8], from: usize, to: usize) -> u128 {
+    let length = (to - from).min(START_BYTES);
+    let start = block[from..].first_chunk::<START_BYTES>().copied().unwrap_or_else(|| {
+        let mut start = [0; START_BYTES];
+        start[..length].copy_from_slice(&block[from..from + length]);
+        start
+    });
+    u128::from_le_bytes(start) & first_bytes(length)
+}
+
+/// The bits of so many bytes that come first.
+#[inline]
+fn first_bytes(count: usize) -> u128 {
+    if count == 0 { 0 } else { u128::MAX >> (8 * (START_BYTES - count)) }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     /// Keys of all lengths around what is compared at once: the expected one is found, and no other that is nearly it.
@@ -206,5 +276,45 @@ mod tests {
             keys.truncate(0);
             assert_eq!(keys.found(0, &block, 0), None);
         }
+    }
+
+    /// Keys of all lengths around what is compared at once, each with its number, alone and in a block with others behind
+    /// it; forgotten ones are new again.
+    #[test]
+    fn numbers() {
+        let rules = KeyRules { max_keys: 1_000, max_key_characters: 100, ..KeyRules::default() };
+        let mut keys = Keys::new([b"id".to_vec(), Vec::new()].into_iter(), &rules);
+        let texts: Vec<Vec<u8>> = (1..40)
+            .flat_map(|length| {
+                let first = [vec![0; length], vec![b'k'; length]];
+                let last = |text: &Vec<u8>| [&text[..length - 1], b"x"].concat();
+                [last(&first[0]), last(&first[1]), first[1].clone(), first[0].clone()]
+            })
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect();
+        for _ in 0..2 {
+            for (number, text) in (2..).zip(&texts) {
+                let block = [text.as_slice(), b"\": \"and what is behind it\"}\n"].concat();
+                assert_eq!(keys.number_in(&block, (0, text.len())), Some(number));
+                assert_eq!((keys.number(text), keys.text(number)), (Some(number), text.as_slice()));
+            }
+            assert_eq!((keys.number(b"id"), keys.number(b""), keys.len()), (Some(0), Some(1), texts.len() + 2));
+            keys.truncate(70);
+            assert_eq!((keys.number(&texts[67]), keys.len()), (Some(69), 70));
+            keys.truncate(2);
+        }
+    }
+
+    /// A key is expected at a place where it stood twice, and the other one until then.
+    #[test]
+    fn other_keys() {
+        let mut keys = Keys::new([b"a".to_vec(), b"b".to_vec(), b"c".to_vec()].into_iter(), &KeyRules::default());
+        let mut expected = |place, number| {
+            keys.expect(place, number).unwrap();
+            keys.expected(place).map(|(number, _)| number)
+        };
+        let found = [(0, 1), (0, 2), (0, 1), (0, 1), (5, 2), (4, 0)].map(|(place, number)| expected(place, number));
+        assert_eq!(found, [Some(0), Some(0), Some(0), Some(1), Some(2), Some(0)]);
     }
 }

@@ -67,6 +67,11 @@ pub enum Chunk {
 }
 
 impl Chunk {
+    /// Whether it has texts that were seldom there before.
+    pub fn repeats_seldom(&self) -> bool {
+        matches!(self, Self::Texts(chunk) if chunk.repeats_seldom())
+    }
+
     pub fn append_to_row_group(self, row_group: &mut SerializedRowGroupWriter<'_, Vec<u8>>) -> Result<()> {
         match self {
             Self::Texts(chunk) => chunk.append_to_row_group(row_group),
@@ -87,7 +92,15 @@ impl OpenColumns {
     /// # Arguments
     ///
     /// * `writers` - Of all columns of Parquet, in the order of the schema.
-    pub fn new(schema: &Schema, parquet: &SchemaDescriptor, writers: Vec<ArrowColumnWriter>, tools: &Tools) -> Self {
+    /// * `repeats_seldom` - Of each of them, whether texts were seldom there before in the last row group; empty without
+    ///   one.
+    pub fn new(
+        schema: &Schema,
+        parquet: &SchemaDescriptor,
+        writers: Vec<ArrowColumnWriter>,
+        repeats_seldom: &[bool],
+        tools: &Tools,
+    ) -> Self {
         let mut nulls: Vec<Nulls> = Vec::new();
         let mut writers = writers.into_iter().enumerate().peekable();
         let mut columns = Vec::with_capacity(schema.fields().len());
@@ -98,7 +111,8 @@ impl OpenColumns {
             }
             columns.push(match (field.data_type(), leaves.first()) {
                 (DataType::Utf8, Some((leaf, _))) => {
-                    let writer = TextWriter::new(parquet.column(*leaf), tools.compression, tools.limits);
+                    let is_plain = repeats_seldom.get(*leaf).copied().unwrap_or_default();
+                    let writer = TextWriter::new(parquet.column(*leaf), tools.compression, tools.limits, is_plain);
                     OpenColumn::Texts(Box::new(writer))
                 }
                 (data_type, _) => OpenColumn::Arrays(ArrayColumn {

@@ -44,6 +44,8 @@ struct OpenFile {
     row_groups: ArrowRowGroupWriterFactory,
     /// The columns of the row group in the making; none between two row groups.
     columns: Option<OpenColumns>,
+    /// Of each column of Parquet, whether texts were seldom there before in the last row group; empty before there is one.
+    repeats_seldom: Vec<bool>,
 }
 
 impl Output {
@@ -132,7 +134,7 @@ impl OpenFile {
         let options = ArrowWriterOptions::new().with_properties(properties.clone()).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(Vec::new(), schema.clone(), options)?;
         let (writer, row_groups) = writer.into_serialized_writer()?;
-        Ok(Self { writer, row_groups, columns: None })
+        Ok(Self { writer, row_groups, columns: None, repeats_seldom: Vec::new() })
     }
 
     fn write(&mut self, schema: &SchemaRef, rows: &[ColumnRows], tools: &mut Tools) -> Result<()> {
@@ -140,7 +142,8 @@ impl OpenFile {
             Some(columns) => columns,
             none => {
                 let writers = self.row_groups.create_column_writers(self.writer.flushed_row_groups().len())?;
-                none.insert(OpenColumns::new(schema, self.writer.schema_descr(), writers, tools))
+                let parquet = self.writer.schema_descr();
+                none.insert(OpenColumns::new(schema, parquet, writers, &self.repeats_seldom, tools))
             }
         };
         columns.write(rows, tools)
@@ -157,8 +160,11 @@ impl OpenFile {
     fn end_row_group(&mut self, tools: &mut Tools) -> Result<()> {
         let Some(columns) = self.columns.take() else { return Ok(()) };
         let mut row_group = self.writer.next_row_group()?;
+        self.repeats_seldom.clear();
         for chunk in columns.close(tools) {
-            chunk?.append_to_row_group(&mut row_group)?;
+            let chunk = chunk?;
+            self.repeats_seldom.push(chunk.repeats_seldom());
+            chunk.append_to_row_group(&mut row_group)?;
         }
         row_group.close()?;
         tools.shrink();

@@ -206,7 +206,7 @@ impl Rows {
         let found = if field.key_is_escaped() {
             self.keys.number(&unescaped(field.key(block))?)
         } else {
-            self.keys.number(field.key(block))
+            self.keys.number_in(block, field.key_place())
         };
         if let Some(number) = found {
             self.keys.expect(place, number)?;

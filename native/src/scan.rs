@@ -80,6 +80,12 @@ impl Field {
         self.key.of(block)
     }
 
+    /// Where it is.
+    #[inline]
+    pub fn key_place(&self) -> (usize, usize) {
+        (self.key.start as usize, self.key.end as usize)
+    }
+
     pub fn key_is_escaped(&self) -> bool {
         self.key_escaped
     }

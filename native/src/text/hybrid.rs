@@ -103,6 +103,26 @@ impl Hybrid {
         }
     }
 
+    /// Appends a number so many times, and then another one so many times.
+    ///
+    /// Where long runs of one number have few others between them, each becomes a run by itself at once: that is no longer
+    /// than a group with numbers of both.
+    #[inline]
+    pub fn put_runs(&mut self, (first, count): (u16, usize), (second, then): (u16, usize)) {
+        let is_behind_run = self.groups == 0 && self.grouped == 0;
+        if !is_behind_run || first == self.last || count == 0 || then < GROUP {
+            self.put_run(first, count);
+            self.put_run(second, then);
+            return;
+        }
+        if self.repeats > 0 {
+            self.end_run();
+        }
+        (self.last, self.repeats) = (first, count);
+        self.end_run();
+        (self.last, self.repeats) = (second, then);
+    }
+
     /// The bytes of all numbers. The next step is [`Hybrid::begin`].
     pub fn finish(&mut self) -> &[u8] {
         if self.repeats >= GROUP || (self.groups == 0 && self.repeats > 0 && self.repeats == self.grouped) {
@@ -156,7 +176,13 @@ impl Hybrid {
     fn end_run(&mut self) {
         self.end_packed();
         push_varint(&mut self.out, (self.repeats as u64) << 1);
-        self.out.extend_from_slice(&self.last.to_le_bytes()[..self.width.div_ceil(8) as usize]);
+        let [low, high] = self.last.to_le_bytes();
+        if self.width > 0 {
+            self.out.push(low);
+        }
+        if self.width > u8::BITS {
+            self.out.push(high);
+        }
         (self.repeats, self.grouped) = (0, 0);
     }
 }
@@ -225,6 +251,13 @@ mod tests {
                     hybrid.put_run(run[0], run.len());
                 }
             }
+            2 => {
+                let runs: Vec<_> =
+                    numbers.chunk_by(|left, right| left == right).map(|run| (run[0], run.len())).collect();
+                for pair in runs.chunks(2) {
+                    hybrid.put_runs(pair[0], pair.get(1).copied().unwrap_or((pair[0].0, 0)));
+                }
+            }
             _ => {
                 let (first, rest) = numbers.split_at(numbers.len() * way / 10);
                 hybrid.put_all(first);
@@ -259,6 +292,18 @@ mod tests {
             }
             check(&numbers, width, round % 10);
         }
+    }
+
+    /// Few numbers between long runs are runs by themselves, and those of mixtures are packed.
+    #[test]
+    fn runs_between_long_ones() {
+        let mut hybrid = Hybrid::default();
+        hybrid.begin(1);
+        hybrid.put_runs((1, 0), (0, 500));
+        hybrid.put_runs((1, 1), (0, 400));
+        hybrid.put_runs((1, 9), (0, 300));
+        hybrid.put_runs((1, 1), (0, 7));
+        assert_eq!(hybrid.finish(), [0xE8, 7, 0, 2, 1, 0xA0, 6, 0, 18, 1, 0xD8, 4, 0, 3, 1]);
     }
 
     #[test]

@@ -22,6 +22,12 @@ const MAX_PAGE_VALUES: usize = 20_000;
 /// Rows of a page. Nearly all are null then.
 const MAX_PAGE_ROWS: usize = 1024 * 1024;
 
+/// Texts repeat seldom if at most one in so many was there before: a dictionary costs more than it saves then.
+const SELDOM: usize = 16;
+
+/// Fewer texts do not tell.
+const FEWEST: usize = 512;
+
 /// Before the texts of a page without places there is room for the levels of nearly all pages.
 const LEVELS_ROOM: usize = 4 * 1024;
 
@@ -37,6 +43,8 @@ pub struct TextWriter {
     compression: Compression,
     limits: Limits,
     dictionary: Dictionary,
+    /// Texts that were looked up in it.
+    looked_up: usize,
     /// Whether it gets no further texts.
     is_plain: bool,
     /// Whether there was no room in it for the next text, so that it will get none from the next page on.
@@ -77,8 +85,7 @@ impl OpenPage {
     }
 
     fn nulls(&mut self, nulls: usize) {
-        self.levels.put_run(1, self.present);
-        self.levels.put_run(0, nulls);
+        self.levels.put_runs((1, self.present), (0, nulls));
         self.present = 0;
         self.rows += nulls;
         self.values += 1;
@@ -150,22 +157,32 @@ impl OpenPage {
 pub struct TextChunk {
     pages: PagesInOrder,
     close: ColumnCloseResult,
+    repeats_seldom: bool,
 }
 
 impl TextChunk {
+    /// Whether the same column of the next row group is better off without a dictionary.
+    pub fn repeats_seldom(&self) -> bool {
+        self.repeats_seldom
+    }
+
     pub fn append_to_row_group(self, row_group: &mut SerializedRowGroupWriter<'_, Vec<u8>>) -> Result<()> {
         row_group.append_column(&self.pages, self.close)
     }
 }
 
 impl TextWriter {
-    pub fn new(descr: ColumnDescPtr, compression: Compression, limits: Limits) -> Self {
+    /// # Arguments
+    ///
+    /// * `is_plain` - It does without a dictionary.
+    pub fn new(descr: ColumnDescPtr, compression: Compression, limits: Limits, is_plain: bool) -> Self {
         Self {
             descr,
             compression,
             limits,
             dictionary: Dictionary::default(),
-            is_plain: false,
+            looked_up: 0,
+            is_plain,
             has_left_dictionary: false,
             bounds: Bounds::default(),
             text_bytes: 0,
@@ -255,10 +272,14 @@ impl TextWriter {
         if self.page.rows > 0 {
             self.end_page(tools)?;
         }
-        let dictionary = tools.compressor.dictionary_page(self.dictionary.page(), self.dictionary.len())?;
-        self.count(&dictionary, self.dictionary.page().len());
-        let metadata = self.metadata(dictionary.bytes.len())?;
-        self.pages.insert(0, dictionary.bytes);
+        let mut first = None;
+        if self.dictionary_pages > 0 {
+            let dictionary = tools.compressor.dictionary_page(self.dictionary.page(), self.dictionary.len())?;
+            self.count(&dictionary, self.dictionary.page().len());
+            first = Some(dictionary.bytes.len());
+            self.pages.insert(0, dictionary.bytes);
+        }
+        let metadata = self.metadata(first)?;
         let close = ColumnCloseResult {
             bytes_written: self.compressed_bytes as u64,
             rows_written: self.rows as u64,
@@ -267,7 +288,8 @@ impl TextWriter {
             column_index: None,
             offset_index: None,
         };
-        Ok(TextChunk { pages: PagesInOrder::new(self.pages), close })
+        let repeats_seldom = self.repeats_seldom();
+        Ok(TextChunk { pages: PagesInOrder::new(self.pages), close, repeats_seldom })
     }
 
     fn nulls(&mut self, nulls: usize) {
@@ -306,7 +328,14 @@ impl TextWriter {
         self.page.present += count;
         self.page.rows += count;
         self.page.values += count;
+        self.looked_up += count;
         at
+    }
+
+    /// Whether its texts were seldom there before, so that the next row group is better off without a dictionary.
+    fn repeats_seldom(&self) -> bool {
+        let repeated = self.looked_up - self.dictionary.len();
+        self.is_plain && self.looked_up == 0 || self.looked_up >= FEWEST && repeated * SELDOM <= self.looked_up
     }
 
     /// Appends texts one behind the other as they are, until the page is full.
@@ -341,6 +370,7 @@ impl TextWriter {
         page.present += count;
         page.rows += count;
         page.values += count;
+        self.looked_up += count;
         self.text_bytes += count * length;
     }
 
@@ -386,12 +416,13 @@ impl TextWriter {
 
     /// # Arguments
     ///
-    /// * `first` - The length of the dictionary's page.
-    fn metadata(&self, first: usize) -> Result<ColumnChunkMetaData> {
+    /// * `dictionary` - The length of the dictionary's page, if there is one.
+    fn metadata(&self, dictionary: Option<usize>) -> Result<ColumnChunkMetaData> {
+        let dictionaries = usize::from(dictionary.is_some());
         let pages = [
-            (PageType::DICTIONARY_PAGE, Encoding::PLAIN, 1),
+            (PageType::DICTIONARY_PAGE, Encoding::PLAIN, dictionaries),
             (PageType::DATA_PAGE, Encoding::RLE_DICTIONARY, self.dictionary_pages),
-            (PageType::DATA_PAGE, Encoding::PLAIN, self.pages.len() - self.dictionary_pages),
+            (PageType::DATA_PAGE, Encoding::PLAIN, self.pages.len() - dictionaries - self.dictionary_pages),
         ];
         let present: Vec<_> = pages.into_iter().filter(|(_, _, count)| *count > 0).collect();
         let encodings: Vec<Encoding> =
@@ -408,8 +439,8 @@ impl TextWriter {
             .set_total_compressed_size(signed(self.compressed_bytes))
             .set_total_uncompressed_size(signed(self.uncompressed_bytes))
             .set_num_values(signed(self.rows))
-            .set_data_page_offset(signed(first))
-            .set_dictionary_page_offset(Some(0))
+            .set_data_page_offset(signed(dictionary.unwrap_or_default()))
+            .set_dictionary_page_offset(dictionary.map(|_| 0))
             .set_statistics(Statistics::ByteArray(self.bounds.statistics(self.nulls as u64)))
             .set_unencoded_byte_array_data_bytes(Some(signed(self.text_bytes)))
             .build()

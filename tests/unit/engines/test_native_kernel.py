@@ -245,6 +245,26 @@ def test_a_column_of_thousands_of_values_has_a_dictionary():
     assert metadata.row_group(0).column(0).total_uncompressed_size < 9_000 * 13 + 40_000 * 2
 
 
+def test_texts_that_seldom_repeat_have_no_dictionary_from_the_second_row_group_on():
+    """Those that do repeat have one in each row group, and so have all in the first one of the next file."""
+    kernel = NativeKernel(plan_of(schema_of({"id": "string", "kind": "string"})))
+    chance = random.Random(2)
+    for _ in range(2):
+        kernel.begin_file("events")
+        for _ in range(25):
+            ids = (chance.randbytes(200).hex().encode() for _ in range(5_000))
+            feed(kernel, b"".join(b'{"kind":"k-%d","id":"%s"}\n' % (chance.randrange(9), each) for each in ids))
+        kernel.end_file()
+        file = io.BytesIO(kernel.take() + kernel.finish_output())
+        metadata = pq.read_metadata(file)
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        assert [[group.column(place).has_dictionary_page for group in groups] for place in (0, 1)] == [
+            [True, False],
+            [True, True],
+        ]
+        assert metadata.num_rows == len(set(pq.read_table(file).column(0).to_pylist())) == 125_000
+
+
 def test_metadata_columns_say_where_rows_are_from():
     """Each row has its own file, also where files were withdrawn and where output files end in between."""
     metadata = ("_source_file", "_processed_at", "_manifest_id", "file_date")
