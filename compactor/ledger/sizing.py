@@ -1,6 +1,7 @@
 """Decides how large manifests are, and how their rows are distributed; counts files of the right size. No I/O."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from compactor.core.documents.records import Commit, RecentCommit
@@ -11,6 +12,16 @@ SIZE_TOLERANCE = 0.25
 """How far from the target a file may be and still count as right-sized."""
 
 Partitioning = Literal["coalesce", "rebalance"]
+
+
+@dataclass(frozen=True, slots=True)
+class SizedBytes:
+    """Bytes of output files, and how many of them are in files of the right size."""
+
+    size_bytes: int  # bytes of all output files
+    right_sized_bytes: int  # those in files within 25 % of the target
+    small_bytes: int  # those of manifests, or of partitions of one, that do not fill a file of the target size
+    hit_rate: float | None  # share of all bytes that is in files within 25 % of the target; None without bytes
 
 
 def learned_ratio(recent: Sequence[RecentCommit]) -> float | None:
@@ -77,6 +88,31 @@ def sizes_by_partition(commit: Commit) -> list[list[int]]:
     return list(sizes.values())
 
 
+def sized_bytes(partitions: Iterable[Sequence[int]], target_file_bytes: int) -> SizedBytes:
+    """Count the bytes in output files of the right size.
+
+    Args:
+        partitions: Bytes of each output file of one manifest, or of one of its partitions.
+        target_file_bytes: How large an output file should be.
+    """
+    size_bytes = right_sized = small = 0
+    for sizes in partitions:
+        size_bytes += sum(sizes)
+        right_sized += sum(size for size in sizes if is_right_sized(size, target_file_bytes))
+        small += sum(sizes) if _fills_none(sizes, target_file_bytes) else 0
+    return sum_of_sized(size_bytes, right_sized, small)
+
+
+def sum_of_sized(size_bytes: int, right_sized_bytes: int, small_bytes: int) -> SizedBytes:
+    """Sums of bytes, with the share that follows from them."""
+    hit_rate = right_sized_bytes / size_bytes if size_bytes else None
+    return SizedBytes(size_bytes, right_sized_bytes, small_bytes, hit_rate)
+
+
+def _fills_none(sizes: Sequence[int], target_file_bytes: int) -> bool:
+    return sum(sizes) < (1 - SIZE_TOLERANCE) * target_file_bytes
+
+
 def sizing_hits(output_sizes: Sequence[int], target_file_bytes: int) -> tuple[int, int]:
     """Count the output files that have the right size, and those that should have.
 
@@ -89,6 +125,6 @@ def sizing_hits(output_sizes: Sequence[int], target_file_bytes: int) -> tuple[in
     Returns:
         Right-sized files, and files that count.
     """
-    if sum(output_sizes) < (1 - SIZE_TOLERANCE) * target_file_bytes:
+    if _fills_none(output_sizes, target_file_bytes):
         return 0, 0
     return sum(is_right_sized(size, target_file_bytes) for size in output_sizes), len(output_sizes)

@@ -9,15 +9,16 @@ from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileStatus,
 from compactor.core.documents.totals import totals_of
 from compactor.core.errors import TryAgainError
 from compactor.ledger.ledger import RECENT_SLOTS, Ledger
-from compactor.ledger.sizing import learned_ratio, stored_ratio
+from compactor.ledger.sizing import learned_ratio, sized_bytes, sizes_by_partition, stored_ratio
 from compactor.telemetry.logs import log_event
 
 
 class SizingHistory:
     """The latest commits, for sizing: those on record, unless others are given."""
 
-    def __init__(self, ledger: Ledger, recent: Sequence[RecentCommit] | None = None) -> None:
+    def __init__(self, ledger: Ledger, target_file_bytes: int, recent: Sequence[RecentCommit] | None = None) -> None:
         self._ledger = ledger
+        self._target_file_bytes = target_file_bytes
         self._lock = Lock()
         self._recent = None if recent is None else list(recent)
 
@@ -43,7 +44,7 @@ class SizingHistory:
             commit: A commit that this run decided.
             arrived_at: When its manifest was created.
         """
-        summary = summarised(commit, arrived_at=arrived_at)
+        summary = summarised(commit, target_file_bytes=self._target_file_bytes, arrived_at=arrived_at)
         with self._lock:
             self._recent = [*self._loaded(), summary][-RECENT_SLOTS:]
         try:
@@ -58,16 +59,17 @@ class SizingHistory:
         return self._recent
 
 
-def summarised(commit: Commit, *, arrived_at: datetime | None = None) -> RecentCommit:
-    """The summary of a commit."""
+def summarised(commit: Commit, *, target_file_bytes: int, arrived_at: datetime | None = None) -> RecentCommit:
+    """The summary of a commit, whose files should be as large as the target."""
     compacted = [report for report in commit.files if report.status == FileStatus.COMPACTED]
     own = totals_of(compacted, with_source=False)
+    sized = sized_bytes(sizes_by_partition(commit), target_file_bytes)
     return RecentCommit(
         manifest_id=commit.manifest_id,
         date=commit.date,
         decoded_bytes=sum(report.decoded_bytes for report in compacted),
         input_bytes=sum(report.size_bytes for report in compacted),
-        output_bytes=sum(file.size_bytes for file in commit.outputs),
+        output_bytes=sized.size_bytes,
         output_files=len(commit.outputs),
         input_files=sum(not report.source_uri for report in compacted),
         records=own.rows,
@@ -82,4 +84,7 @@ def summarised(commit: Commit, *, arrived_at: datetime | None = None) -> RecentC
         rejects_of=commit.rejects_of,
         redriven=dict(own.redriven_by_reason),
         misfits=commit.misfits,
+        target_file_bytes=target_file_bytes,
+        right_sized_bytes=sized.right_sized_bytes,
+        small_bytes=sized.small_bytes,
     )

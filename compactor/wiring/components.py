@@ -111,7 +111,7 @@ class Components:
 
     @cached_property
     def history(self) -> SizingHistory:
-        return SizingHistory(self.ledger)
+        return SizingHistory(self.ledger, self.settings.output.target_file_bytes)
 
     @cached_property
     def runs(self) -> Runs:

@@ -367,6 +367,7 @@ class OperatorComponents(CatalogComponents):
                 suggest=self.settings.suggestions,
             ),
             allowed_prefixes=self.settings.input.allowed_prefixes,
+            target_file_bytes=self.settings.output.target_file_bytes,
             registry=lambda: self._registry(()),
             glue=(lambda: ControlComponents(self.settings).job) if has_cost else None,
             no_cost=OF_SHARED_JOB if is_sharing else NOT_ON_GLUE,

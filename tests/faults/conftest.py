@@ -1,6 +1,7 @@
 """Real processes on real folders: jobs that are killed, started twice, and looked at from outside."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,12 +50,12 @@ class Lake:
         self.settings["convert"] = {"engine": name}
         self.write_settings()
 
-    def add_files(self, name: str, *, files: int = 3, lines: int = 40) -> list[ManifestFile]:
+    def add_files(self, name: str, *, files: int = 3, lines: int = 40, date: str = DAY) -> list[ManifestFile]:
         """Write some files, each with one bad line at its end; the last record of all has a key of its own."""
         named = []
         late_key = "late_" + name.replace("-", "_")
         for number in range(files):
-            path = self.folder / "input" / f"{DAY}-{name}-{number}.ndjson"
+            path = self.folder / "input" / f"{date}-{name}-{number}.ndjson"
             path.parent.mkdir(exist_ok=True)
             good = [f'{{"id":"{name}-{number}-{line}","n":{line}.10}}' for line in range(lines)]
             if number == files - 1:
@@ -64,10 +65,10 @@ class Lake:
             named.append(ManifestFile(uri=str(path), size_bytes=path.stat().st_size))
         return named
 
-    def add_manifest(self, manifest_id: str, *, files: int = 3, lines: int = 40) -> None:
+    def add_manifest(self, manifest_id: str, *, files: int = 3, lines: int = 40, date: str = DAY) -> None:
         """Write some files and the manifest that names them."""
-        named = self.add_files(manifest_id, files=files, lines=lines)
-        manifest = Manifest(manifest_id=manifest_id, date=DAY, created_at="2025-12-21T10:00:00Z", files=tuple(named))
+        named = self.add_files(manifest_id, files=files, lines=lines, date=date)
+        manifest = Manifest(manifest_id=manifest_id, date=date, created_at="2025-12-21T10:00:00Z", files=tuple(named))
         folder = self.folder / "manifests"
         folder.mkdir(exist_ok=True)
         (folder / f".{manifest_id}.part").write_bytes(manifest.to_json())
@@ -97,6 +98,11 @@ class Lake:
         process = self.start(*arguments)
         output, _ = process.communicate(timeout=PATIENCE_SECONDS)
         return process.returncode, output
+
+    def restore(self, before: Path) -> None:
+        """Make all as it was when the folder was copied, the times of files included."""
+        shutil.rmtree(self.folder)
+        shutil.copytree(before, self.folder)
 
     def output_lines(self) -> list[str]:
         """What the output holds, as the lines that were put in, sorted."""

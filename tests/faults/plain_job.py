@@ -1,7 +1,7 @@
-"""The job, the planner and `forget` without Spark, which die or stop at a step if they are told to, or amid a file.
+"""The job, the planner, `forget` and upkeep of a table, without Spark: they die or stop where they are told to.
 
 python -m tests.faults.plain_job CONFIG [--engine native|plain] [--plan PREFIX] [--die-at POINT | --stop-at POINT]
-    [--visit N] [--only ID] [--target-file-bytes N] [--record FILE] [--forget FILE [--die-at-change N]]
+    [--visit N] [--only ID] [--target-file-bytes N] [--record FILE] [(--forget FILE | --maintain) [--die-at-change N]]
 """
 
 import itertools
@@ -56,6 +56,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", help="only at steps of this manifest")
     parser.add_argument("--record", type=Path, help="write down what manifests go through; see tests.protocol.traces")
     parser.add_argument("--forget", type=Path, help="erase the lines with these values of `user_id`, and such input")
+    parser.add_argument("--maintain", action="store_true", help="do the upkeep of the table, and keep one snapshot")
     parser.add_argument("--die-at-change", type=int, default=0, help="end by SIGKILL before this change, from 1")
     arguments = parser.parse_args(words)
     settings = load_settings(arguments.config, {})
@@ -71,6 +72,9 @@ def main(words: Sequence[str] | None = None) -> int:
         if arguments.forget:
             changes = Changes(arguments.die_at_change)
             return forget(App(settings, store=CountingStore(spec, changes)), arguments.forget, changes)
+        if arguments.maintain:
+            changes = Changes(arguments.die_at_change)
+            return maintain(App(settings, store=CountingStore(spec, changes)), changes)
         return plan(app, arguments.plan) if arguments.plan else run(app, arguments)
     except CompactorError as exc:
         sys.stderr.write(f"{exc}\n")
@@ -162,18 +166,21 @@ class Changes:
 
     Args:
         die_at: Before which, from 1; 0 for none.
+
+    Attributes:
+        made: What each of them was.
     """
 
     def __init__(self, die_at: int) -> None:
-        self.made = 0
+        self.made: list[str] = []
         self._die_at = die_at
         self._one = threading.RLock()
 
     @contextmanager
-    def next(self) -> Iterator[None]:
+    def next(self, what: str) -> Iterator[None]:
         with self._one:
-            self.made += 1
-            if self.made == self._die_at:
+            self.made.append(what)
+            if len(self.made) == self._die_at:
                 os.kill(os.getpid(), signal.SIGKILL)
             yield
 
@@ -191,24 +198,24 @@ class CountingStore(RoutedStore):
         self.changes = changes
 
     def create(self, uri: str, data: bytes) -> bool:
-        with self.changes.next():
+        with self.changes.next(f"create {uri}"):
             return super().create(uri, data)
 
     def put(self, uri: str, data: bytes) -> None:
-        with self.changes.next():
+        with self.changes.next(f"put {uri}"):
             super().put(uri, data)
 
     def upload(self, uri: str, path: Path) -> None:
-        with self.changes.next():
+        with self.changes.next(f"upload {uri}"):
             super().upload(uri, path)
 
     def copy(self, source: str, target: str) -> None:
-        with self.changes.next():
+        with self.changes.next(f"copy {target}"):
             super().copy(source, target)
 
     def delete(self, uris: Iterable[str]) -> None:
         for uri in uris:
-            with self.changes.next():
+            with self.changes.next(f"delete {uri}"):
                 super().delete([uri])
 
 
@@ -250,8 +257,9 @@ def plan(app: App, prefix: str) -> int:
     return 0
 
 
-def forget(app: App, values: Path, changes: Changes) -> int:
-    """Erase; what it asks of the catalog counts before and after it, and so does each file of metadata that goes."""
+@contextmanager
+def counted(changes: Changes) -> Iterator[None]:
+    """What is asked of a catalog counts before and after it, and so does each file of metadata that goes."""
     from pyiceberg.io.pyarrow import PyArrowFileIO  # noqa: PLC0415 - the same
 
     from compactor.adapters.iceberg.change import Change  # noqa: PLC0415 - most jobs have no table
@@ -259,21 +267,35 @@ def forget(app: App, values: Path, changes: Changes) -> int:
     send, delete = Change.send, PyArrowFileIO.delete
 
     def sent(change: Change, catalog: Any) -> Any:
-        with changes.next():
+        with changes.next("commit"):
             answer = send(change, catalog)
-        with changes.next():
+        with changes.next("answer"):
             return answer
 
     def deleted(io: PyArrowFileIO, location: Any) -> None:
-        with changes.next():
+        with changes.next(f"delete {location if isinstance(location, str) else location.location}"):
             delete(io, location)
 
+    with patch.object(Change, "send", sent), patch.object(PyArrowFileIO, "delete", deleted):
+        yield
+
+
+def forget(app: App, values: Path, changes: Changes) -> int:
+    """Erase, and tell how many changes that took."""
     wanted = frozenset(values.read_text().split())
     eraser = forgetter(app, key="user_id", values=wanted, inputs="delete", by="a person")
-    with patch.object(Change, "send", sent), patch.object(PyArrowFileIO, "delete", deleted):
+    with counted(changes):
         report = eraser.forget(eraser.scanner.scan())
-    sys.stdout.write(f"{changes.made} changes\n")
+    sys.stdout.write(f"{len(changes.made)} changes\n")
     return 1 if report.failed else 3 if report.left or report.discrepancies else 0
+
+
+def maintain(app: App, changes: Changes) -> int:
+    """Do the upkeep, and tell the changes that it made, one a line."""
+    with counted(changes):
+        app.maintainer(0, 1).maintain()
+    sys.stdout.write("".join(f"{each}\n" for each in changes.made))
+    return 0
 
 
 def run(app: App, arguments: Namespace) -> int:

@@ -73,14 +73,8 @@ def check(lake: Lake) -> None:
     assert (numbers, len(table.snapshots())) == (["2", "2", "4", "4", "5", "5", "7", "7", "9"], 1)
 
 
-def restore(lake: Lake, before: Path) -> None:
-    """Make all as it was when it was copied, the times of files included."""
-    shutil.rmtree(lake.folder)
-    shutil.copytree(before, lake.folder)
-
-
 def killed_and_repeated(lake: Lake, nursery: Nursery, before: Path, die_at: int) -> None:
-    restore(lake, before)
+    lake.restore(before)
     code, said = forget(lake, nursery, die_at)
     assert code == -signal.SIGKILL, said
     code, said = forget(lake, nursery)

@@ -11,10 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from compactor.settings.settings import load_settings
+from compactor.wiring.job.app import App
 from tests.faults.accounts import check
 from tests.faults.conftest import Lake, kill_group, wait_until
-from tests.faults.tally import TALLY, Kind
+from tests.faults.tally import TALLY, Case, Kind
+from tests.support import extras
 from tests.support.engines import engines_on_spark
+from tests.support.iceberg_tables import NAME, sql_place
 
 SEED = 20251221
 KILLS = 4
@@ -37,7 +41,29 @@ def done(lake: Lake) -> int:
 def test_killed_again_and_again_then_delivered_again(lake: Lake, engine: str) -> None:
     """`kill -9` of the process group at any moment, the checkpoint rotated, all manifests delivered again: exact."""
     lake.use_engine(engine)
-    case = TALLY.case(Kind.ANY_MOMENT)
+    kill_and_deliver_again(lake, TALLY.case(Kind.ANY_MOMENT))
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(900)
+def test_killed_again_and_again_in_place(lake: Lake) -> None:
+    """The same, where the native engine on Spark writes files under their final names: the table has each once."""
+    extras.NATIVE.need()
+    place = sql_place(lake.folder)
+    lake.settings["schema"] = {"metadata_columns": ["file_date"]}
+    lake.settings["output"] = {"table": "iceberg", "publish": "in_place"}
+    lake.settings["table"] = {"catalog": "sql", "uri": place.uri, "warehouse": place.warehouse, "name": NAME}
+    lake.use_engine("native")
+    kill_and_deliver_again(lake, TALLY.case(Kind.ANY_MOMENT))
+    assert {path.parts[-3] for path in outputs(lake)} == {f"m-{number}" for number in range(4)}, (
+        "in folders of attempts"
+    )
+    live = App(load_settings(lake.config, {})).table_catalog.live_files()
+    assert sorted(each.uri.removeprefix("file://") for each in live) == sorted(map(str, outputs(lake)))
+
+
+def kill_and_deliver_again(lake: Lake, case: Case) -> None:
+    """Kill jobs one after the other, then let one end, and compare every line."""
     chance = random.Random(SEED)
     for number in range(4):
         lake.add_manifest(f"m-{number}")

@@ -110,12 +110,12 @@ ONLY_IN_PLACE = pytest.mark.parametrize("table_lake", [IN_PLACE], indirect=True)
 
 @ONLY_IN_PLACE
 @pytest.mark.parametrize("visit", [1, *(pytest.param(each, marks=pytest.mark.faults) for each in (2, 9))])
-def test_a_death_amid_a_file_in_place(streaming: Nursery, table_lake: Lake, proxy: CatalogProxy, visit: int) -> None:
+def test_a_death_amid_a_file_in_place(nursery: Nursery, table_lake: Lake, proxy: CatalogProxy, visit: int) -> None:
     """Half of a file is no file, and what was whole by then is of no commit and goes."""
     case = TALLY.case(Kind.SINGLE)
-    assert run(streaming, table_lake, "--die-at", WRITING, "--visit", str(visit)) == -signal.SIGKILL
+    assert run(nursery, table_lake, "--die-at", WRITING, "--visit", str(visit)) == -signal.SIGKILL
     case.died += 1
-    assert run(streaming, table_lake) == 0
+    assert run(nursery, table_lake) == 0
     check(table_lake, case)
     check_table(table_lake, proxy)
 
@@ -125,16 +125,14 @@ def test_a_death_amid_a_file_in_place(streaming: Nursery, table_lake: Lake, prox
     "step",
     [pytest.param(step, marks=() if step is CrashPoint.VERIFIED else pytest.mark.faults) for step in (*STEPS, WRITING)],
 )
-def test_a_driver_that_is_held_up_and_swept(
-    streaming: Nursery, table_lake: Lake, proxy: CatalogProxy, step: str
-) -> None:
+def test_a_driver_that_is_held_up_and_swept(nursery: Nursery, table_lake: Lake, proxy: CatalogProxy, step: str) -> None:
     """It goes on after another one did everything: what it writes then is of no commit, and the next sweep takes it."""
     case = TALLY.case(Kind.TWO_DRIVERS)
-    late = streaming.start(table_lake.config, "--stop-at", step)
+    late = nursery.start(table_lake.config, "--stop-at", step)
     assert late.wait() == STOPPED, late.printed()
     case.stopped += 1
     sweep(table_lake)
-    assert run(streaming, table_lake) == 0
+    assert run(nursery, table_lake) == 0
     sweep(table_lake)
     late.go_on()
     assert late.wait() == 0, late.printed()

@@ -27,7 +27,7 @@ SAFETY: dict[str, tuple[str, ...]] = {
         "TypesHold", "AnEffectOnce", "FenceCounts", "RefusedStaysOut", "DoneIsVisible", "VisibleIsRecorded",
         "OneBatchEach", "NoGaps", "HeldIsBad", "NothingForgotten",
     ),
-    "Merging": ("TypesHold", "AnEffectOnce", "EachIsThere", "NothingIsLost"),
+    "Merging": ("TypesHold", "AnEffectOnce", "EachIsThere", "NothingIsLost", "RowsAreFound"),
     "Topics": ("TypesHold", "AnEffectOnce", "NoGaps", "NothingForgotten", "NamedExactly", "RemovedAlone"),
 }  # fmt: skip
 STAYS = {
@@ -214,10 +214,20 @@ def _table(
     return Configuration(module="Table", name=name, values=values, alike=alike, **how)
 
 
-def _merging(name: str, mergers: str, merges: int, batches: int, stops: int, **how: bool) -> Configuration:
+def _merging(
+    name: str,
+    mergers: str,
+    merges: int,
+    batches: int,
+    stops: int,
+    *,
+    manifests: str = "{m1, m2}",
+    removes: str = "FALSE",
+    **how: bool,
+) -> Configuration:
     values = {
-        "Manifests": "{m1, m2}", "Mergers": mergers, "MaxMerges": str(merges), "MaxBatches": str(batches),
-        "MaxStops": str(stops),
+        "Manifests": manifests, "Mergers": mergers, "MaxMerges": str(merges), "MaxBatches": str(batches),
+        "MaxStops": str(stops), "Removes": removes,
     }  # fmt: skip
     alike = () if how.get("is_live") else ("Manifests", *(("Mergers",) if "," in mergers else ()))
     return Configuration(module="Merging", name=name, values=values, alike=alike, **how)
@@ -291,6 +301,7 @@ MEDIUM = (
     _table("a manifest that the catalog refuses", "{m1}", "{d1, d2}", 1, bad="{m1}", batches=2),
     _table("a refused manifest beside another", "{m1, m2}", "{d1}", 0, bad="{m1}", batches=3, is_live=True),
     _merging("what is on record takes effect", "{p1}", 2, 3, 1, is_live=True),
+    _merging("files that were merged are removed", "{p1}", 2, 4, 1, removes="TRUE"),
     _merging("one merger, and a table that is lost", "{p1}", 2, 4, 1),
     _topics("two planners of two offsets", "{c1, c2}", 2, 2, 0),
     _topics("retention", "{c1}", 2, 2, 0, reads="TRUE"),
@@ -326,6 +337,9 @@ LARGE = (
         "two drivers, a refused manifest and another", "{m1, m2}", "{d1, d2}", 0, bad="{m1}", batches=3, is_short=False
     ),
     _merging("two mergers and four batches", "{p1, p2}", 2, 4, 1, is_short=False),
+    _merging("two mergers beside a removal", "{p1, p2}", 2, 4, 1, removes="TRUE", is_short=False),
+    _merging("merges of what was left beside a removal", "{p1}", 3, 5, 1, removes="TRUE", is_short=False),
+    _merging("a removal of three files", "{p1}", 2, 4, 0, manifests="{m1, m2, m3}", removes="TRUE", is_short=False),
     _topics("two planners, three manifests", "{c1, c2}", 2, 3, 1, is_short=False),
     _topics("a lost manifest, and a topic made again", "{c1}", 1, 2, 1, topics=2, reads="TRUE", is_live=True),
     _topics("three planners", "{c1, c2, c3}", 1, 2, 1, is_short=False),
@@ -375,8 +389,9 @@ _GUARDS_OF: dict[str, tuple[Configuration, ...]] = {
         _table("two drivers of two manifests, and their ends", "{m1, m2}", "{d1, d2}", 1, 3),
     ),
     "Merging": (
+        _merging("files that were merged are removed", "{p1}", 2, 4, 1, removes="TRUE"),
         _merging("two mergers", "{p1, p2}", 2, 3, 1),
-        _merging("one merger, and a table that is lost", "{p1}", 2, 4, 1),
+        _merging("a removal of three files", "{p1}", 2, 4, 0, manifests="{m1, m2, m3}", removes="TRUE"),
     ),
     "Topics": (
         _topics("a copied manifest", "{c1}", 1, 2, 0, forged="TRUE"),

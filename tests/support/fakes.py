@@ -20,6 +20,7 @@ from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Staged, StagedOutput, StageRequest
 from compactor.engines.rows_place import RowsPlace
 from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
+from compactor.engines.staging_writes import writing
 from compactor.ndjson.codecs import decode
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.ndjson.rawjson import texts
@@ -31,6 +32,7 @@ from tests.support.parquet_ids import MAP_WITH_IDS, with_field_id
 T = TypeVar("T")
 
 LIMITS = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)
+_PIECES = 4
 
 
 class PlainEngine:
@@ -87,7 +89,7 @@ class PlainEngine:
             table = self._table(request, schema, rows[start : start + self._rows_per_file])
             sink = pa.BufferOutputStream()
             pq.write_table(table, sink)
-            place.put(self._store, uri, sink.getvalue().to_pybytes())
+            self._write(place, uri, sink.getvalue().to_pybytes())
             outputs.append(StagedOutput(uri, schema))
         rejects = () if inspected.rejects_uri is None else (inspected.rejects_uri,)
         misfits = sum(len(_misfits(values, schema)) for _, values in rows)
@@ -99,6 +101,16 @@ class PlainEngine:
             misfits,
             refused_keys=schema.refused(keys, has_further=bool(further)),
         )
+
+    def _write(self, place: RowsPlace, uri: str, data: bytes) -> None:
+        """Put a whole file into staging; in place, write it piece by piece, so that others may meet half of it."""
+        if not place.in_place:
+            place.put(self._store, uri, data)
+            return
+        step = len(data) // _PIECES + 1
+        with writing(uri), place.writer(self._store, uri) as writer:
+            for start in range(0, len(data), step):
+                writer.write(data[start : start + step])
 
     def _plain(self, file: InspectedFile, uri: str) -> bytes:
         """The lines to read: of the file itself, or of its repaired copy, which is not compressed."""

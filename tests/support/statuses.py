@@ -9,13 +9,14 @@ from compactor.core.documents.records import DeadLetter, FileStatus, RecentCommi
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
-from compactor.ops.status.flow import drain
+from compactor.ops.status.flow import drain, output_sizes
 from compactor.ops.status.health import Rules, health
 from compactor.ops.status.values import (
     DeadLetters,
     FilesQuarantined,
     Latency,
     Misfits,
+    OutputSizes,
     Rates,
     Rejects,
     SchemaSeen,
@@ -24,6 +25,7 @@ from compactor.ops.status.values import (
 )
 from tests.support.recent_commits import recent_commit
 
+MIB = 1024 * 1024
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 RULES = Rules(sla_seconds=900, stall_seconds=3600, max_wait_seconds=120, is_on_glue=True)
 ON_A_LAPTOP = replace(RULES, is_on_glue=False)
@@ -66,6 +68,9 @@ def commit(number: int, seconds_ago: float) -> RecentCommit:
         seconds=12.4,
         arrived_at=ago(seconds_ago + 40),
         rejects={"invalid_json": number % 3} if number % 3 else {},
+        target_file_bytes=128 * MIB,
+        right_sized_bytes=257_698_038 if number % 16 else 0,
+        small_bytes=0,
     )
 
 
@@ -100,6 +105,7 @@ RUNNING = Status(
     schema=SchemaSeen(12, 148, "customer_loyalty_tier", ago(262_000)),
     recent=COMMITS,
     ratio=0.24,
+    sizes=output_sizes(COMMITS, 128 * MIB),
     cost=COST,
 )
 EMPTY = replace(
@@ -115,6 +121,7 @@ EMPTY = replace(
     schema=SchemaSeen(0, 0, "", None),
     recent=(),
     ratio=None,
+    sizes=OutputSizes(128 * MIB, 0, None),
     cost=Spent("not on Glue"),
 )
 LATE = replace(

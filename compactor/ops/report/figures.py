@@ -9,6 +9,7 @@ from typing import TypeVar
 from compactor.core.distributions import Distribution
 from compactor.core.documents.records import NEEDS_OPERATOR
 from compactor.ledger.history.expired_seen import ExpiredSeen
+from compactor.ledger.sizing import SizedBytes
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.streams_seen import StreamSeen
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
@@ -117,6 +118,7 @@ class Sizes:
     bins: tuple[SizeBin, ...]  # the histogram, smallest first
     counted: int  # files of manifests that could fill one of the target size
     hits: int  # those within the tolerance of the target, 25 %
+    by_bytes: SizedBytes  # the same by bytes, also of manifests that could not fill one
 
 
 @dataclass(frozen=True, slots=True)

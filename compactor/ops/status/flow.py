@@ -8,8 +8,9 @@ from compactor.core.distributions import distribution_of
 from compactor.core.documents.records import RecentCommit
 from compactor.core.documents.totals import without_zeros
 from compactor.ledger.backlog import Backlog
+from compactor.ledger.sizing import sum_of_sized
 from compactor.ledger.work_time import covered_seconds, work_spans
-from compactor.ops.status.values import Drain, Latency, Misfits, Rates, Rejects
+from compactor.ops.status.values import Drain, Latency, Misfits, OutputSizes, Rates, Rejects
 
 WINDOW_SECONDS = 900.0
 """The window of rates: long enough that a pause between two manifests does not look like the end of the input."""
@@ -92,3 +93,21 @@ def misfits(recent: Sequence[RecentCommit]) -> Misfits:
     for commit in recent:
         columns.update(commit.misfits)
     return Misfits(len(recent), columns.total(), dict(columns))
+
+
+def output_sizes(recent: Sequence[RecentCommit], target_file_bytes: int) -> OutputSizes:
+    """How much of the output of the latest commits is in files of the right size.
+
+    Commits that recorded nothing of it, or another target, tell nothing.
+    """
+    known = [
+        (each.output_bytes, each.right_sized_bytes, each.small_bytes)
+        for each in recent
+        if each.target_file_bytes == target_file_bytes
+        and each.right_sized_bytes is not None
+        and each.small_bytes is not None
+    ]
+    if not known:
+        return OutputSizes(target_file_bytes, 0, None)
+    size_bytes, right_sized_bytes, small_bytes = map(sum, zip(*known, strict=True))
+    return OutputSizes(target_file_bytes, len(known), sum_of_sized(size_bytes, right_sized_bytes, small_bytes))

@@ -20,7 +20,7 @@ from compactor.manifests.kinesis.streams_seen import StreamWatch
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.failures import FailureReader
-from compactor.ops.status.flow import drain, latency, misfits, rates, rejects
+from compactor.ops.status.flow import drain, latency, misfits, output_sizes, rates, rejects
 from compactor.ops.status.health import Rules, health
 from compactor.ops.status.shards import shards_among
 from compactor.ops.status.spent import NOT_ON_GLUE, spent
@@ -55,6 +55,7 @@ class StatusReader:
     redrive_log: RedriveLog
     rules: Rules
     allowed_prefixes: Sequence[str]  # folders that input may be in
+    target_file_bytes: int  # how large an output file should be
     registry: Callable[[], SchemaRegistry]  # makes a schema registry that has read nothing yet
     glue: Callable[[], JobRuns] | None = None  # connects to the runs on Glue; None where the job does not run there
     no_cost: str = NOT_ON_GLUE  # why no cost is shown without `glue`
@@ -100,6 +101,7 @@ class StatusReader:
             misfits=misfits(recent),
             schema=_schema_seen(registry.latest()),
             ratio=learned_ratio(recent),
+            sizes=output_sizes(recent, self.target_file_bytes),
             cost=self._cost(recent, now),
             folder=self.rules.suggest.folder,
             expired=expired_seen(self.state),

@@ -11,6 +11,7 @@ from compactor.core.text.formatting import shown_seconds
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.history.expired_seen import NOTHING_EXPIRED, ExpiredSeen
+from compactor.ledger.sizing import SizedBytes
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.streams_seen import StreamSeen
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
@@ -64,6 +65,15 @@ class Misfits:
     commits: int  # how many of the latest commits were read, at most 64
     values: int  # how many values
     by_column: Mapping[str, int]  # these values by the name of their column
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSizes:
+    """Sizes of the output files of the latest commits."""
+
+    target_file_bytes: int  # the target size
+    commits: int  # how many of the latest commits are counted: those that recorded this target
+    by_bytes: SizedBytes | None  # their bytes; None if there are no such commits
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +161,7 @@ class Status(Facts):
     misfits: Misfits
     schema: SchemaSeen
     ratio: float | None  # Parquet bytes per decoded input byte, as learned from the ledger
+    sizes: OutputSizes  # sizes of the output files of the latest commits
     cost: Spent
     folder: str = ""  # what `compact` wrote, as commands name it; empty for a job
     expired: ExpiredSeen = NOTHING_EXPIRED  # what is on record as expired

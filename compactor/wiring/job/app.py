@@ -306,7 +306,8 @@ class App(TableComponents):
             formats = Formats("recorded", json_files, grok=NativeGrok(commit.grok) if commit.grok else None)
             rules = replace(self.engine_rules, limits=limits, formats=formats, on_changed_file="skip")
             # With the sizes of the commit itself, the rows are spread over as many files as before.
-            history = SizingHistory(self.ledger, [summarised(commit)])
+            target = self.settings.output.target_file_bytes
+            history = SizingHistory(self.ledger, target, [summarised(commit, target_file_bytes=target)])
             with one_at_a_time:  # the first one starts threads or Spark
                 made = engine(rules)
             return self._stager(made, replace(self._compaction_rules(), limits=limits, grok=commit.grok), history)

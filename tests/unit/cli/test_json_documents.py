@@ -50,6 +50,7 @@ from compactor.job.run_report import RunReport
 from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Heartbeat
+from compactor.ledger.sizing import sum_of_sized
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.inventory.document import Inventory
 from compactor.manifests.kafka.planner import TopicPlan
@@ -66,6 +67,7 @@ from compactor.ops.forget.erasing_stager import ErasingStager
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
+from compactor.ops.status.values import OutputSizes
 from compactor.ops.table.merge_report import MergeReport, NotMerged
 from compactor.ops.trace.tables import TracedTable
 from compactor.ops.trace.trace import Trace, TracedReject
@@ -90,7 +92,7 @@ from tools.json_schemas import FOLDER, NAMES, schema_of, text_of
 
 Documents = list[Any]
 
-OLDER: dict[str, Any] = {"arrived_at": None}
+OLDER: dict[str, Any] = dict.fromkeys(("arrived_at", "target_file_bytes", "right_sized_bytes", "small_bytes"))
 """What the summary of a commit may lack."""
 
 GONE = f'{{"version": 1, "manifest_id": "gone", "date": "{DAY}", "files": [{{"uri": "raw/gone.ndjson"}}]}}'
@@ -179,7 +181,8 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     old = replace(STATUSES["idle"], recent=(older, FULL), backlog=unread)
     old = replace(old, misfits=misfits(old.recent))
     listed = [replace(old, table=each, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN) for each in TABLES_SEEN]
-    found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old, *listed)]
+    empty = replace(old, sizes=OutputSizes(1, 1, sum_of_sized(0, 0, 0)))
+    found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old, empty, *listed)]
     found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
     return found
 

@@ -10,6 +10,8 @@ from rich.text import Text
 
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.status.screen import screen
+from compactor.ledger.sizing import sum_of_sized
+from compactor.ops.status.values import OutputSizes
 from tests.support import hostile_names
 from tests.support.statuses import LETTERS, RUN, RUNNING, STATUSES, ago
 from tests.support.stored import check_stored
@@ -59,6 +61,21 @@ def test_error() -> None:
     lines = screen(RUNNING, error="bucket lake: 503 Slow Down").plain.splitlines()
     assert lines[2] == "Cannot read the status: bucket lake: 503 Slow Down"
     assert lines[0].endswith("2026-01-02 03:04:05 UTC")
+
+
+@pytest.mark.parametrize(
+    ("commits", "by_bytes", "shown"),
+    [
+        (64, (1000, 984, 0), "98.4 % of the output's bytes are in files within 25 % of the target|in the latest 64 "),
+        (12, (1000, 0, 1000), "25 % of the target|in 12 of the latest 64 commits; 100.0 % from manifests too small"),
+        (2, (0, 0, 0), "2 of the latest 64 commits: no output"),
+        (0, None, "not known of the latest 64 commits"),
+    ],
+)
+def test_hit_rate(commits: int, by_bytes: tuple[int, int, int] | None, shown: str) -> None:
+    """The share, of how many commits, and why it is low; where no commit tells it, it is not known."""
+    sizes = OutputSizes(128, commits, None if by_bytes is None else sum_of_sized(*by_bytes))
+    assert shown.replace("|", "\n" + " " * 10) in screen(replace(RUNNING, sizes=sizes)).plain
 
 
 def test_a_run_that_was_asked_to_stop() -> None:

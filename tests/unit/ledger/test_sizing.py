@@ -8,9 +8,11 @@ from compactor.core.documents.records import Commit, RecentCommit
 from compactor.ledger.sizing import (
     MIN_LEARNING_BYTES,
     RATIO_HISTORY,
+    SizedBytes,
     is_right_sized,
     learned_ratio,
     partitioning,
+    sized_bytes,
     sizing_hits,
 )
 from compactor.ledger.sizing_history import SizingHistory, summarised
@@ -94,7 +96,7 @@ def test_summary_of_a_commit() -> None:
     outcome = harness.outcome("m1")
     assert isinstance(outcome, Commit)
     [created_at] = {uri.created_at for uri in [harness.ledger.accepted("m1").manifest]}
-    summary = summarised(outcome, arrived_at=created_at)
+    summary = summarised(outcome, target_file_bytes=128 * MIB, arrived_at=created_at)
     assert (summary.input_files, summary.records, summary.rejected_lines) == (2, 4, 2)
     assert summary.decoded_bytes == summary.input_bytes == len(GOOD) + len(FLAWED)
     assert (summary.output_files, summary.output_bytes) == (2, sum(file.size_bytes for file in outcome.outputs))
@@ -111,9 +113,32 @@ def test_history_learns_within_a_run_and_across_runs() -> None:
     large = commit.model_copy(
         update={"files": [commit.files[0].model_copy(update={"decoded_bytes": 10 * MIN_LEARNING_BYTES})]}
     )
-    history = SizingHistory(harness.ledger)
+    history = SizingHistory(harness.ledger, 128 * MIB)
     assert history.ratio() is None
     history.add(large)
     expected = sum(file.size_bytes for file in commit.outputs) / (10 * MIN_LEARNING_BYTES)
     assert history.ratio() == expected
-    assert SizingHistory(harness.ledger).ratio() == expected
+    assert SizingHistory(harness.ledger, 128 * MIB).ratio() == expected
+
+
+def test_bytes_in_files_of_the_right_size() -> None:
+    """The share is of all bytes, those of partitions that fill no file included; it is unknown without bytes."""
+    found = sized_bytes([[100, 125, 75], [126, 100], [74], [30, 40], [180]], 100)
+    assert found == SizedBytes(850, right_sized_bytes=400, small_bytes=144, hit_rate=400 / 850)
+    assert sized_bytes([], 100) == SizedBytes(0, 0, 0, hit_rate=None)
+
+
+def test_a_summary_has_the_bytes_of_the_right_size() -> None:
+    """It counts the files of each partition by the target of the settings."""
+    harness = Harness(output={"target_file_bytes": MIB})
+    harness.runner().run([harness.deliver("m1", GOOD)])
+    commit = harness.commit("m1")
+    sizes = {"2026-01-01": (MIB, MIB // 3), "2026-01-02": (MIB // 2,)}
+    outputs = [
+        commit.outputs[0].model_copy(update={"size_bytes": size, "partition": [day]})
+        for day, of_day in sizes.items()
+        for size in of_day
+    ]
+    harness.app().history.add(commit.model_copy(update={"outputs": outputs, "partition_by": ["day(at)"]}))
+    summary = harness.ledger.recent()[-1]
+    assert (summary.target_file_bytes, summary.right_sized_bytes, summary.small_bytes) == (MIB, MIB, MIB // 2)

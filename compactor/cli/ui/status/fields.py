@@ -10,6 +10,7 @@ from compactor.cli.ui.common.topics_seen import topic_lines
 from compactor.core.rules.sharding import shard_number
 from compactor.core.text.formatting import by_name, count, duration, percent, rate, shown_seconds, size
 from compactor.core.text.safe_text import visible
+from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ops.status.shards import missing_shards
 from compactor.ops.status.values import Status
 
@@ -44,6 +45,8 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
         yield "kinesis", kinesis_lines(found.kinesis), "red" if any(each.is_behind for each in found.kinesis) else ""
     if found.ratio is not None:
         yield "size", [f"{found.ratio:.3f} Parquet bytes for each decoded input byte"], ""
+    if found.recent:
+        yield "hit rate", _hit_rate(found), ""
     if found.expired:
         yield "expired", expired_lines(found.expired), ""
     yield "cost", _cost(found), ""
@@ -122,6 +125,21 @@ def _misfits(found: Status) -> list[str]:
     misfits = found.misfits
     of = f"{count(misfits.values, 'value')} in _rescued_data in the latest {_latest(misfits.commits)}"
     return [of, by_column(misfits.by_column)]
+
+
+def _hit_rate(found: Status) -> list[str]:
+    of, sizes = f"the latest {_latest(len(found.recent))}", found.sizes.by_bytes
+    if sizes is None:
+        return [f"not known of {of}"]
+    if found.sizes.commits < len(found.recent):
+        of = f"{found.sizes.commits:,} of {of}"
+    if sizes.hit_rate is None:
+        return [f"{of}: no output"]
+    share = percent(sizes.right_sized_bytes, sizes.size_bytes)
+    lines = [f"{share} of the output's bytes are in files within {100 * SIZE_TOLERANCE:g} % of the target", f"in {of}"]
+    if sizes.small_bytes:
+        lines[1] += f"; {percent(sizes.small_bytes, sizes.size_bytes)} from manifests too small"
+    return lines
 
 
 def _letters(found: Status) -> list[str]:

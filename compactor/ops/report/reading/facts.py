@@ -8,7 +8,6 @@ from compactor.core.documents.records import Accepted, Commit, Done, FileStatus
 from compactor.core.documents.totals import totals_of, without_zeros
 from compactor.core.layout import root_id
 from compactor.ledger.sizing import sizes_by_partition
-from compactor.ledger.sizing_history import summarised
 from compactor.ledger.work_time import arrival_seconds
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files
 from compactor.ops.report.figures import DeadLetterLine
@@ -68,12 +67,13 @@ def commit_facts(
     # Clocks differ: what seems to end before it began took no time.
     duration_seconds = max(0.0, (done.done_at - commit.started_at).total_seconds())
     late = 0 if sla_seconds is None else sum(seconds > sla_seconds for seconds in arrivals)
-    summary, files = summarised(commit), commit.files
+    files, output_sizes = commit.files, sizes_by_partition(commit)
     found = totals_of(files, with_source=with_source)
     return CommitFacts(
         moment=moment,
         sums={
-            **{name: getattr(summary, name) for name in ("output_files", "output_bytes")},
+            "output_files": sum(map(len, output_sizes)),
+            "output_bytes": sum(map(sum, output_sizes)),
             **{name: getattr(found, name) for name in _SUMMED},
             "input_files": found.files_by_status[FileStatus.COMPACTED],
             "manifests": 1,
@@ -86,7 +86,7 @@ def commit_facts(
         rejects=without_zeros(found.rejects_by_reason),
         quarantined=Counter(str(file.status) for file in files if file.status != FileStatus.COMPACTED),
         for_operator=quarantined_files(commit, moment)[:SHOWN_FILES],
-        output_sizes=sizes_by_partition(commit),
+        output_sizes=output_sizes,
         arrivals=arrivals,
         reject_files=tuple(file.final for file in commit.rejects),
     )

@@ -1,12 +1,12 @@
 """Adds up manifests, one after the other, into the figures of a period. No I/O, and memory that does not grow."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Any
 
-from compactor.ledger.sizing import sizing_hits
+from compactor.ledger.sizing import sized_bytes, sizing_hits, sum_of_sized
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.report import figures
 from compactor.ops.report.period import Buckets, Period
@@ -73,6 +73,7 @@ class Tallies:
         self._at_work = CoveredTime()
         self._bins = [[0, 0] for _ in range(BINS + 1)]
         self._hits = self._counted = 0
+        self._size_bytes = self._right_sized_bytes = self._small_bytes = 0
         self._unreadable: list[str] = []
         self._unreadable_records = 0
         self.counts = self._whole.counts
@@ -102,12 +103,7 @@ class Tallies:
         self.quarantined.update(facts.quarantined)
         # Not from `started_at`: where the driver's clock was off, both ends have to be of the same clock.
         self._at_work.add(max(moment - timedelta(seconds=facts.duration_seconds), self._period.since), moment)
-        for sizes in facts.output_sizes:
-            hits, counted = sizing_hits(sizes, self._target_bytes)
-            self._hits += hits
-            self._counted += counted
-            for size_bytes in sizes:
-                self._bins[_bin(size_bytes, self._target_bytes)][0 if counted else 1] += 1
+        self._add_sizes(facts.output_sizes)
         for reason, lines in facts.rejects.items():
             tally = self.reasons.setdefault(_bounded(reason, self.reasons), ReasonTally())
             tally.lines += lines
@@ -116,6 +112,18 @@ class Tallies:
                 tally.newest.add(moment, facts.reject_files)
         if facts.for_operator:
             self.for_operator.add(moment, facts.for_operator)
+
+    def _add_sizes(self, partitions: Sequence[Sequence[int]]) -> None:
+        found = sized_bytes(partitions, self._target_bytes)
+        self._size_bytes += found.size_bytes
+        self._right_sized_bytes += found.right_sized_bytes
+        self._small_bytes += found.small_bytes
+        for sizes in partitions:
+            hits, counted = sizing_hits(sizes, self._target_bytes)
+            self._hits += hits
+            self._counted += counted
+            for size_bytes in sizes:
+                self._bins[_bin(size_bytes, self._target_bytes)][0 if counted else 1] += 1
 
     def buckets(self) -> tuple[figures.Bucket, ...]:
         pieces = zip(self._grid.pieces(), self._sums, strict=True)
@@ -129,7 +137,8 @@ class Tallies:
             figures.SizeBin(number * step, None if number == BINS else (number + 1) * step, *counts)
             for number, counts in enumerate(self._bins)
         )
-        return figures.Sizes(self._target_bytes, bins, self._counted, self._hits)
+        by_bytes = sum_of_sized(self._size_bytes, self._right_sized_bytes, self._small_bytes)
+        return figures.Sizes(self._target_bytes, bins, self._counted, self._hits, by_bytes)
 
     def totals(self) -> figures.Totals:
         return figures.Totals(**self._whole.work(figures.Totals), at_work_seconds=self._at_work.seconds)

@@ -117,6 +117,10 @@ def test_sizes_are_those_of_the_records(harness: Harness) -> None:
             counted += len(of_commit)
             hits += sum(96 * MIB <= size <= 160 * MIB for size in of_commit)
     assert (sizes.hits, sizes.counted) == (hits, counted)
+    each_bytes = [file.size_bytes for commit, _, _ in records(harness) for file in commit.outputs]
+    right_bytes = sum(size for size in each_bytes if 96 * MIB <= size <= 160 * MIB)
+    assert (sizes.by_bytes.size_bytes, sizes.by_bytes.right_sized_bytes) == (sum(each_bytes), right_bytes)
+    assert sizes.by_bytes.hit_rate == right_bytes / sum(each_bytes)
     assert [each.counted + each.of_small_manifests for each in sizes.bins] == [bins[number] for number in range(17)]
     assert [each.from_bytes for each in sizes.bins] == [number * 16 * MIB for number in range(17)]
 

@@ -11,7 +11,7 @@ import pytest
 
 from compactor.core.documents.records import FileStatus
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.text.formatting import duration
+from compactor.core.text.formatting import duration, percent
 from compactor.ops.report import charts
 from compactor.ops.report.charts import time_labels, y_ticks
 from compactor.ops.report.page import coded, environment, page
@@ -56,6 +56,9 @@ def test_tables_hold_the_figures(report: Report, shown: ReadPage) -> None:
     account = [f"{number:,}" for number in (totals.lines, totals.rows, totals.rejected_lines, totals.blank_lines)]
     assert shown.tables["account"][1] == account
     assert sum(shown.numbers("sizes", "could be sized")) == report.figures.sizes.counted
+    by_bytes = report.figures.sizes.by_bytes
+    share = percent(by_bytes.right_sized_bytes, by_bytes.size_bytes).replace(" ", "\N{NO-BREAK SPACE}")
+    assert f"The hit rate by bytes is {share}" in shown.text
     assert [row[2] for row in shown.tables["rejects"][1:]] == [f"{each.lines:,}" for each in report.figures.rejects]
     assert [row[0] for row in shown.tables["dead-letters"][1:]] == ["empty-0002", "broken-0001"]
     assert [row[2:] for row in shown.tables["schema"][1:]] == [["1", "4", "4"], ["2", "1", "5"], ["3", "2", "7"]]

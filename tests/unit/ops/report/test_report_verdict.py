@@ -12,6 +12,7 @@ from compactor.core.documents.records import Accepted, Commit, FileStatus
 from compactor.core.manifest_key import ManifestKey
 from compactor.cost.measured_cost import MEASURED_DOLLARS
 from compactor.cost.prices import JobSize
+from compactor.ledger.sizing import sum_of_sized
 from compactor.ledger.sizing_history import summarised
 from compactor.ops.report.page import page
 from compactor.ops.report.report import Report
@@ -176,7 +177,7 @@ def app_of(case: Case) -> App:
     for key in app.ledger.manifests():
         outcome = app.ledger.outcome(key)
         if isinstance(outcome, Commit):
-            app.ledger.remember(summarised(outcome))
+            app.ledger.remember(summarised(outcome, target_file_bytes=app.settings.output.target_file_bytes))
     return app
 
 
@@ -192,6 +193,15 @@ def red_of(text: str) -> list[str]:
     """The texts in the colour of a breach."""
     found = re.findall(r'class="(?:[^"]* )?open"[^>]*>([^<]*)<', text)
     return [" ".join(each.replace("\N{NO-BREAK SPACE}", " ").split()) for each in found]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_status_has_the_same_hit_rate(case: Case) -> None:
+    """Both count the same bytes, in files of the right size and in all."""
+    app = app_of(case)
+    found, reported = app.status_reader.read(), report_of(app).figures.sizes
+    assert (found.sizes.by_bytes or sum_of_sized(0, 0, 0)) == reported.by_bytes
+    assert found.sizes.target_file_bytes == reported.target_file_bytes
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

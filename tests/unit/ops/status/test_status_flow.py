@@ -8,9 +8,10 @@ from compactor.control.runs import JobRun, JobState
 from compactor.core.documents.records import RecentCommit
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
-from compactor.ops.status.flow import WINDOW_SECONDS, drain, latency, rates, rejects
+from compactor.ledger.sizing import SizedBytes
+from compactor.ops.status.flow import WINDOW_SECONDS, drain, latency, output_sizes, rates, rejects
 from compactor.ops.status.spent import spent
-from compactor.ops.status.values import Rates
+from compactor.ops.status.values import OutputSizes, Rates
 from tests.support.statuses import NOW, ago, commit
 
 WAITING = Backlog(manifests=10, manifests_read=10, input_bytes=6_000, oldest_seconds=60.0)
@@ -116,3 +117,19 @@ def test_spent_of_unknown_workers() -> None:
     for runs in ([], [odd], [replace(odd, size=None)]):
         found = spent(runs, [], NOW)
         assert (found.reason, found.run_dollars) == ("no run on Glue whose workers have a price", None)
+
+
+def sized(target: int | None, right_sized: int | None, small: int | None, length: int = 1000) -> RecentCommit:
+    """A commit that recorded sizes, or did not."""
+    sizes = {"target_file_bytes": target, "right_sized_bytes": right_sized, "small_bytes": small}
+    return commit(1, 0).model_copy(update={"output_bytes": length, **sizes})
+
+
+def test_hit_rate_by_bytes() -> None:
+    """It is of commits that recorded the target of the settings; what others would tell is unknown, and not 0."""
+    known = [sized(100, 900, 0), sized(100, 0, 1000), sized(100, 0, 0, length=0)]
+    others = [sized(None, None, None), sized(50, 1000, 0)]
+    expected = OutputSizes(100, 3, SizedBytes(2000, right_sized_bytes=900, small_bytes=1000, hit_rate=0.45))
+    assert output_sizes([*known, *others], 100) == expected
+    assert output_sizes(others, 100) == output_sizes([], 100) == OutputSizes(100, 0, None)
+    assert output_sizes(known[2:], 100).by_bytes == SizedBytes(0, 0, 0, hit_rate=None)
