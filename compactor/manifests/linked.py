@@ -11,8 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from pydantic import BaseModel
+
 from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
-from compactor.core.documents.records import Accepted
+from compactor.core.documents.records import Accepted, read_record
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import base_name, digest
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
@@ -29,6 +32,7 @@ class PlannedLink(Link, Protocol):
 
 
 L = TypeVar("L", bound=PlannedLink)
+D = TypeVar("D", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +98,50 @@ def drafts_left(state: State, folder: str) -> list[ObjectInfo]:
     if not drafts:
         return []
     waiting = {info.uri for info in state.store.list(state.layout.manifests_folder)}
-    absent = [info for info in drafts if state.layout.manifest(id_of_draft(info)) not in waiting]
-    begun = dict(zip(absent, map_ordered(lambda info: is_begun(state, id_of_draft(info)), absent), strict=True))
+    absent = [info for info in drafts if state.layout.manifest(id_of_draft(info.uri)) not in waiting]
+    begun = dict(zip(absent, map_ordered(lambda info: is_begun(state, id_of_draft(info.uri)), absent), strict=True))
     if over := [info.uri for info in absent if begun[info]]:
         state.store.delete(over)
     return [info for info in absent if not begun[info]]
 
 
-def id_of_draft(info: ObjectInfo) -> str:
+def read_left(state: State, folder: str, kind: type[D]) -> tuple[list[D], list[RecordUnreadable]]:
+    """The drafts in a folder that are to be settled, and why some cannot be read, which stay and hold up nothing else.
+
+    No planner does without them: one that has read such a draft before may still create links for it.
+
+    Args:
+        state: Has the drafts.
+        folder: Of one topic id or stream id.
+        kind: The class of its drafts.
+    """
+    found, unreadable = list[D](), list[RecordUnreadable]()
+    for info in drafts_left(state, folder):
+        try:
+            found.append(read_draft(state, info.uri, kind))
+        except ObjectNotFound:  # settled meanwhile
+            continue
+        except RecordUnreadable as exc:
+            unreadable.append(exc)
+    return found, unreadable
+
+
+def read_draft(state: State, uri: str, kind: type[D]) -> D:
+    """Read one draft.
+
+    Raises:
+        ObjectNotFound: Its manifest needs it no longer.
+        RecordUnreadable: It is damaged, or of a newer release.
+    """
+    expected = (
+        "the draft of a manifest; restore an earlier version of it: nothing else says what the manifest is to have"
+    )
+    return read_record(kind.model_validate_json, state.store.read(uri), uri, kind=kind.__name__, expected=expected)
+
+
+def id_of_draft(uri: str) -> str:
     """The id of the manifest of a draft."""
-    return base_name(info.uri).removesuffix(".json")
+    return base_name(uri).removesuffix(".json")
 
 
 def is_begun(state: State, manifest_id: str) -> bool:

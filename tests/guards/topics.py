@@ -24,8 +24,15 @@ TOPICS = (
     Guard(
         "the drafts of planners that died are settled",
         "manifests/kafka/planner.py",
-        "            for manifest in Drafts(chains, topic, topic_id).settle_all():\n",
+        "            for manifest in (drafts.settle(draft).manifest for draft in left):\n",
         "            for manifest in ():\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a draft that cannot be read holds up nothing else",
+        "manifests/linked.py",
+        "            unreadable.append(exc)\n",
+        "            raise exc\n",
         (_PLANNING,),
     ),
     Guard(

@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from compactor.core.documents.chains.kafka_records import KafkaLink
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.records import read_record
-from compactor.core.errors import ObjectNotFound
+from compactor.core.errors import RecordUnreadable
 from compactor.core.kafka.ranges import Topic
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.kafka.runs import Run, runs
-from compactor.manifests.linked import Wanted, drafts_left, settle
+from compactor.manifests.linked import Wanted, read_left, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +56,9 @@ class Drafts:
         chain = self.chains.chain(ChainPlace(self.topic, self.topic_id, run.partition))
         return Wanted(chain, KafkaLink(first=run.first, end=run.end, manifest_id=manifest_id), files)
 
-    def settle_all(self) -> list[Manifest]:
-        """Settle the drafts that are left; returns their manifests."""
-        settled = (self.settle(draft) for draft in self.left())
-        return [each.manifest for each in settled if each.manifest is not None]
-
-    def left(self) -> list[Manifest]:
-        """The drafts that are to be settled."""
-        store, found = self.chains.state.store, list[Manifest]()
-        for info in drafts_left(self.chains.state, self.chains.drafts_folder(self.topic, self.topic_id)):
-            try:
-                data = store.read(info.uri)
-            except ObjectNotFound:  # settled meanwhile
-                continue
-            read = partial(read_record, Manifest.model_validate_json, data, info.uri, kind="Manifest")
-            found.append(read(expected="the draft of a manifest"))
-        return found
+    def left(self) -> tuple[list[Manifest], list[RecordUnreadable]]:
+        """The drafts that are to be settled, and why some cannot be read; see `read_left`."""
+        return read_left(self.chains.state, self.chains.drafts_folder(self.topic, self.topic_id), Manifest)
 
     def _uri(self, manifest_id: str) -> str:
         return f"{self.chains.drafts_folder(self.topic, self.topic_id)}{manifest_id}.json"

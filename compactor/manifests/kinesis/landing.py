@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from compactor.core.documents.chains.kinesis_records import (
@@ -13,15 +12,14 @@ from compactor.core.documents.chains.kinesis_records import (
     ShardLoss,
 )
 from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
-from compactor.core.documents.records import read_record
-from compactor.core.errors import ObjectNotFound, RecordUnreadable, StoreUnavailable
+from compactor.core.errors import RecordUnreadable, StoreUnavailable
 from compactor.core.inputs.named_dates import ARRIVAL
 from compactor.core.kinesis.places import KinesisStream, StreamGap
 from compactor.core.layout import base_name
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
 from compactor.manifests.kinesis.shard_reading import Piece
 from compactor.manifests.kinesis.stream_plan import Gap, gap_of, tell
-from compactor.manifests.linked import Wanted, drafts_left, settle
+from compactor.manifests.linked import Wanted, read_left, settle
 
 SWEEP_SECONDS = 24 * 3600.0
 """Age at which objects are looked for that no link names: a planner may still be at work on younger ones."""
@@ -140,19 +138,8 @@ class Landing:
         return settled
 
     def left(self) -> tuple[list[KinesisDraft], list[RecordUnreadable]]:
-        """The drafts that are to be settled, and why some cannot be read, which stay and hold up nothing else."""
-        store, found, unreadable = self.chains.state.store, list[KinesisDraft](), list[RecordUnreadable]()
-        for info in drafts_left(self.chains.state, self.chains.drafts_folder(self.stream, self.stream_id)):
-            try:
-                data = store.read(info.uri)
-            except ObjectNotFound:  # settled meanwhile
-                continue
-            read = partial(read_record, KinesisDraft.model_validate_json, data, info.uri, kind="KinesisDraft")
-            try:
-                found.append(read(expected="the draft of a manifest"))
-            except RecordUnreadable as exc:
-                unreadable.append(exc)
-        return found, unreadable
+        """The drafts that are to be settled, and why some cannot be read; see `read_left`."""
+        return read_left(self.chains.state, self.chains.drafts_folder(self.stream, self.stream_id), KinesisDraft)
 
     def sweep(self, *, is_gone: bool = False) -> int:
         """Delete objects of planners that died before they wrote a draft; returns how many.

@@ -13,6 +13,7 @@ from compactor.core.kafka.ranges import KafkaRange
 from compactor.core.layout import root_id
 from compactor.job.steps import intake
 from compactor.job.steps.intake import Delivery, Intake
+from compactor.ledger.kafka.chains import Chains
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
@@ -216,3 +217,17 @@ def test_a_manifest_that_a_planner_has_not_bound(made: Scene) -> None:
     made.store.delete([LAYOUT.accepted(manifest.manifest_id)])
     assert reason(made, manifest) == ""
     assert made.plan().totals.manifests == []
+
+
+def test_a_draft_that_cannot_be_read_is_told(made: Scene) -> None:
+    """It may be all that is known of what links give to its manifest."""
+    manifest = planned(made)
+    assert reason(made, manifest) == ""
+    state = made.planner().state
+    draft = f"{Chains(state).drafts_folder(TOPIC, 'one')}2026-01-01-damaged.json"
+    made.store.put(draft, b"{")
+    [told] = unwritten.unwritten(state)
+    assert (told.manifest_id, told.where) == ("2026-01-01-damaged", draft)
+    assert "restore an earlier version" in told.found
+    made.store.put(draft, manifest.model_copy(update={"manifest_id": "2026-01-01-damaged"}).to_json())
+    assert unwritten.unwritten(state) == []
