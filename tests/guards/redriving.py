@@ -9,7 +9,7 @@ _REFUSED = "tests/unit/ops/redrive/test_redriving_refused.py"
 REDRIVING = (
     Guard(
         "a file that is quarantined again after its redrive can be redriven again",
-        "ops/redrive/redrive_log.py",
+        "ledger/history/redrive_log.py",
         "if each.in_effect and each.redrive.source == manifest_id]",
         "if each.in_effect]",
         (_AGAIN + "::test_a_file_that_is_missing_again",),

@@ -9,9 +9,9 @@ from compactor.core.documents.records import Commit, DeadLetter, RecentCommit, r
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
+from compactor.ledger.history.redrive_log import RedriveLog, was_redriven
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from compactor.ops.redrive.settling.dead_letters import named_versions, taken_over, was_interrupted
 from compactor.ops.redrive.settling.kept_letters import kept_letters, letter_id
 from compactor.ops.redrive.settling.later_rows import Version

@@ -10,9 +10,9 @@ from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import redriven_id, root_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.history.redrive_log import RedriveLog, was_redriven
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from compactor.ops.redrive.settling.later_rows import KnownRows, Version, later_rows, searched_from, written_since
 from compactor.ops.redrive.settling.quarantined_file import later_keys
 
