@@ -85,8 +85,20 @@ def _write(state: State, manifest: Manifest) -> None:
             manifest=manifest,
         )
     )
+    _write_bound(state, record)
+
+
+def _write_bound(state: State, record: Accepted) -> bool:
+    """Write the manifest that an id is bound to, unless a job has begun with it; False if the id is bound to none.
+
+    Another release may have bound it, which writes a manifest otherwise. A job takes in the bytes of the record alone.
+    """
+    if record.manifest is None:
+        return False
+    data = record.manifest.to_json()
     if record.digest == digest(data) and not state.ledger.record_names(record.key):
-        state.store.create(uri, data)
+        state.store.create(state.layout.manifest(record.manifest_id), data)
+    return record.digest == digest(data)
 
 
 def drafts_left(state: State, folder: str) -> list[ObjectInfo]:
@@ -108,7 +120,8 @@ def drafts_left(state: State, folder: str) -> list[ObjectInfo]:
 def read_left(state: State, folder: str, kind: type[D]) -> tuple[list[D], list[RecordUnreadable]]:
     """The drafts in a folder that are to be settled, and why some cannot be read, which stay and hold up nothing else.
 
-    No planner does without them: one that has read such a draft before may still create links for it.
+    A manifest whose id is bound is written from that record. No planner does without a draft before: one that has read
+    it may still create links for it.
 
     Args:
         state: Has the drafts.
@@ -122,7 +135,9 @@ def read_left(state: State, folder: str, kind: type[D]) -> tuple[list[D], list[R
         except ObjectNotFound:  # settled meanwhile
             continue
         except RecordUnreadable as exc:
-            unreadable.append(exc)
+            bound = state.ledger.accepted(id_of_draft(info.uri))
+            if bound is None or not _write_bound(state, bound):
+                unreadable.append(exc)
     return found, unreadable
 
 

@@ -4,6 +4,7 @@ from tests.guards.guard import Guard
 
 _PLANNING = "tests/unit/manifests/test_kafka_planning.py"
 _READING = "tests/unit/ndjson/test_range_reading.py"
+_BOUND = "tests/unit/job/test_planned_ranges.py::test_a_manifest_that_another_release_has_bound"
 _CHAINS = "tests/unit/ops/verify/test_chains.py"
 
 TOPICS = (
@@ -27,6 +28,13 @@ TOPICS = (
         "            for manifest in (drafts.settle(draft).manifest for draft in left):\n",
         "            for manifest in ():\n",
         (_PLANNING,),
+    ),
+    Guard(
+        "a bound manifest is written as its record has it",
+        "manifests/linked.py",
+        "    _write_bound(state, record)\n",
+        '    _write_bound(state, record.model_copy(update={"manifest": manifest}))\n',
+        (_BOUND,),
     ),
     Guard(
         "a draft that cannot be read holds up nothing else",

@@ -10,7 +10,7 @@ import pytest
 from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
 from compactor.core.documents.records import Redrive
 from compactor.core.kafka.ranges import KafkaRange
-from compactor.core.layout import root_id
+from compactor.core.layout import digest, root_id
 from compactor.job.steps import intake
 from compactor.job.steps.intake import Delivery, Intake
 from compactor.ledger.history.redrive_log import RedriveLog
@@ -230,4 +230,37 @@ def test_a_draft_that_cannot_be_read_is_told(made: Scene) -> None:
     assert (told.manifest_id, told.where) == ("2026-01-01-damaged", draft)
     assert "restore an earlier version" in told.found
     made.store.put(draft, manifest.model_copy(update={"manifest_id": "2026-01-01-damaged"}).to_json())
+    assert unwritten.unwritten(state) == []
+
+
+def later(manifest: Manifest) -> Manifest:
+    """A manifest as a later release may write it: the same files, and a further key."""
+    return manifest.model_copy(update={"later": "yes"})
+
+
+def test_a_manifest_that_another_release_has_bound(made: Scene) -> None:
+    """Its bytes are others. It is written as its record has it, for a job takes in nothing else."""
+    manifest = planned(made)
+    state = made.planner().state
+    accepted = state.ledger.accepted(manifest.manifest_id)
+    assert accepted is not None
+    data = later(manifest).to_json()
+    assert data != manifest.to_json()
+    record = accepted.model_copy(update={"digest": digest(data), "manifest": later(manifest)})
+    made.store.put(LAYOUT.accepted(manifest.manifest_id), record.model_dump_json().encode())
+    made.store.delete([LAYOUT.manifest(manifest.manifest_id)])
+    assert len(made.plan().totals.manifests) == 1
+    assert made.store.read(LAYOUT.manifest(manifest.manifest_id)) == data
+    assert reason(made, later(manifest)) == ""
+
+
+def test_a_bound_manifest_needs_no_draft(made: Scene) -> None:
+    """It is written from its record if the draft cannot be read."""
+    manifest = planned(made)
+    state, uri = made.planner().state, LAYOUT.manifest(manifest.manifest_id)
+    data = made.store.read(uri)
+    made.store.delete([uri])
+    made.store.put(f"{Chains(state).drafts_folder(TOPIC, 'one')}{manifest.manifest_id}.json", b"{")
+    assert made.plan().troubles == []
+    assert made.store.read(uri) == data
     assert unwritten.unwritten(state) == []
