@@ -9,7 +9,7 @@ from compactor.core.errors import RecordUnreadable
 from compactor.core.kafka.ranges import Topic
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.kafka.runs import Run, runs
-from compactor.manifests.linked import Wanted, read_left, settle
+from compactor.manifests.linked import Wanted, drafts_left, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,19 @@ class Drafts:
         """
         state, found = self.chains.state, runs(draft.files)
         wanted = [self._wanted(run, those, draft.manifest_id) for run, those in found.items()]
-        manifest, missed = settle(state, draft, wanted)
-        if manifest is None:
+        outcome = settle(state, draft, wanted)
+        if outcome.is_over:
             state.store.delete([self._uri(draft.manifest_id)])
-        return Settled(manifest, tuple(run for run, each in zip(found, wanted, strict=True) if each in missed))
+        lost = tuple(run for run, each in zip(found, wanted, strict=True) if each in outcome.lost)
+        return Settled(outcome.manifest, lost)
 
     def _wanted(self, run: Run, files: Sequence[ManifestFile], manifest_id: str) -> Wanted[KafkaLink]:
         chain = self.chains.chain(ChainPlace(self.topic, self.topic_id, run.partition))
         return Wanted(chain, KafkaLink(first=run.first, end=run.end, manifest_id=manifest_id), files)
 
     def left(self) -> tuple[list[Manifest], list[RecordUnreadable]]:
-        """The drafts that are to be settled, and why some cannot be read; see `read_left`."""
-        return read_left(self.chains.state, self.chains.drafts_folder(self.topic, self.topic_id), Manifest)
+        """The drafts that are to be settled, and why some cannot be read; see `drafts_left`."""
+        return drafts_left(self.chains.state, self.chains.drafts_folder(self.topic, self.topic_id), Manifest)
 
     def _uri(self, manifest_id: str) -> str:
         return f"{self.chains.drafts_folder(self.topic, self.topic_id)}{manifest_id}.json"

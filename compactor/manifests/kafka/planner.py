@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from compactor.core.documents.manifest import Manifest, version_keys
-from compactor.core.errors import CompactorError, SettingsError, StoreUnavailable
+from compactor.core.errors import CompactorError, SettingsError, StoreUnavailable, StuckError
 from compactor.core.kafka.ports import Bounds, KafkaLog, LiveTopic
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.kafka.record_columns import RecordColumn
@@ -119,7 +119,12 @@ class KafkaPlanner:
             drafts = Drafts(chains, topic, topic_id)
             left, unreadable = drafts.left()
             plan.troubles += unreadable
-            for manifest in (drafts.settle(draft).manifest for draft in left):
+            for draft in left:
+                try:
+                    manifest = drafts.settle(draft).manifest
+                except StuckError as exc:
+                    plan.troubles.append(exc)
+                    continue
                 if manifest is not None:
                     _add(plan.totals, manifest)
 

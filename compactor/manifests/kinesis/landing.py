@@ -19,7 +19,7 @@ from compactor.core.layout import base_name
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
 from compactor.manifests.kinesis.shard_reading import Piece
 from compactor.manifests.kinesis.stream_plan import Gap, gap_of, tell
-from compactor.manifests.linked import Wanted, read_left, settle
+from compactor.manifests.linked import Wanted, drafts_left, settle
 
 SWEEP_SECONDS = 24 * 3600.0
 """Age at which objects are looked for that no link names: a planner may still be at work on younger ones."""
@@ -126,20 +126,21 @@ class Landing:
         of_links = [self._wanted(each, named) for each in draft.links]
         of_losses = [self._wanted_loss(each, named) for each in draft.losses]
         wanted: list[Wanted[Any]] = [*of_links, *of_losses]
-        manifest, missed = settle(state, draft.manifest, wanted)
+        outcome = settle(state, draft.manifest, wanted)
+        missed = outcome.lost
         got = [each for each, want in zip(draft.links, of_links, strict=True) if want not in missed]
         lost = [each for each, want in zip(draft.links, of_links, strict=True) if want in missed]
         losses = [each for each, want in zip(draft.losses, of_losses, strict=True) if want not in missed]
-        settled = Settled(manifest, got, frozenset(each.shard_id for each in lost), losses)
+        settled = Settled(outcome.manifest, got, frozenset(each.shard_id for each in lost), losses)
         for gap in settled.gaps:
             tell(self.stream, gap)
         state.store.delete([each.link.uri for each in lost if each.link.uri])  # no one can get a link for them
-        state.store.delete([self._mark(manifest_id), *([self._draft(manifest_id)] if manifest is None else [])])
+        state.store.delete([self._mark(manifest_id), *([self._draft(manifest_id)] if outcome.is_over else [])])
         return settled
 
     def left(self) -> tuple[list[KinesisDraft], list[RecordUnreadable]]:
-        """The drafts that are to be settled, and why some cannot be read; see `read_left`."""
-        return read_left(self.chains.state, self.chains.drafts_folder(self.stream, self.stream_id), KinesisDraft)
+        """The drafts that are to be settled, and why some cannot be read; see `drafts_left`."""
+        return drafts_left(self.chains.state, self.chains.drafts_folder(self.stream, self.stream_id), KinesisDraft)
 
     def sweep(self, *, is_gone: bool = False) -> int:
         """Delete objects of planners that died before they wrote a draft; returns how many.

@@ -204,3 +204,25 @@ def test_a_manifest_of_landed_objects_that_is_lost(
     lake.run()
     found = lake.call("verify", "--deep", code=3 if content else 0)
     assert (found["rows"], found["discrepancies"]) == (3, [])
+
+
+def test_the_id_of_a_manifest_of_landed_objects_is_taken(lake: Lake) -> None:
+    """Something was refused under its name before its planner bound the id: a redrive of it has the objects."""
+    lake.kinesis.put(b'{"id": 3}')
+    [plan] = lake.app.kinesis_planner.plan(STREAM, max_manifests=9).totals.manifests
+    uri = lake.layout.manifest(plan.manifest_id)
+    lake.app.store.delete([uri, lake.layout.accepted(plan.manifest_id)])  # as if its planner had died before it
+    lake.app.store.put(uri, b"no manifest")
+    lake.run()
+    [told] = lake.call("verify", code=3)["discrepancies"]
+    assert f"`compactor plan {STREAM}` writes it as a redrive of this id" in told["expected"]
+    [again] = lake.app.kinesis_planner.plan(STREAM, max_manifests=9).totals.manifests
+    assert again.manifest_id == f"{plan.manifest_id}-r1"
+    lake.run()
+    found = lake.call("verify", "--deep")
+    assert (found["rows"], found["discrepancies"]) == (3, [])
+    assert lake.call("redrive", "manifests", "--yes")["redriven"] == []
+    lake.app.kinesis_planner.plan(STREAM, max_manifests=9)
+    assert not [info for info in lake.app.store.list(lake.layout.kinesis_folder) if "/drafts/" in info.uri]
+    traced = lake.call("trace", f"kinesis://main/events/{lake.shard}?sequence=42")
+    assert (traced["state"], len(traced["outputs"])) == ("done", 1)

@@ -264,3 +264,58 @@ def test_a_bound_manifest_needs_no_draft(made: Scene) -> None:
     assert made.plan().troubles == []
     assert made.store.read(uri) == data
     assert unwritten.unwritten(state) == []
+
+
+def rows_of(root: Path) -> list[str]:
+    return sorted(each["id"] for path in (root / "o").rglob("*.parquet") for each in pq.read_table(path).to_pylist())
+
+
+@pytest.mark.parametrize("content", [b"no manifest", b"part"])
+def test_the_id_of_a_planned_manifest_is_taken(tmp_path: Path, content: bytes) -> None:
+    """Something was refused under its name before its planner bound the id: a redrive of it has the offsets."""
+    NATIVE.need()
+    log = MemoryKafka()
+    partitions = log.create(TOPIC, "one", 2)
+    for number, partition in enumerate(partitions):
+        partition.append(*[b'{"id": "%d"}' % each for each in range(3 * number, 3 * number + 3)])
+    app = kafka_app(tmp_path, log)
+    [plan] = app.kafka_planner.plan(TOPIC, max_manifests=9).totals.manifests
+    uri = app.layout.manifest(plan.manifest_id)
+    data = app.store.read(uri)
+    app.store.delete([uri, app.layout.accepted(plan.manifest_id)])  # as if its planner had died before it
+    part = with_range(Manifest.model_validate_json(data), 0, 2)
+    app.store.put(uri, part.to_json() if content == b"part" else content)
+    kafka_app(tmp_path, log).threaded_job(1).run(once=True)
+    [told] = kafka_app(tmp_path, log).verifier().verify_all().discrepancies
+    assert (told.manifest_id, told.where) == (plan.manifest_id, uri)
+    assert f"`compactor plan {TOPIC}` writes it as a redrive of this id" in told.expected
+    [again] = app.kafka_planner.plan(TOPIC, max_manifests=9).totals.manifests
+    assert again.manifest_id == f"{plan.manifest_id}-r1"
+    assert kafka_app(tmp_path, log).verifier().verify_all().discrepancies == []
+    kafka_app(tmp_path, log).threaded_job(1).run(once=True)
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    assert rows_of(tmp_path) == ["0", "1", "2", "3", "4", "5"]
+    report = kafka_app(tmp_path, log).verifier(deep=True).verify_all()
+    assert (report.discrepancies, [each.redriven for each in report.dead_letter_manifests]) == ([], [True])
+    assert app.redriver().redrive(find_redrivable(app.state, Scope("manifests"))).redriven == []
+    assert not [info for info in app.store.list(app.layout.kafka_folder) if "/drafts/" in info.uri]
+
+
+def test_a_refused_manifest_of_an_earlier_release_is_redriven(tmp_path: Path) -> None:
+    """Its redrive has what links give to it, and `verify` follows them."""
+    NATIVE.need()
+    log = MemoryKafka()
+    [partition] = log.create(TOPIC, "one", 1)
+    partition.append(*[b'{"id": "%d"}' % each for each in range(3)])
+    app = kafka_app(tmp_path, log)
+    [plan] = app.kafka_planner.plan(TOPIC, max_manifests=9).totals.manifests
+    app.store.delete([app.layout.accepted(plan.manifest_id)])  # it did not bind ids
+    app.store.delete([info.uri for info in app.store.list(app.layout.kafka_folder) if "/drafts/" in info.uri])
+    kafka_app(tmp_path, log, input={"allowed_prefixes": ["kafka://main/none"]}).threaded_job(1).run(once=True)
+    told = kafka_app(tmp_path, log).verifier().verify_all().discrepancies
+    assert [each.found for each in told] == ["no such manifest"]
+    assert len(app.redriver().redrive(find_redrivable(app.state, Scope("manifests"))).redriven) == 1
+    assert kafka_app(tmp_path, log).verifier().verify_all().discrepancies == []
+    kafka_app(tmp_path, log).threaded_job(1).run(once=True)
+    assert rows_of(tmp_path) == ["0", "1", "2"]
+    assert kafka_app(tmp_path, log).verifier(deep=True).verify_all().discrepancies == []

@@ -92,7 +92,7 @@ class Scene:
             if [*firsts, end] != [0, *lasts]:
                 return False
         state = self.planner().state
-        return not drafts_left(state, Chains(state).drafts_folder(TOPIC, topic_id))
+        return drafts_left(state, Chains(state).drafts_folder(TOPIC, topic_id), Manifest) == ([], [])
 
 
 def scene(*records: int) -> tuple[Scene, list[MemoryPartition]]:

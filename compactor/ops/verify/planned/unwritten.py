@@ -1,7 +1,8 @@
 """Finds planned manifests that are gone, or were changed, before a job began with them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from itertools import chain
 
 from compactor.core.documents.chains.kinesis_records import KinesisDraft
@@ -13,11 +14,13 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import quoted
 from compactor.ledger.kafka.chains import Chains
 from compactor.ledger.kinesis.shard_chains import ShardChains
+from compactor.ledger.planned.given import names_planned
 from compactor.ledger.state import State
+from compactor.manifests.handed_over import is_handed_over
 from compactor.manifests.linked import id_of_draft, is_begun, read_draft
 from compactor.ops.verify.report import Discrepancy
 
-_DraftKind = type[Manifest] | type[KinesisDraft]
+_Read = Callable[[str], Manifest | KinesisDraft]
 
 REWRITE_SECONDS = 3600.0
 """How long a planned manifest may be absent: a planner may die before it writes it, and the next plan does that."""
@@ -25,7 +28,7 @@ REWRITE_SECONDS = 3600.0
 
 def unwritten(state: State) -> list[Discrepancy]:
     """One discrepancy for each planned manifest that does not wait as it was planned; the next plan writes it again."""
-    drafts = ((place, kind, info.uri) for place, folder, kind in _folders(state) for info in state.store.list(folder))
+    drafts = ((place, read, info.uri) for place, folder, read in _folders(state) for info in state.store.list(folder))
     return list(chain.from_iterable(map_ordered(lambda each: list(_fault(state, *each)), drafts)))
 
 
@@ -35,19 +38,25 @@ def is_planned(state: State, manifest_id: str) -> bool:
     return any(state.store.stat(draft) is not None for draft in drafts)
 
 
-def _folders(state: State) -> Iterator[tuple[str, str, _DraftKind]]:
-    """The folders of all drafts, each with its topic or stream, and with the kind of its drafts."""
-    yield from ((place, folder, Manifest) for place, folder in Chains(state).drafts_folders())
-    yield from ((place, folder, KinesisDraft) for place, folder in ShardChains(state).drafts_folders())
+def _folders(state: State) -> Iterator[tuple[str, str, _Read]]:
+    """The folders of all drafts, each with its topic or stream, and with what reads one of its drafts."""
+    of_topics, of_streams = partial(read_draft, state, Manifest), partial(read_draft, state, KinesisDraft)
+    yield from ((place, folder, of_topics) for place, folder in Chains(state).drafts_folders())
+    yield from ((place, folder, of_streams) for place, folder in ShardChains(state).drafts_folders())
 
 
-def _fault(state: State, place: str, kind: _DraftKind, draft: str) -> Iterator[Discrepancy]:
+def _fault(state: State, place: str, read: _Read, draft: str) -> Iterator[Discrepancy]:
     manifest_id = id_of_draft(draft)
     accepted = state.ledger.accepted(manifest_id)
     if accepted is None:  # its planner died: the next plan goes on with the draft
-        yield from _unreadable(state, manifest_id, kind, draft)
+        yield from _unreadable(manifest_id, read, draft)
         return
-    if accepted.kind != "manifest":
+    if accepted.manifest is None or not names_planned(state, accepted.manifest):
+        if not is_handed_over(state, accepted):
+            expected = (
+                f"the manifest that was planned; `compactor plan {quoted(place)}` writes it as a redrive of this id"
+            )
+            yield Discrepancy(manifest_id, accepted.source_uri, expected, "another one, which has the id for good")
         return
     found = _found(state, accepted)
     if found and not is_begun(state, manifest_id):  # asked last: a job that has begun may have removed it since
@@ -55,9 +64,9 @@ def _fault(state: State, place: str, kind: _DraftKind, draft: str) -> Iterator[D
         yield Discrepancy(manifest_id, accepted.source_uri, f"{expected} writes it again", found)
 
 
-def _unreadable(state: State, manifest_id: str, kind: _DraftKind, draft: str) -> Iterator[Discrepancy]:
+def _unreadable(manifest_id: str, read: _Read, draft: str) -> Iterator[Discrepancy]:
     try:
-        read_draft(state, draft, kind)
+        read(draft)
     except ObjectNotFound:  # settled meanwhile
         return
     except RecordUnreadable as exc:
