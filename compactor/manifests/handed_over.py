@@ -55,7 +55,7 @@ def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manife
         StuckError: A manifest has a part of a range, so that the whole range would be compacted twice in part.
     """
     log, has_begun, made = RedriveLog(state=state), True, planned
-    left = _not_in(planned.files, holder.manifest) if holder.manifest is not None else list(planned.files)
+    left = files_not_in(planned.files, holder.manifest) if holder.manifest is not None else list(planned.files)
     for number in count(1):
         if not left:
             break
@@ -66,7 +66,7 @@ def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manife
             redrive = _recorded(log, holder, number, planned.model_copy(update=keys))
         if redrive is None or not _may_take_effect(redrive, bound):
             continue
-        still_left = _not_in(left, redrive.manifest)
+        still_left = files_not_in(left, redrive.manifest)
         if len(still_left) == len(left):  # of other files of the manifest that has the id
             continue
         left, made = still_left, redrive.manifest
@@ -111,19 +111,24 @@ def _versions(files: Iterable[ManifestFile]) -> frozenset[tuple[str, str]]:
     return frozenset((canonical(file.uri), file.etag or "") for file in files)
 
 
-def _not_in(files: Sequence[ManifestFile], manifest: Manifest) -> list[ManifestFile]:
-    """The files that a manifest does not have."""
+def files_not_in(files: Sequence[ManifestFile], manifest: Manifest) -> list[ManifestFile]:
+    """The files that a manifest does not have; ranges may be cut otherwise in it.
+
+    Raises:
+        StuckError: It has a part of a range.
+        ValueError: One of the files looks like a range and is none.
+    """
     uris = {canonical(file.uri) for file in manifest.files}
-    ranges = sorted((file.etag or "", KafkaRange.parse(file.uri)) for file in manifest.files if is_kafka(file.uri))
+    ranges = [(file.etag or "", KafkaRange.parse(file.uri)) for file in manifest.files if is_kafka(file.uri)]
     return [
         file
         for file in files
-        if canonical(file.uri) not in uris and not (is_kafka(file.uri) and _is_in(file, ranges, manifest.manifest_id))
+        if not (_is_in(file, ranges, manifest.manifest_id) if is_kafka(file.uri) else canonical(file.uri) in uris)
     ]
 
 
 def _is_in(file: ManifestFile, ranges: Sequence[tuple[str, KafkaRange]], manifest_id: str) -> bool:
-    """Whether ranges, in order, have all of the offsets of another range, or else none of them."""
+    """Whether ranges that do not overlap have all of the offsets of another range, or else none of them."""
     wanted, offsets = KafkaRange.parse(file.uri), 0
     for topic_id, each in ranges:
         if (topic_id, each.topic, each.partition) == (file.etag or "", wanted.topic, wanted.partition):

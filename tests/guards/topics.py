@@ -61,7 +61,7 @@ TOPICS = (
     Guard(
         "a plan gives nothing to a redrive that another one has",
         "manifests/handed_over.py",
-        "left = _not_in(planned.files, holder.manifest) if holder.manifest is not None else list(planned.files)",
+        "left = files_not_in(planned.files, holder.manifest) if holder.manifest is not None else list(planned.files)",
         "left = list(planned.files)",
         (_HANDED_OVER,),
     ),
