@@ -6,7 +6,7 @@
 EXTENDS Integers, FiniteSets
 
 CONSTANTS Partitions, Planners, MaxOffset, MaxTopics, MaxIds,
-          MaxStops,  \* of planners that stop, and of manifests that are lost
+          MaxStops,  \* of planners that stop, of manifests that are lost, and of ids that are taken
           Reads,     \* whether the job reads what it takes in
           MayForge,  \* whether an operator copies a manifest under another id
           Guards     \* what keeps the protocol exact; all of it, unless a guard is left out on purpose
@@ -36,12 +36,13 @@ VARIABLES
     members,  \* the partitions of its plan that each manifest names
     accepted, \* the manifests that the job has taken in, and begun with
     reading,  \* what became of their ranges
+    taken,    \* the ids that are bound to something else than what was planned for them
     used, stops,
     proc      \* each planner: its step, the topic id, drafts to settle, heads and bounds, and the draft that it settles
 
 brokerVars == <<live, end, earliest>>
 chainVars == <<origin, link>>
-manifestVars == <<written, members, accepted, reading>>
+manifestVars == <<written, members, accepted, reading, taken>>
 vars == <<brokerVars, chainVars, plan, drafts, manifestVars, used, stops, proc>>
 
 None == [k \in Partitions |-> Unknown]
@@ -60,6 +61,7 @@ Init ==
     /\ members = [i \in Ids |-> {}]
     /\ accepted = {}
     /\ reading = [i \in Ids |-> Unread]
+    /\ taken = {}
     /\ used = 0
     /\ stops = 0
     /\ proc = [c \in Planners |-> Idle]
@@ -176,13 +178,16 @@ GoesOn(c, k) ==
     IF k \in proc[c].won \/ ~Has("a partition whose link was lost is not planned further") THEN run.end ELSE Unknown
 
 \* The code asks first whether the job has begun with it already; that only saves work. Its id is bound to its bytes.
+\* If the id is taken, what is written is a redrive of it, by a create-only record, so that all planners write the same.
 WriteManifest(c) ==
     /\ Linked(c)
-    /\ written' = IF Won(c) = {} THEN written ELSE written \union {proc[c].id}
+    /\ written' = IF \/ Won(c) = {}
+                     \/ proc[c].id \in taken /\ ~Has("a manifest whose id is taken becomes a redrive")
+                  THEN written ELSE written \union {proc[c].id}
     /\ members' = [members EXCEPT ![proc[c].id] = Won(c)]
     /\ Set(c, [proc[c] EXCEPT !.at = "written",
                !.heads = [k \in Partitions |-> IF proc[c].own /\ k \in Planned(proc[c].id) THEN GoesOn(c, k) ELSE @[k]]])
-    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, accepted, reading, used, stops>>
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, accepted, reading, taken, used, stops>>
 
 \* A draft of which others got all links is of no use; any other one stays.
 DropDraft(c) ==
@@ -217,7 +222,7 @@ Forge ==
         /\ members' = [members EXCEPT ![used + 1] = members[i]]
     /\ written' = written \union {used + 1}
     /\ used' = used + 1
-    /\ UNCHANGED <<brokerVars, chainVars, drafts, accepted, reading, stops, proc>>
+    /\ UNCHANGED <<brokerVars, chainVars, drafts, accepted, reading, taken, stops, proc>>
 
 \* Someone deletes a manifest, or overwrites it with what a job refuses under another id.
 Lose(i) ==
@@ -225,7 +230,16 @@ Lose(i) ==
     /\ stops < MaxStops
     /\ stops' = stops + 1
     /\ written' = written \ {i}
-    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, members, accepted, reading, used, proc>>
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, members, accepted, reading, taken, used, proc>>
+
+\* Someone puts something else under the name of a manifest before its planner binds the id, and the job binds it to that.
+Take(i) ==
+    /\ i \in drafts \ taken
+    /\ members[i] = {}
+    /\ stops < MaxStops
+    /\ stops' = stops + 1
+    /\ taken' = taken \union {i}
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, written, members, accepted, reading, used, proc>>
 
 Given(i) ==
     \A k \in members[i] :
@@ -235,21 +249,21 @@ Accept(i) ==
     /\ i \in written \ accepted
     /\ Given(i) \/ ~Has("the job takes in only what a link gives")
     /\ accepted' = accepted \union {i}
-    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, written, members, reading, used, stops, proc>>
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, written, members, reading, taken, used, stops, proc>>
 
 Refuse(i) ==
     /\ i \in written \ accepted
     /\ Has("the job takes in only what a link gives")
     /\ ~Given(i)
     /\ written' = written \ {i}
-    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, members, accepted, reading, used, stops, proc>>
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, members, accepted, reading, taken, used, stops, proc>>
 
 \* Done, and out of the watched prefix.
 Archive(i) ==
     /\ i \in written \intersect accepted
     /\ reading[i].state \notin {"unread", "compare"} \/ ~Reads
     /\ written' = written \ {i}
-    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, members, accepted, reading, used, stops, proc>>
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, members, accepted, reading, taken, used, stops, proc>>
 
 \* The ranges of a manifest are read from the topic that has the name. The id is compared when they have been read.
 Read(i) ==
@@ -258,13 +272,13 @@ Read(i) ==
     /\ reading[i].state = "unread"
     /\ reading' = [reading EXCEPT ![i] = [state |-> "compare", topic |-> live,
                                           earliest |-> [k \in Partitions |-> earliest[<<live, k>>]]]]
-    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, written, members, accepted, used, stops, proc>>
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, written, members, accepted, taken, used, stops, proc>>
 
 Compare(i) ==
     /\ reading[i].state = "compare"
     /\ reading' = [reading EXCEPT ![i].state =
         IF live # plan[i].topic /\ Has("the id of the topic is compared after a range") THEN "gone" ELSE "read"]
-    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, written, members, accepted, used, stops, proc>>
+    /\ UNCHANGED <<brokerVars, chainVars, plan, drafts, written, members, accepted, taken, used, stops, proc>>
 
 Progress(c) ==
     \/ Begin(c) \/ SettleLeft(c) \/ ReadHeads(c) \/ ReadBounds(c) \/ BeginChain(c) \/ WriteDraft(c) \/ Link(c)
@@ -275,7 +289,7 @@ Next ==
     \/ MakeAgain
     \/ Forge
     \/ \E c \in Planners : Progress(c) \/ Stop(c)
-    \/ \E i \in Ids : Lose(i) \/ Accept(i) \/ Refuse(i) \/ Archive(i) \/ Read(i) \/ Compare(i)
+    \/ \E i \in Ids : Lose(i) \/ Take(i) \/ Accept(i) \/ Refuse(i) \/ Archive(i) \/ Read(i) \/ Compare(i)
 
 Spec == Init /\ [][Next]_vars
 

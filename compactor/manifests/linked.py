@@ -4,20 +4,24 @@ A planner writes the draft, then creates its links, then binds the id of the man
 and writes it. A link is there for good once it is there. So every planner that goes through these steps gets the same
 manifest, at any time and any number of times: a planner that dies, or that is held up for hours, leaves nothing
 undecided. A draft stays until a job has begun with its manifest: one that is gone before is written again. As its id is
-bound to its bytes, nothing else takes effect under it, and it takes effect once, however often it is written.
+bound to its bytes, nothing else takes effect under it, and it takes effect once, however often it is written. If the id
+is bound to something else, because that was there before, the manifest becomes a redrive; see `handed_over`.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from compactor.core.documents.chains.kinesis_records import KinesisDraft
 from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
-from compactor.core.documents.records import Accepted
-from compactor.core.layout import base_name, digest
+from compactor.core.documents.records import Accepted, read_record
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.layout import base_name, digest, root_id
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectInfo
 from compactor.ledger.chains.chain import Chain, Link
+from compactor.ledger.planned.given import names_planned
 from compactor.ledger.state import State
+from compactor.manifests.handed_over import hand_over, has_same_files
 
 
 class PlannedLink(Link, Protocol):
@@ -29,6 +33,7 @@ class PlannedLink(Link, Protocol):
 
 
 L = TypeVar("L", bound=PlannedLink)
+D = TypeVar("D", Manifest, KinesisDraft)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,22 @@ class Wanted(Generic[L]):
     files: Sequence[ManifestFile]
 
 
-def settle(state: State, draft: Manifest, wanted: Iterable[Wanted[L]]) -> tuple[Manifest | None, list[Wanted[L]]]:
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[L]):
+    """What came of a draft.
+
+    Attributes:
+        manifest: The manifest of what was got; None if nothing was.
+        lost: What others have.
+        is_over: Whether the draft is not needed any more.
+    """
+
+    manifest: Manifest | None
+    lost: Sequence[Wanted[L]]
+    is_over: bool
+
+
+def settle(state: State, draft: Manifest, wanted: Iterable[Wanted[L]]) -> Outcome[L]:
     """Create links and write the manifest of those that were got, as far as that was not done.
 
     Args:
@@ -48,8 +68,8 @@ def settle(state: State, draft: Manifest, wanted: Iterable[Wanted[L]]) -> tuple[
         draft: Names all files.
         wanted: Those of one chain in order, the first where the chain ended when the draft was made.
 
-    Returns:
-        The manifest, or None if it has no file; and what others have.
+    Raises:
+        StuckError: See `hand_over`.
     """
     won, lost = set[str](), list[Wanted[L]]()
     for each in wanted:
@@ -59,54 +79,119 @@ def settle(state: State, draft: Manifest, wanted: Iterable[Wanted[L]]) -> tuple[
             won.update(file.uri for file in each.files)
         else:
             lost.append(each)
+    if not won:
+        return Outcome(None, lost, is_over=True)
     files = tuple(file for file in draft.files if file.uri in won)
     # With the keys that are left out of a draft as it is read, or else its bytes would tell who settled it.
-    manifest = draft.model_copy(update={"files": files, **version_keys(files)})
-    if won:
-        _write(state, manifest)
-    return (manifest if won else None), lost
+    manifest, is_over = _written(state, draft.model_copy(update={"files": files, **version_keys(files)}))
+    return Outcome(manifest, lost, is_over)
 
 
-def _write(state: State, manifest: Manifest) -> None:
-    """Bind the id of a manifest and write it, unless a job has begun with it."""
-    data, uri = manifest.to_json(), state.layout.manifest(manifest.manifest_id)
+def _written(state: State, planned: Manifest) -> tuple[Manifest, bool]:
+    """Bind the id of a manifest and write it; return what was written, and whether a job has begun with it."""
+    data, uri = planned.to_json(), state.layout.manifest(planned.manifest_id)
     record = state.ledger.accept(
         Accepted(
-            manifest_id=manifest.manifest_id,
+            manifest_id=planned.manifest_id,
             kind="manifest",
-            date=manifest.date,
+            date=planned.date,
             digest=digest(data),
             source_uri=uri,
             accepted_at=state.clock.now(),
-            manifest=manifest,
+            manifest=planned,
         )
     )
-    if record.digest == digest(data) and not state.ledger.record_names(record.key):
-        state.store.create(uri, data)
+    if record.manifest is None or not has_same_files(record.manifest, planned):
+        return hand_over(state, record, planned)
+    _write_bound(state, record)
+    return planned, _is_begun(state, record)
 
 
-def drafts_left(state: State, folder: str) -> list[ObjectInfo]:
-    """The drafts in a folder that are to be settled: of planners that died, and of manifests that are gone too early.
+def _write_bound(state: State, record: Accepted) -> bool:
+    """Write the manifest that an id is bound to, unless a job has begun with it; False if that is no planned one.
 
-    Those of manifests that a job has begun with are deleted.
+    Another release may have bound it, which writes a manifest otherwise. A job takes in the bytes of the record alone.
     """
-    drafts = list(state.store.list(folder))
+    if record.manifest is None or not names_planned(state, record.manifest):
+        return False
+    data = record.manifest.to_json()
+    if record.digest == digest(data) and not _is_begun(state, record):
+        state.store.create(state.layout.manifest(record.manifest_id), data)
+    return record.digest == digest(data)
+
+
+def drafts_left(state: State, folder: str, kind: type[D]) -> tuple[list[D], list[RecordUnreadable]]:
+    """The drafts in a folder that are to be settled, and why some cannot be read, which stay and hold up nothing else.
+
+    They are of planners that died, and of manifests that are gone too early. Those of manifests that a job has begun
+    with are deleted. A manifest whose id is bound needs no draft, as it is written from that record. No planner does
+    without a draft before: one that has read it may still create links for it.
+
+    Args:
+        state: Has the drafts.
+        folder: Of one topic id or stream id.
+        kind: The class of its drafts.
+    """
+    drafts = [info.uri for info in state.store.list(folder)]
     if not drafts:
-        return []
-    waiting = {info.uri for info in state.store.list(state.layout.manifests_folder)}
-    absent = [info for info in drafts if state.layout.manifest(id_of_draft(info)) not in waiting]
-    begun = dict(zip(absent, map_ordered(lambda info: is_begun(state, id_of_draft(info)), absent), strict=True))
-    if over := [info.uri for info in absent if begun[info]]:
+        return [], []
+    waiting = {root_id(id_of_draft(info.uri)) for info in state.store.list(state.layout.manifests_folder)}
+    absent = [uri for uri in drafts if id_of_draft(uri) not in waiting]
+    left = list(map_ordered(lambda uri: _left(state, uri, kind), absent))
+    if over := [uri for uri, each in zip(absent, left, strict=True) if each.is_over]:
         state.store.delete(over)
-    return [info for info in absent if not begun[info]]
+    found = [each.draft for each in left if each.draft is not None and not each.is_over]
+    return found, [each.unreadable for each in left if each.unreadable is not None]
 
 
-def id_of_draft(info: ObjectInfo) -> str:
+@dataclass(frozen=True, slots=True)
+class _Left(Generic[D]):
+    """A draft: to be settled, or over, or why it cannot be read; none of these if another planner deleted it."""
+
+    draft: D | None = None
+    is_over: bool = False
+    unreadable: RecordUnreadable | None = None
+
+
+def _left(state: State, uri: str, kind: type[D]) -> _Left[D]:
+    bound = state.ledger.accepted(id_of_draft(uri))
+    try:
+        draft = read_draft(state, kind, uri)
+    except ObjectNotFound:
+        return _Left()
+    except RecordUnreadable as exc:
+        if bound is None or not _write_bound(state, bound):
+            return _Left(unreadable=exc)
+        return _Left(is_over=_is_begun(state, bound))
+    if bound is None or bound.manifest is None:
+        return _Left(draft)
+    planned = draft.manifest if isinstance(draft, KinesisDraft) else draft
+    return _Left(draft, is_over=has_same_files(bound.manifest, planned) and _is_begun(state, bound))
+
+
+def read_draft(state: State, kind: type[D], uri: str) -> D:
+    """Read one draft.
+
+    Raises:
+        ObjectNotFound: Its manifest needs it no longer.
+        RecordUnreadable: It is damaged, or of a newer release.
+    """
+    expected = (
+        "the draft of a manifest; restore an earlier version of it: nothing else says what the manifest is to have"
+    )
+    return read_record(kind.model_validate_json, state.store.read(uri), uri, kind=kind.__name__, expected=expected)
+
+
+def id_of_draft(uri: str) -> str:
     """The id of the manifest of a draft."""
-    return base_name(info.uri).removesuffix(".json")
+    return base_name(uri).removesuffix(".json")
 
 
 def is_begun(state: State, manifest_id: str) -> bool:
     """Whether a job has begun with a planned manifest, so that its records are all that it needs."""
     accepted = state.ledger.accepted(manifest_id)
-    return accepted is not None and accepted.kind == "manifest" and bool(state.ledger.record_names(accepted.key))
+    return accepted is not None and accepted.kind == "manifest" and _is_begun(state, accepted)
+
+
+def _is_begun(state: State, record: Accepted) -> bool:
+    return bool(state.ledger.record_names(record.key))

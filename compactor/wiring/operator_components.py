@@ -41,9 +41,9 @@ from compactor.wiring.settings_files.grok_reader import GrokReader, grok_reader,
 # Each command needs one of these, and a short command would wait for all of them to load.
 # ruff: noqa: PLC0415
 if TYPE_CHECKING:
+    from compactor.ledger.history.redrive_log import RedriveLog
     from compactor.ops.closing.closer import Closer
     from compactor.ops.rebuild.scan import RebuildScanner
-    from compactor.ops.redrive.redrive_log import RedriveLog
     from compactor.ops.redrive.redriver import Redriver
     from compactor.ops.rejects.reader import RejectsReader
     from compactor.ops.retire.retirer import Retirer
@@ -286,7 +286,7 @@ class OperatorComponents(CatalogComponents):
 
     @cached_property
     def redrive_log(self) -> "RedriveLog":
-        from compactor.ops.redrive.redrive_log import RedriveLog
+        from compactor.ledger.history.redrive_log import RedriveLog
 
         return RedriveLog(state=self.state)
 

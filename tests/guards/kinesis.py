@@ -14,7 +14,7 @@ KINESIS = (
     Guard(
         "a draft of landed objects stays until a job has begun with its manifest",
         "manifests/kinesis/landing.py",
-        "*([self._draft(manifest_id)] if manifest is None else [])",
+        "*([self._draft(manifest_id)] if outcome.is_over else [])",
         "self._draft(manifest_id)",
         ("tests/unit/job/test_landed_streams.py",),
     ),

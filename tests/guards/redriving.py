@@ -3,13 +3,35 @@
 from tests.guards.guard import Guard
 
 _AGAIN = "tests/unit/ops/redrive/test_redriving_again.py"
+_OVERWRITTEN = "tests/unit/job/test_landed_streams.py::test_what_a_planned_manifest_was_overwritten_with"
 _TAKEN = "tests/unit/ops/redrive/test_taken_over.py"
 _REFUSED = "tests/unit/ops/redrive/test_redriving_refused.py"
 
 REDRIVING = (
     Guard(
+        "a duplicate of a manifest of a producer is not settled with it",
+        "ops/redrive/settling/duplicates.py",
+        "if holder.manifest is None or not _is_planned(state, holder.manifest):",
+        "if holder.manifest is None:",
+        (_TAKEN,),
+    ),
+    Guard(
+        "a duplicate that names a file of its own stays open",
+        "ops/redrive/settling/duplicates.py",
+        "    return all(is_kafka(file.uri) for file in others) and not files_not_in(others, planned)\n",
+        "    return True\n",
+        (_OVERWRITTEN,),
+    ),
+    Guard(
+        "a duplicate is settled once the planned manifest is committed, not before",
+        "ops/redrive/settling/duplicates.py",
+        "        is_committed = isinstance(state.ledger.outcome(holder.key), Commit)\n",
+        "        is_committed = True\n",
+        (_OVERWRITTEN,),
+    ),
+    Guard(
         "a file that is quarantined again after its redrive can be redriven again",
-        "ops/redrive/redrive_log.py",
+        "ledger/history/redrive_log.py",
         "if each.in_effect and each.redrive.source == manifest_id]",
         "if each.in_effect]",
         (_AGAIN + "::test_a_file_that_is_missing_again",),

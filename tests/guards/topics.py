@@ -4,6 +4,8 @@ from tests.guards.guard import Guard
 
 _PLANNING = "tests/unit/manifests/test_kafka_planning.py"
 _READING = "tests/unit/ndjson/test_range_reading.py"
+_BOUND = "tests/unit/job/test_planned_ranges.py::test_a_manifest_that_another_release_has_bound"
+_HANDED_OVER = "tests/unit/manifests/test_handed_over.py"
 _CHAINS = "tests/unit/ops/verify/test_chains.py"
 
 TOPICS = (
@@ -24,8 +26,57 @@ TOPICS = (
     Guard(
         "the drafts of planners that died are settled",
         "manifests/kafka/planner.py",
-        "            for manifest in Drafts(chains, topic, topic_id).settle_all():\n",
-        "            for manifest in ():\n",
+        "            for draft in left:\n",
+        "            for draft in ():\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a bound manifest is written as its record has it",
+        "manifests/linked.py",
+        "    _write_bound(state, record)\n",
+        '    _write_bound(state, record.model_copy(update={"manifest": manifest}))\n',
+        (_BOUND,),
+    ),
+    Guard(
+        "what is planned for an id that something else has becomes a redrive",
+        "manifests/linked.py",
+        "        return hand_over(state, record, planned)\n",
+        "        pass\n",
+        (_HANDED_OVER,),
+    ),
+    Guard(
+        "a draft stays if a job began with something else under its id",
+        "manifests/linked.py",
+        "is_over=has_same_files(bound.manifest, planned) and _is_begun(state, bound)",
+        "is_over=_is_begun(state, bound)",
+        (_HANDED_OVER,),
+    ),
+    Guard(
+        "a redrive whose id is taken has nothing of a plan",
+        "manifests/handed_over.py",
+        "if redrive is None or not _may_take_effect(redrive, bound):",
+        "if redrive is None:",
+        (_HANDED_OVER,),
+    ),
+    Guard(
+        "a plan gives nothing to a redrive that another one has",
+        "manifests/handed_over.py",
+        "left = files_not_in(planned.files, holder.manifest) if holder.manifest is not None else list(planned.files)",
+        "left = list(planned.files)",
+        (_HANDED_OVER,),
+    ),
+    Guard(
+        "redrives in place of a dead letter have what links give to it",
+        "ops/verify/planned/taken_in.py",
+        "        return self.read(state, [*made, *redrives]) if redrives else found\n",
+        "        return found\n",
+        (_HANDED_OVER,),
+    ),
+    Guard(
+        "a draft that cannot be read holds up nothing else",
+        "manifests/linked.py",
+        "            return _Left(unreadable=exc)\n",
+        "            raise exc\n",
         (_PLANNING,),
     ),
     Guard(
@@ -129,8 +180,8 @@ TOPICS = (
     Guard(
         "a manifest that is taken in while its chain is verified is found",
         "ops/verify/planned/taken_in.py",
-        "    return left, _read(state, manifest_id, read) if left else None\n",
-        "    return left, None\n",
+        "        return left, self._read(state, manifest_id, linked) if left else None\n",
+        "        return left, None\n",
         (_CHAINS,),
     ),
     Guard(
@@ -185,7 +236,7 @@ TOPICS = (
     Guard(
         "a draft stays until a job has begun with its manifest",
         "manifests/kafka/drafts.py",
-        "        if manifest is None:\n",
+        "        if outcome.is_over:\n",
         "        if True:\n",
         ("tests/unit/job/test_planned_ranges.py",),
     ),

@@ -139,7 +139,7 @@ def plan(
         show_stream(of_log if isinstance(of_log, StreamPlan) else None, dry_run=dry_run)
         if of_inventory is not None:
             show_end(of_inventory, dry_run=dry_run)
-    for trouble in of_log.troubles[:1] if isinstance(of_log, StreamPlan) else ():
+    for trouble in of_log.troubles[:1] if of_log is not None else ():
         raise trouble  # after all that was done in spite of it
     needs_operator = made.stalled or (of_log is not None and of_log.needs_operator)
     return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE

@@ -47,6 +47,9 @@ class PlannedTopic(Document):
     removed: list[str] = Field(description="Ranges that retention removed before they were planned.")
     cut_off: list[CutOff] = Field(description="Partitions whose log was cut off.")
     former_ids: list[str] = Field(description="Ids of topics of the same name that are gone, and were planned.")
+    troubles: list[str] = Field(
+        description="Why manifests that planners left could not be finished; empty if there are none."
+    )
 
 
 class PlannedGap(Document, of=stream_plan.Gap):

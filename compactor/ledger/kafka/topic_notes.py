@@ -21,15 +21,21 @@ class TopicNotes:
     run_id: str
 
     def planned(
-        self, topic: Topic, topic_id: str, partitions: tuple[PartitionProgress, ...], planned_offsets: int
+        self,
+        topic: Topic,
+        topic_id: str,
+        partitions: tuple[PartitionProgress, ...],
+        planned_offsets: int,
+        error: str = "",
     ) -> None:
-        """Note that a plan succeeded.
+        """Note what came of a plan.
 
         Args:
             topic: The topic.
             topic_id: Its id.
             partitions: What of each partition is planned now.
             planned_offsets: Offsets in manifests that are not done.
+            error: What the plan could not finish; empty if there is nothing.
         """
         progress = TopicProgress(
             run_id=self.run_id,
@@ -38,7 +44,11 @@ class TopicNotes:
             partitions=partitions,
             planned_offsets=planned_offsets,
         )
-        _note(self.state, topic).write(progress)
+        note = _note(self.state, topic)
+        if error:
+            note.write_failure(self.run_id, error, progress)
+        else:
+            note.write(progress)
 
     def failed(self, topic: Topic, error: str) -> None:
         """Note that a plan failed, and why. What the last one that succeeded noted stays."""

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from compactor.core.documents.chains.kafka_records import KafkaLink
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.records import read_record
-from compactor.core.errors import ObjectNotFound
+from compactor.core.errors import RecordUnreadable
 from compactor.core.kafka.ranges import Topic
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.kafka.runs import Run, runs
@@ -49,31 +47,19 @@ class Drafts:
         """
         state, found = self.chains.state, runs(draft.files)
         wanted = [self._wanted(run, those, draft.manifest_id) for run, those in found.items()]
-        manifest, missed = settle(state, draft, wanted)
-        if manifest is None:
+        outcome = settle(state, draft, wanted)
+        if outcome.is_over:
             state.store.delete([self._uri(draft.manifest_id)])
-        return Settled(manifest, tuple(run for run, each in zip(found, wanted, strict=True) if each in missed))
+        lost = tuple(run for run, each in zip(found, wanted, strict=True) if each in outcome.lost)
+        return Settled(outcome.manifest, lost)
 
     def _wanted(self, run: Run, files: Sequence[ManifestFile], manifest_id: str) -> Wanted[KafkaLink]:
         chain = self.chains.chain(ChainPlace(self.topic, self.topic_id, run.partition))
         return Wanted(chain, KafkaLink(first=run.first, end=run.end, manifest_id=manifest_id), files)
 
-    def settle_all(self) -> list[Manifest]:
-        """Settle the drafts that are left; returns their manifests."""
-        settled = (self.settle(draft) for draft in self.left())
-        return [each.manifest for each in settled if each.manifest is not None]
-
-    def left(self) -> list[Manifest]:
-        """The drafts that are to be settled."""
-        store, found = self.chains.state.store, list[Manifest]()
-        for info in drafts_left(self.chains.state, self.chains.drafts_folder(self.topic, self.topic_id)):
-            try:
-                data = store.read(info.uri)
-            except ObjectNotFound:  # settled meanwhile
-                continue
-            read = partial(read_record, Manifest.model_validate_json, data, info.uri, kind="Manifest")
-            found.append(read(expected="the draft of a manifest"))
-        return found
+    def left(self) -> tuple[list[Manifest], list[RecordUnreadable]]:
+        """The drafts that are to be settled, and why some cannot be read; see `drafts_left`."""
+        return drafts_left(self.chains.state, self.chains.drafts_folder(self.topic, self.topic_id), Manifest)
 
     def _uri(self, manifest_id: str) -> str:
         return f"{self.chains.drafts_folder(self.topic, self.topic_id)}{manifest_id}.json"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from compactor.core.documents.manifest import Manifest, version_keys
-from compactor.core.errors import SettingsError, StoreUnavailable
+from compactor.core.errors import CompactorError, SettingsError, StoreUnavailable, StuckError
 from compactor.core.kafka.ports import Bounds, KafkaLog, LiveTopic
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.kafka.record_columns import RecordColumn
@@ -39,6 +39,7 @@ class TopicPlan:
         former_ids: Ids of topics of this name that are gone, of which ranges were planned.
         topic_id: The id of the topic that is there.
         partitions: All of its partitions, with the first offset that is in no manifest after this plan.
+        troubles: Why manifests that planners left could not be finished. All else that it tells has happened.
     """
 
     totals: PlanTotals = field(default_factory=PlanTotals)
@@ -47,6 +48,7 @@ class TopicPlan:
     former_ids: list[str] = field(default_factory=list)
     topic_id: str = ""
     partitions: list[Uncut] = field(default_factory=list)
+    troubles: list[CompactorError] = field(default_factory=list)
 
     @property
     def needs_operator(self) -> bool:
@@ -82,6 +84,9 @@ class KafkaPlanner:
             dry_run: Write nothing.
             is_due: Whether to plan what fills no manifest, too. What retention removed is planned in any case.
 
+        Returns:
+            What was done. Of trouble with what planners left, the plan tells; it keeps nothing else from being planned.
+
         Raises:
             SettingsError: The topic is not within the allowed prefixes, or there is none of its name.
             StoreUnavailable: The brokers or the store fail for now.
@@ -111,8 +116,17 @@ class KafkaPlanner:
     def _settle_left(self, chains: Chains, topic: Topic, plan: TopicPlan) -> None:
         """Write the manifests that planners left, and those that are gone too early, of former topics as well."""
         for topic_id in filter(None, (*plan.former_ids, plan.topic_id)):
-            for manifest in Drafts(chains, topic, topic_id).settle_all():
-                _add(plan.totals, manifest)
+            drafts = Drafts(chains, topic, topic_id)
+            left, unreadable = drafts.left()
+            plan.troubles += unreadable
+            for draft in left:
+                try:
+                    manifest = drafts.settle(draft).manifest
+                except StuckError as exc:
+                    plan.troubles.append(exc)
+                    continue
+                if manifest is not None:
+                    _add(plan.totals, manifest)
 
     def _check(self, topic: Topic) -> None:
         if not any(is_within(f"{topic}/", each) for each in self.allowed_prefixes):

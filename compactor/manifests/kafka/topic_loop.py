@@ -151,9 +151,14 @@ class TopicLoop:
             self._tell(topic, turn, plan)
         except Exception as exc:  # noqa: BLE001 - no error of a topic may end the planning of others
             return self._failed(topic, turn, exc)
+        pause = 0.0 if plan.totals.left_manifests else self._until_due(turn)
+        if plan.troubles:
+            return self._failed(topic, turn, plan.troubles[0], pause)
         turn.failures, turn.error = 0, None
-        if plan.totals.left_manifests:
-            return 0.0
+        return pause
+
+    def _until_due(self, turn: _Turn) -> float:
+        """The pause until the next plan of a topic, or until its oldest record has waited long enough."""
         since, longest = turn.waits_since, self.rules.plan_seconds
         if since is None:
             return longest
@@ -175,16 +180,27 @@ class TopicLoop:
             self._planner = self.new_planner()
         return self._planner
 
-    def _failed(self, topic: Topic, turn: _Turn, error: Exception) -> float:
+    def _failed(self, topic: Topic, turn: _Turn, error: Exception, pause: float | None = None) -> float:
+        """Tell of a failure; returns the pause until the next plan.
+
+        Args:
+            topic: The topic.
+            turn: What is known of it.
+            error: Why it failed.
+            pause: If all else was planned, and noted; by default nothing was, and pauses grow.
+        """
         turn.failures, turn.error = turn.failures + 1, error
-        longest = max(LONGEST_PAUSE_SECONDS, self.rules.plan_seconds)
-        pause = pause_seconds(turn.failures, first_seconds=self.rules.plan_seconds, longest_seconds=longest, chance=1.0)
+        values, is_whole = {"TopicPlansFailed": 1.0}, pause is None
+        if pause is None:
+            first, longest = self.rules.plan_seconds, max(LONGEST_PAUSE_SECONDS, self.rules.plan_seconds)
+            pause = pause_seconds(turn.failures, first_seconds=first, longest_seconds=longest, chance=1.0)
+            # What came since the last plan is not known; it may wait since then.
+            since = min(turn.seen_at, turn.waits_since or turn.seen_at)
+            values["TopicUnplannedSeconds"] = (self.clock.now() - since).total_seconds()
         log_event("topic.not_planned", topic=topic.uri, failures=turn.failures, pause_seconds=pause, error=error)
-        # What came since the last plan is not known; it may wait since then.
-        since = min(turn.seen_at, turn.waits_since or turn.seen_at)
-        values = {"TopicPlansFailed": 1.0, "TopicUnplannedSeconds": (self.clock.now() - since).total_seconds()}
         try:
-            self.notes.failed(topic, described(error))
+            if is_whole:
+                self.notes.failed(topic, described(error))
             self.metrics.emit(values)
             self.metrics.emit(values, about_topic(topic))
         except Exception as exc:  # noqa: BLE001 - as of a plan
@@ -213,7 +229,8 @@ class TopicLoop:
             return
         lag = Lag.of(topic, {**turn.waits, **turn.arrivals.held}, plan.partitions, planned, self.clock.now())
         self._emit(topic, lag)
-        self.notes.planned(topic, plan.topic_id, lag.progress, lag.planned_offsets)
+        error = described(plan.troubles[0]) if plan.troubles else ""
+        self.notes.planned(topic, plan.topic_id, lag.progress, lag.planned_offsets, error)
 
     def _emit(self, topic: Topic, lag: Lag) -> None:
         self.metrics.emit(lag.metrics())

@@ -33,7 +33,7 @@ class TopicSeen:
     planned_offsets: int = 0  # offsets in manifests that are not done
     planned_at: datetime | None = None  # when a job last planned the topic; null if none has
     idle_seconds: float = 0.0  # for how long no job has planned it, as far as is known
-    failures: int = 0  # plans of jobs that have failed since
+    failures: int = 0  # plans of jobs that have failed since, or could not finish what planners had left
     failing_seconds: float = 0.0  # for how long they have
     error: str = ""  # why the last of these failed; empty if none did
     late_seconds: float = 0.0  # how long a record may wait, or plans fail, before a person should look

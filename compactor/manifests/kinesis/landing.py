@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from compactor.core.documents.chains.kinesis_records import (
@@ -13,8 +12,7 @@ from compactor.core.documents.chains.kinesis_records import (
     ShardLoss,
 )
 from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
-from compactor.core.documents.records import read_record
-from compactor.core.errors import ObjectNotFound, RecordUnreadable, StoreUnavailable
+from compactor.core.errors import RecordUnreadable, StoreUnavailable
 from compactor.core.inputs.named_dates import ARRIVAL
 from compactor.core.kinesis.places import KinesisStream, StreamGap
 from compactor.core.layout import base_name
@@ -128,31 +126,21 @@ class Landing:
         of_links = [self._wanted(each, named) for each in draft.links]
         of_losses = [self._wanted_loss(each, named) for each in draft.losses]
         wanted: list[Wanted[Any]] = [*of_links, *of_losses]
-        manifest, missed = settle(state, draft.manifest, wanted)
+        outcome = settle(state, draft.manifest, wanted)
+        missed = outcome.lost
         got = [each for each, want in zip(draft.links, of_links, strict=True) if want not in missed]
         lost = [each for each, want in zip(draft.links, of_links, strict=True) if want in missed]
         losses = [each for each, want in zip(draft.losses, of_losses, strict=True) if want not in missed]
-        settled = Settled(manifest, got, frozenset(each.shard_id for each in lost), losses)
+        settled = Settled(outcome.manifest, got, frozenset(each.shard_id for each in lost), losses)
         for gap in settled.gaps:
             tell(self.stream, gap)
         state.store.delete([each.link.uri for each in lost if each.link.uri])  # no one can get a link for them
-        state.store.delete([self._mark(manifest_id), *([self._draft(manifest_id)] if manifest is None else [])])
+        state.store.delete([self._mark(manifest_id), *([self._draft(manifest_id)] if outcome.is_over else [])])
         return settled
 
     def left(self) -> tuple[list[KinesisDraft], list[RecordUnreadable]]:
-        """The drafts that are to be settled, and why some cannot be read, which stay and hold up nothing else."""
-        store, found, unreadable = self.chains.state.store, list[KinesisDraft](), list[RecordUnreadable]()
-        for info in drafts_left(self.chains.state, self.chains.drafts_folder(self.stream, self.stream_id)):
-            try:
-                data = store.read(info.uri)
-            except ObjectNotFound:  # settled meanwhile
-                continue
-            read = partial(read_record, KinesisDraft.model_validate_json, data, info.uri, kind="KinesisDraft")
-            try:
-                found.append(read(expected="the draft of a manifest"))
-            except RecordUnreadable as exc:
-                unreadable.append(exc)
-        return found, unreadable
+        """The drafts that are to be settled, and why some cannot be read; see `drafts_left`."""
+        return drafts_left(self.chains.state, self.chains.drafts_folder(self.stream, self.stream_id), KinesisDraft)
 
     def sweep(self, *, is_gone: bool = False) -> int:
         """Delete objects of planners that died before they wrote a draft; returns how many.

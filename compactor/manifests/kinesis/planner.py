@@ -1,13 +1,13 @@
 """Plans streams: lands what their shards have and no object has, and writes manifests of the objects."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
 
 from compactor.core.documents.chains.kinesis_records import ShardLink, ShardLoss
-from compactor.core.errors import CompactorError, SettingsError
+from compactor.core.errors import CompactorError, SettingsError, StuckError
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import is_within
@@ -119,7 +119,10 @@ class KinesisPlanner:
             drafts, unreadable = left.left()
             plan.troubles += unreadable
             for draft in drafts:
-                _add(plan, left.settle(draft))
+                try:
+                    _add(plan, left.settle(draft))
+                except StuckError as exc:
+                    plan.troubles.append(exc)
             plan.swept += left.sweep(is_gone=left is not landing)
 
     def _land_all(self, shards: Shards, landing: Landing, plan: StreamPlan, max_manifests: int) -> None:
@@ -193,7 +196,8 @@ def _settle_gone(chains: ShardChains, stream: KinesisStream) -> None:
     for stream_id in chains.stream_ids(stream):
         landing = Landing(chains, stream, stream_id)
         for draft in landing.left()[0]:
-            landing.settle(draft)
+            with suppress(StuckError):  # `verify` tells
+                landing.settle(draft)
 
 
 def _add(plan: StreamPlan, settled: Settled) -> None:

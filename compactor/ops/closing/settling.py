@@ -11,8 +11,8 @@ from compactor.core.documents.records import Redrive
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.redrive.settling.dead_letters import letter_fates
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, settled
 from compactor.ops.verify.report import DeadLetterManifest

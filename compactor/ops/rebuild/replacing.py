@@ -16,6 +16,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.versions import is_same_version
 from compactor.ledger.history.expired_log import ExpiredParts
+from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimer, claim_key
 from compactor.manifests.fates.file_fates import Replacement
@@ -23,7 +24,6 @@ from compactor.ops.rebuild.damage import compacted
 from compactor.ops.rebuild.rebuild_report import RebuildReport
 from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.ops.rebuild.scan import Damaged, RebuildScan
-from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 
 _ID_CHARACTERS = 160  # leaves room for more in an id
 

@@ -16,10 +16,10 @@ from compactor.core.documents.records import Commit, DeadLetter, FileStatus, Red
 from compactor.core.errors import InputError, ManifestError, StagingError, StuckError
 from compactor.core.layout import MANIFEST_ID, redriven_id
 from compactor.core.text.formatting import by_name, count
+from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.state import State
 from compactor.ops.redrive.draft import Draft
 from compactor.ops.redrive.planner import RedrivePlanner
-from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Redriven, RedriveReport, Refused
 from compactor.ops.redrive.rejected_lines.line_numbers import numbers_of
 from compactor.ops.redrive.rejected_lines.recheck import Recheck

@@ -9,9 +9,9 @@ from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.history.expired_log import ExpiredParts
+from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.history.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import NOTHING_QUARANTINED, Scope, files_left, left_of, nothing_because
 from compactor.ops.redrive.settling.dead_letters import letter_fates

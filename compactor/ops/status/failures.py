@@ -9,10 +9,11 @@ from compactor.core.documents.records import Commit, DeadLetter, RecentCommit, r
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
+from compactor.ledger.history.redrive_log import RedriveLog, was_redriven
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from compactor.ops.redrive.settling.dead_letters import named_versions, taken_over, was_interrupted
+from compactor.ops.redrive.settling.duplicates import settled_duplicates
 from compactor.ops.redrive.settling.kept_letters import kept_letters, letter_id
 from compactor.ops.redrive.settling.later_rows import Version
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files, settled
@@ -77,6 +78,7 @@ class FailureReader:
         others = {each: named[each] for each in ids if not is_interrupted[each]}
         taken = taken_over(self.state, searched, known=self.cache.taken)
         taken |= taken_over(self.state, others, [each.key for each in recent])
+        taken |= settled_duplicates(self.state, (each for each in named if each not in taken))
         self.cache.redriven |= {self.state.layout.failure_reason(each) for each in taken}
         return [each for each in letters if each.manifest_id not in taken]
 

@@ -11,13 +11,13 @@ from compactor.core.errors import CompactorError, ObjectNotFound, StuckError
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.history.expired_seen import expired_seen
+from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import learned_ratio
 from compactor.ledger.state import State
 from compactor.ledger.work_time import arrival_seconds
 from compactor.manifests.kafka.topics_seen import TopicWatch
 from compactor.manifests.kinesis.streams_seen import StreamWatch
-from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.failures import FailureReader
 from compactor.ops.status.flow import drain, latency, misfits, output_sizes, rates, rejects

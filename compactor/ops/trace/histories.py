@@ -10,9 +10,9 @@ from compactor.core.documents.records import Accepted, Commit, DeadLetter, Redri
 from compactor.core.errors import AccessError, ObjectNotFound
 from compactor.core.layout import MANIFEST_ID, base_name, id_from_name, is_within
 from compactor.core.rules.attempts import Attempts, RetryRules, due_at
+from compactor.ledger.history.redrive_log import RedriveLog, RedriveLogEntry
 from compactor.ledger.ledger import is_done
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
 
 
 @dataclass(frozen=True, slots=True)

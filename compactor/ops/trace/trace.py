@@ -13,7 +13,7 @@ from compactor.core.inputs.source_places import HIDING
 from compactor.core.layout import canonical, folder
 from compactor.core.rules.attempts import AttemptState, RetryRules
 from compactor.core.text.safe_text import quoted
-from compactor.ops.redrive.redrive_log import Fate, RedriveLogEntry
+from compactor.ledger.history.redrive_log import Fate, RedriveLogEntry
 from compactor.ops.redrive.selection import CURABLE, Kind, Scope, left_of
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.trace.histories import History

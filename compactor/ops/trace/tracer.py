@@ -16,11 +16,11 @@ from compactor.core.layout import canonical, is_s3, is_text, is_within, redriven
 from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.core.text.safe_text import quoted
 from compactor.core.versions import described_version, is_same_version, version_of
+from compactor.ledger.history.redrive_log import RedriveLogEntry
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
-from compactor.ops.redrive.redrive_log import RedriveLogEntry
 from compactor.ops.redrive.selection import Kind
 from compactor.ops.redrive.settling.dead_letters import letter_fates
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files, settled

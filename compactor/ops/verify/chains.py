@@ -1,18 +1,19 @@
 """Verifies the chains of planned ranges: no gap, no offset twice, and a manifest that has the offsets of each link."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from compactor.core.documents.records import Accepted
+from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import ObjectNotFound
 from compactor.core.kafka.ranges import Topic, is_kafka
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.chains.by_manifest import ByManifest
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.kafka.runs import Run, runs
 from compactor.ledger.state import State
-from compactor.ops.verify.planned.taken_in import taken_in
+from compactor.ops.verify.planned.taken_in import Links
 from compactor.ops.verify.report import Discrepancy
 
 _Runs = frozenset[tuple[str, Run]]  # each with the id of its topic
@@ -32,6 +33,10 @@ class _Linked:
     @property
     def place(self) -> ChainPlace:
         return ChainPlace(Topic(self.cluster, self.name), self.topic_id, self.partition)
+
+    @property
+    def run(self) -> tuple[str, Run]:
+        return self.topic_id, Run(self.partition, self.first, self.end)
 
 
 def faults_of_chains(state: State) -> Iterator[Discrepancy]:
@@ -67,22 +72,23 @@ def _faults(chains: Chains, place: ChainPlace, linked: ByManifest[_Linked]) -> I
 
 def _faults_of_manifest(chains: Chains, group: tuple[str, list[_Linked]]) -> list[Discrepancy]:
     manifest_id, linked = group
-
-    def drafts_folder(each: _Linked) -> str:
-        return chains.drafts_folder(each.place.topic, each.topic_id)
-
-    left, found = taken_in(chains.state, manifest_id, linked, drafts_folder=drafts_folder, read=_runs_of)
+    links: Links[_Linked, _Runs] = Links(
+        drafts_folder=lambda each: chains.drafts_folder(each.place.topic, each.topic_id),
+        read=_runs_of,
+        has=lambda found, each: each.run in found,
+    )
+    left, found = links.taken_in(chains.state, manifest_id, linked)
     faults = []
     for each in left:
         place, offsets = str(each.place), f"offsets {each.first} to {each.end - 1}"
         if found is None:
             faults.append(Discrepancy(manifest_id, place, f"manifest {manifest_id} with {offsets}", "no such manifest"))
-        elif (each.topic_id, Run(each.partition, each.first, each.end)) not in found:
+        elif not links.has(found, each):
             faults.append(Discrepancy(manifest_id, place, f"{offsets} in its manifest", "other ones"))
     return faults
 
 
-def _runs_of(_: State, accepted: Accepted) -> _Runs:
-    files = [file for file in accepted.manifest.files if is_kafka(file.uri)] if accepted.manifest is not None else []
+def _runs_of(_: State, manifests: Sequence[tuple[ManifestKey, Manifest]]) -> _Runs:
+    files = [file for _, manifest in manifests for file in manifest.files if is_kafka(file.uri)]
     topic_ids = {file.uri: file.etag or "" for file in files}
     return frozenset((topic_ids[those[0].uri], run) for run, those in runs(files).items())

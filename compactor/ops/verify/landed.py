@@ -3,18 +3,20 @@
 What retention took before it was landed is in a manifest, too, whose reading quarantines it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from compactor.core.documents.records import Accepted, Commit, FileStatus
+from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.records import Commit, FileStatus
 from compactor.core.errors import ObjectNotFound
 from compactor.core.kinesis.places import KinesisStream, StreamGap
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.chains.by_manifest import ByManifest
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace
 from compactor.ledger.state import State
-from compactor.ops.verify.planned.taken_in import taken_in
+from compactor.ops.verify.planned.taken_in import Links
 from compactor.ops.verify.report import Discrepancy
 
 _Named = Mapping[tuple[str, str], int | None]  # URI and version of its files, with their lines once they are compacted
@@ -82,11 +84,12 @@ def _faults(chains: ShardChains, place: ShardPlace, landed: ByManifest[_Landed])
 
 def _faults_of_manifest(chains: ShardChains, group: tuple[str, list[_Landed]]) -> list[Discrepancy]:
     manifest_id, landed = group
-
-    def drafts_folder(each: _Landed) -> str:
-        return chains.drafts_folder(each.stream, each.stream_id)
-
-    left, found = taken_in(chains.state, manifest_id, landed, drafts_folder=drafts_folder, read=_named)
+    links: Links[_Landed, _Named] = Links(
+        drafts_folder=lambda each: chains.drafts_folder(each.stream, each.stream_id),
+        read=_named,
+        has=lambda found, each: (each.uri, each.etag) in found,
+    )
+    left, found = links.taken_in(chains.state, manifest_id, landed)
     return [fault for each in left if (fault := _fault(manifest_id, each, found))]
 
 
@@ -101,13 +104,15 @@ def _fault(manifest_id: str, landed: _Landed, found: _Named | None) -> Discrepan
     return None
 
 
-def _named(state: State, accepted: Accepted) -> _Named:
-    lines = dict[str, int]()
-    try:
-        outcome = state.ledger.outcome(accepted.key)
-    except ObjectNotFound:  # not decided yet
-        outcome = None
-    if isinstance(outcome, Commit):
-        lines = {file.uri: file.lines for file in outcome.files if file.status is FileStatus.COMPACTED}
-    files = accepted.manifest.files if accepted.manifest is not None else ()
-    return {(file.uri, file.etag or ""): lines.get(file.uri) for file in files}
+def _named(state: State, manifests: Sequence[tuple[ManifestKey, Manifest]]) -> _Named:
+    found = dict[tuple[str, str], int | None]()
+    for key, manifest in manifests:
+        lines = dict[str, int]()
+        try:
+            outcome = state.ledger.outcome(key)
+        except ObjectNotFound:  # not decided yet
+            outcome = None
+        if isinstance(outcome, Commit):
+            lines = {file.uri: file.lines for file in outcome.files if file.status is FileStatus.COMPACTED}
+        found |= {(file.uri, file.etag or ""): lines.get(file.uri) for file in manifest.files}
+    return found

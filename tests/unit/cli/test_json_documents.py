@@ -39,7 +39,7 @@ from compactor.control.snapshot import Refusals, Snapshot
 from compactor.core.documents.expired import Expiry
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus, RangeReport
-from compactor.core.errors import StoreUnavailable
+from compactor.core.errors import RecordUnreadable, StoreUnavailable
 from compactor.core.exit_codes import ExitCode
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.manifest_key import ManifestKey
@@ -157,7 +157,12 @@ def plans(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     inventory = Inventory("s3://b/manifest.json", "lake", COMMITS[0].decided_at, "CSV", (), ())
     of_inventory = plan._document(PlanTotals(), InventoryPlan(inventory, PlanTotals(), PlanningCost()), dry_run=False)
     topic = Topic("main", "events")
-    made = TopicPlan(removed=[KafkaRange(topic, 0, 3, 9)], cut_off={1: (4, 7)}, former_ids=["one"])
+    made = TopicPlan(
+        removed=[KafkaRange(topic, 0, 3, 9)],
+        cut_off={1: (4, 7)},
+        former_ids=["one"],
+        troubles=[RecordUnreadable("a draft is damaged")],
+    )
     of_topic = plan._document(PlanTotals(), None, made, dry_run=False)
     gaps, troubles = [Gap("shardId-000000000000", "7", "21")], [StoreUnavailable("it is throttled")]
     landed = StreamPlan(gaps=gaps, former_ids=["one"], troubles=troubles)

@@ -1,16 +1,17 @@
 """Landed objects of a stream, through the job and the commands: they are input as any other."""
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from compactor.adapters.memory.store import ManualClock
 from compactor.cli.entry import compactor as command
-from compactor.core.documents.manifest import ManifestFile, version_keys
+from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout
 from compactor.ops.verify.planned import unwritten
@@ -48,8 +49,11 @@ class Lake:
     def run(self) -> None:
         App(load_settings(self.config, {})).threaded_job(2).run(once=True)
 
+    def result(self, *words: str) -> Result:
+        return CliRunner().invoke(command, ["--config", str(self.config), *words, "--json"])
+
     def call(self, *words: str, code: int = 0) -> Any:
-        result = CliRunner().invoke(command, ["--config", str(self.config), *words, "--json"])
+        result = self.result(*words)
         assert result.exit_code == code, result.output
         return json.loads(result.stdout)
 
@@ -202,5 +206,84 @@ def test_a_manifest_of_landed_objects_that_is_lost(
     with suppress(SettingsError):
         lake.app.kinesis_planner.plan(STREAM, max_manifests=9)
     lake.run()
-    found = lake.call("verify", "--deep", code=3 if content else 0)
+    found = lake.call("verify", "--deep")
     assert (found["rows"], found["discrepancies"]) == (3, [])
+
+
+def test_the_id_of_a_manifest_of_landed_objects_is_taken(lake: Lake) -> None:
+    """Something was refused under its name before its planner bound the id: a redrive of it has the objects."""
+    lake.kinesis.put(b'{"id": 3}')
+    [plan] = lake.app.kinesis_planner.plan(STREAM, max_manifests=9).totals.manifests
+    uri = lake.layout.manifest(plan.manifest_id)
+    lake.app.store.delete([uri, lake.layout.accepted(plan.manifest_id)])  # as if its planner had died before it
+    lake.app.store.put(uri, b"no manifest")
+    lake.run()
+    [told] = lake.call("verify", code=3)["discrepancies"]
+    assert f"`compactor plan {STREAM}` writes it as a redrive of this id" in told["expected"]
+    [again] = lake.app.kinesis_planner.plan(STREAM, max_manifests=9).totals.manifests
+    assert again.manifest_id == f"{plan.manifest_id}-r1"
+    lake.run()
+    found = lake.call("verify", "--deep")
+    assert (found["rows"], found["discrepancies"]) == (3, [])
+    assert lake.call("redrive", "manifests", "--yes")["redriven"] == []
+    lake.app.kinesis_planner.plan(STREAM, max_manifests=9)
+    assert not [info for info in lake.app.store.list(lake.layout.kinesis_folder) if "/drafts/" in info.uri]
+    traced = lake.call("trace", f"kinesis://main/events/{lake.shard}?sequence=42")
+    assert (traced["state"], len(traced["outputs"])) == ("done", 1)
+
+
+def open_letters(lake: Lake) -> set[int]:
+    """How many dead letters wait for a person, as each command counts them."""
+    verified = json.loads(lake.result("verify").stdout)
+    letters = [each["manifest_id"] for each in verified["dead_letter_manifests"]]
+    left = [each for each in verified["dead_letter_manifests"] if not (each["settled_by"] or each["redriven"])]
+    traced = [json.loads(lake.result("trace", each).stdout) for each in letters]
+    redriven = json.loads(lake.result("redrive", "manifests", "--dry-run").stdout)
+    reported = json.loads(lake.result("report").stdout)["dead_letters"]["latest"]
+    return {
+        len(left),
+        sum(each["needs_operator"] for each in traced),
+        json.loads(lake.result("status").stdout)["dead_letters"]["open"],
+        len(redriven["redriven"]) + len(redriven["refused"]),
+        sum(not (each["settled_by"] or each["redriven"]) for each in reported),
+    }
+
+
+def own_files(lake: Lake, planned: bytes) -> bytes:
+    """The manifest with one more file, which is there: what someone adds to it by hand."""
+    manifest = Manifest.model_validate_json(planned)
+    (lake.root / "own.ndjson").write_bytes(b'{"id": 9}')
+    return with_file(manifest, str(lake.root / "own.ndjson"))
+
+
+def with_file(manifest: Manifest, uri: str) -> bytes:
+    return manifest.model_copy(update={"files": (*manifest.files, ManifestFile(uri=uri))}).to_json()
+
+
+OVERWRITTEN: dict[str, tuple[Callable[[Lake, bytes], bytes], bool]] = {
+    "garbage": (lambda _lake, _planned: b"no manifest", False),
+    "empty": (lambda _lake, _planned: b"", False),
+    "the same files": (lambda _lake, planned: planned + b" ", False),
+    "a file of its own": (own_files, True),
+    "no manifest of ours": (lambda _lake, _planned: b'{"version": 1, "files": 7}', True),
+}
+
+
+@pytest.mark.parametrize("how", OVERWRITTEN)
+def test_what_a_planned_manifest_was_overwritten_with(lake: Lake, how: str) -> None:
+    """It is a dead letter of its own, settled with the planned one if it adds nothing to it, as each command says."""
+    write, is_open = OVERWRITTEN[how]
+    lake.kinesis.put(b'{"id": 3}')
+    [plan] = lake.app.kinesis_planner.plan(STREAM, max_manifests=9).totals.manifests
+    uri = lake.layout.manifest(plan.manifest_id)
+    lake.app.store.put(uri, write(lake, lake.app.store.read(uri)))
+    lake.run()
+    [refused] = lake.call("verify", code=3)["dead_letter_manifests"]
+    assert refused["manifest_id"].startswith(f"{plan.manifest_id}-dup-")
+    assert open_letters(lake) == {1}
+    lake.app.kinesis_planner.plan(STREAM, max_manifests=9)
+    lake.run()
+    assert open_letters(lake) == {int(is_open)}
+    found = lake.call("verify", "--deep", code=3 if is_open else 0)
+    assert (found["rows"], found["discrepancies"]) == (3, [])
+    assert [each["settled_by"] for each in found["dead_letter_manifests"]] == ["" if is_open else plan.manifest_id]

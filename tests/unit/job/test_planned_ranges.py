@@ -10,10 +10,11 @@ import pytest
 from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
 from compactor.core.documents.records import Redrive
 from compactor.core.kafka.ranges import KafkaRange
-from compactor.core.layout import root_id
+from compactor.core.layout import digest, root_id
 from compactor.job.steps import intake
 from compactor.job.steps.intake import Delivery, Intake
-from compactor.ops.redrive.redrive_log import RedriveLog
+from compactor.ledger.history.redrive_log import RedriveLog
+from compactor.ledger.kafka.chains import Chains
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.verify.planned import unwritten
@@ -205,6 +206,7 @@ def test_a_planned_manifest_that_is_lost(
     assert report.discrepancies == []
     reasons = {"deleted": [], "overwritten": ["not_json"], "changed": ["not_planned"]}[how]
     assert [each.reason for each in report.dead_letter_manifests] == reasons
+    assert not report.has_dead_letters
     again = app.redriver().redrive(find_redrivable(app.state, Scope("manifests")))
     assert again.redriven == []
     assert not [info for info in app.store.list(app.layout.kafka_folder) if "/drafts/" in info.uri]
@@ -216,3 +218,105 @@ def test_a_manifest_that_a_planner_has_not_bound(made: Scene) -> None:
     made.store.delete([LAYOUT.accepted(manifest.manifest_id)])
     assert reason(made, manifest) == ""
     assert made.plan().totals.manifests == []
+
+
+def test_a_draft_that_cannot_be_read_is_told(made: Scene) -> None:
+    """It may be all that is known of what links give to its manifest."""
+    manifest = planned(made)
+    assert reason(made, manifest) == ""
+    state = made.planner().state
+    draft = f"{Chains(state).drafts_folder(TOPIC, 'one')}2026-01-01-damaged.json"
+    made.store.put(draft, b"{")
+    [told] = unwritten.unwritten(state)
+    assert (told.manifest_id, told.where) == ("2026-01-01-damaged", draft)
+    assert "restore an earlier version" in told.found
+    made.store.put(draft, manifest.model_copy(update={"manifest_id": "2026-01-01-damaged"}).to_json())
+    assert unwritten.unwritten(state) == []
+
+
+def later(manifest: Manifest) -> Manifest:
+    """A manifest as a later release may write it: the same files, and a further key."""
+    return manifest.model_copy(update={"later": "yes"})
+
+
+def test_a_manifest_that_another_release_has_bound(made: Scene) -> None:
+    """Its bytes are others. It is written as its record has it, for a job takes in nothing else."""
+    manifest = planned(made)
+    state = made.planner().state
+    accepted = state.ledger.accepted(manifest.manifest_id)
+    assert accepted is not None
+    data = later(manifest).to_json()
+    assert data != manifest.to_json()
+    record = accepted.model_copy(update={"digest": digest(data), "manifest": later(manifest)})
+    made.store.put(LAYOUT.accepted(manifest.manifest_id), record.model_dump_json().encode())
+    made.store.delete([LAYOUT.manifest(manifest.manifest_id)])
+    assert len(made.plan().totals.manifests) == 1
+    assert made.store.read(LAYOUT.manifest(manifest.manifest_id)) == data
+    assert reason(made, later(manifest)) == ""
+
+
+def test_a_bound_manifest_needs_no_draft(made: Scene) -> None:
+    """It is written from its record if the draft cannot be read."""
+    manifest = planned(made)
+    state, uri = made.planner().state, LAYOUT.manifest(manifest.manifest_id)
+    data = made.store.read(uri)
+    made.store.delete([uri])
+    made.store.put(f"{Chains(state).drafts_folder(TOPIC, 'one')}{manifest.manifest_id}.json", b"{")
+    assert made.plan().troubles == []
+    assert made.store.read(uri) == data
+    assert unwritten.unwritten(state) == []
+
+
+def rows_of(root: Path) -> list[str]:
+    return sorted(each["id"] for path in (root / "o").rglob("*.parquet") for each in pq.read_table(path).to_pylist())
+
+
+@pytest.mark.parametrize("content", [b"no manifest", b"part"])
+def test_the_id_of_a_planned_manifest_is_taken(tmp_path: Path, content: bytes) -> None:
+    """Something was refused under its name before its planner bound the id: a redrive of it has the offsets."""
+    NATIVE.need()
+    log = MemoryKafka()
+    partitions = log.create(TOPIC, "one", 2)
+    for number, partition in enumerate(partitions):
+        partition.append(*[b'{"id": "%d"}' % each for each in range(3 * number, 3 * number + 3)])
+    app = kafka_app(tmp_path, log)
+    [plan] = app.kafka_planner.plan(TOPIC, max_manifests=9).totals.manifests
+    uri = app.layout.manifest(plan.manifest_id)
+    data = app.store.read(uri)
+    app.store.delete([uri, app.layout.accepted(plan.manifest_id)])  # as if its planner had died before it
+    part = with_range(Manifest.model_validate_json(data), 0, 2)
+    app.store.put(uri, part.to_json() if content == b"part" else content)
+    kafka_app(tmp_path, log).threaded_job(1).run(once=True)
+    [told] = kafka_app(tmp_path, log).verifier().verify_all().discrepancies
+    assert (told.manifest_id, told.where) == (plan.manifest_id, uri)
+    assert f"`compactor plan {TOPIC}` writes it as a redrive of this id" in told.expected
+    [again] = app.kafka_planner.plan(TOPIC, max_manifests=9).totals.manifests
+    assert again.manifest_id == f"{plan.manifest_id}-r1"
+    assert kafka_app(tmp_path, log).verifier().verify_all().discrepancies == []
+    kafka_app(tmp_path, log).threaded_job(1).run(once=True)
+    app.kafka_planner.plan(TOPIC, max_manifests=9)
+    assert rows_of(tmp_path) == ["0", "1", "2", "3", "4", "5"]
+    report = kafka_app(tmp_path, log).verifier(deep=True).verify_all()
+    assert (report.discrepancies, [each.redriven for each in report.dead_letter_manifests]) == ([], [True])
+    assert app.redriver().redrive(find_redrivable(app.state, Scope("manifests"))).redriven == []
+    assert not [info for info in app.store.list(app.layout.kafka_folder) if "/drafts/" in info.uri]
+
+
+def test_a_refused_manifest_of_an_earlier_release_is_redriven(tmp_path: Path) -> None:
+    """Its redrive has what links give to it, and `verify` follows them."""
+    NATIVE.need()
+    log = MemoryKafka()
+    [partition] = log.create(TOPIC, "one", 1)
+    partition.append(*[b'{"id": "%d"}' % each for each in range(3)])
+    app = kafka_app(tmp_path, log)
+    [plan] = app.kafka_planner.plan(TOPIC, max_manifests=9).totals.manifests
+    app.store.delete([app.layout.accepted(plan.manifest_id)])  # it did not bind ids
+    app.store.delete([info.uri for info in app.store.list(app.layout.kafka_folder) if "/drafts/" in info.uri])
+    kafka_app(tmp_path, log, input={"allowed_prefixes": ["kafka://main/none"]}).threaded_job(1).run(once=True)
+    told = kafka_app(tmp_path, log).verifier().verify_all().discrepancies
+    assert [each.found for each in told] == ["no such manifest"]
+    assert len(app.redriver().redrive(find_redrivable(app.state, Scope("manifests"))).redriven) == 1
+    assert kafka_app(tmp_path, log).verifier().verify_all().discrepancies == []
+    kafka_app(tmp_path, log).threaded_job(1).run(once=True)
+    assert rows_of(tmp_path) == ["0", "1", "2"]
+    assert kafka_app(tmp_path, log).verifier(deep=True).verify_all().discrepancies == []

@@ -23,7 +23,7 @@ from compactor.job.retention.cleaner import (
 )
 from compactor.job.retention.daily import CHECK_SECONDS, EVERY_SECONDS, RETRY_SECONDS, SLICE_SECONDS
 from compactor.job.service import Service
-from compactor.ops.redrive.redrive_log import RedriveLog
+from compactor.ledger.history.redrive_log import RedriveLog
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 

@@ -92,7 +92,7 @@ class Scene:
             if [*firsts, end] != [0, *lasts]:
                 return False
         state = self.planner().state
-        return not drafts_left(state, Chains(state).drafts_folder(TOPIC, topic_id))
+        return drafts_left(state, Chains(state).drafts_folder(TOPIC, topic_id), Manifest) == ([], [])
 
 
 def scene(*records: int) -> tuple[Scene, list[MemoryPartition]]:
@@ -341,6 +341,25 @@ def test_a_hint_is_only_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     partitions[0].append(VALUE)
     made.plan()
     assert made.is_exact([91])
+
+
+def test_a_draft_that_cannot_be_read_holds_up_nothing_else() -> None:
+    """It stays, each plan tells of it, and all else is planned: what others left, and what is new."""
+    made, [partition] = scene(3)
+    made.plan()
+    state = made.planner().state
+    folder = Chains(state).drafts_folder(TOPIC, "one")
+    damaged = f"{folder}2026-01-01-damaged.json"
+    made.store.put(damaged, b"{")
+    [left] = [info.uri for info in made.store.list(LAYOUT.manifests_folder)]
+    made.store.delete([left])
+    partition.append(*[VALUE] * 3)
+    for again in range(2):
+        plan = made.plan()
+        assert [damaged in str(each) and "restore an earlier version" in str(each) for each in plan.troubles] == [True]
+        assert len(plan.totals.manifests) == (0 if again else 2)
+    made.store.delete([damaged])
+    assert made.is_exact([6])
 
 
 def test_chains_are_found_by_offset() -> None:

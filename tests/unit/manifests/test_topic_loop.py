@@ -15,6 +15,7 @@ from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
 from compactor.core.kafka.ports import LiveTopic
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.layout import Layout
+from compactor.ledger.kafka.chains import Chains
 from compactor.ledger.kafka.planned_work import PlannedWork
 from compactor.ledger.kafka.topic_notes import TopicNotes, read_topic_progress
 from compactor.ledger.ledger import Ledger
@@ -292,6 +293,32 @@ def test_an_error_behind_the_plan_is_one_of_the_topic() -> None:
     progress = read_topic_progress(scene.state, TOPIC)
     assert progress is not None
     assert progress.failures == 0
+
+
+def test_what_planners_left_and_cannot_be_finished_is_told() -> None:
+    """It counts as a failure of the topic, whose records are planned as ever, and it is over once it is gone."""
+    scene = Scene()
+    scene.log.create(TOPIC, "one", 1)
+    scene.loop.step()
+    damaged = f"{Chains(scene.state).drafts_folder(TOPIC, 'one')}2026-01-01-damaged.json"
+    scene.store.put(damaged, b"{")
+    for failures in (1, 2):
+        scene.partition(0).append(*[VALUE] * 10)
+        with events_logged("topic.not_planned") as told:
+            assert scene.after(30) == 30.0
+        assert [damaged in each["error"] for each in told] == [True]
+        progress = read_topic_progress(scene.state, TOPIC)
+        assert progress is not None
+        assert (progress.failures, damaged in progress.error, progress.seen_at) == (failures, True, scene.clock.now())
+    assert sum(scene.offsets()) == 20
+    assert sum("TopicPlansFailed" in each for each in scene.metrics.emitted) == 2
+    assert list(scene.loop.plan_all()) == [TOPIC]
+    scene.store.delete([damaged])
+    scene.after(30)
+    assert scene.loop.plan_all() == {}
+    progress = read_topic_progress(scene.state, TOPIC)
+    assert progress is not None
+    assert (progress.failures, progress.error) == (0, "")
 
 
 def counted_once(call: int, counted: Callable[[], dict[tuple[Topic, int], int]]) -> dict[tuple[Topic, int], int]:

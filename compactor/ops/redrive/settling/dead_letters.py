@@ -10,9 +10,10 @@ from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import redriven_id, root_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.history.redrive_log import RedriveLog, was_redriven
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
+from compactor.ops.redrive.settling.duplicates import settled_duplicates
 from compactor.ops.redrive.settling.later_rows import KnownRows, Version, later_rows, searched_from, written_since
 from compactor.ops.redrive.settling.quarantined_file import later_keys
 
@@ -23,7 +24,8 @@ class LetterFate:
 
     Attributes:
         redriven: Whether it was redriven; None where that could not be read.
-        settled_by: If it was not, the manifest that took over its last file; empty if files of it are left.
+        settled_by: If it was not, the manifest that took over its last file, or of which it is a duplicate that adds
+            nothing; empty if files of it are left.
     """
 
     redriven: bool | None
@@ -46,7 +48,7 @@ def letter_fates(
     A dead letter is settled once it was redriven, or once later manifests were committed that have rows of each of its
     files: of the version that it names, or of a later one. So it is when a redrive claims its files and dies before its
     record, and a plan takes them over. A file that had changed by then needs no rows: its new version has its own
-    event.
+    event. A refused duplicate of a planned manifest is settled once that is committed; see `settled_duplicates`.
 
     Args:
         state: Has the records.
@@ -58,7 +60,7 @@ def letter_fates(
     redriven = dict(zip(manifest_ids, map_ordered(partial(_was_redriven, state), manifest_ids), strict=True))
     open_ids = [each for each, is_one in redriven.items() if is_one is False]
     named = dict(zip(open_ids, map_ordered(partial(named_versions, state), open_ids), strict=True))
-    taken = taken_over(state, named, fresh, known)
+    taken = settled_duplicates(state, open_ids) | taken_over(state, named, fresh, known)
     return {each: LetterFate(redriven[each], taken.get(each, "")) for each in manifest_ids}
 
 

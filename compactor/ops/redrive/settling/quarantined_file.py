@@ -12,9 +12,9 @@ from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.history.accepted_losses import AcceptedLosses
+from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.history.unsummarised import Unsummarised, summarised_since, unsummarised_if_readable
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.settling.later_rows import KnownRows, Version, later_rows, searched_from
 
 _ACCEPTED = "loss accepted by "

@@ -7,9 +7,9 @@ from compactor.core.documents.records import Commit, FileReport, FileStatus, Red
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import redrive_number, root_id
 from compactor.core.manifest_key import ManifestKey
+from compactor.ledger.history.redrive_log import RedriveLog, RedriveLogEntry
 from compactor.ledger.ledger import is_done
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
 
 
 @dataclass(frozen=True, slots=True)

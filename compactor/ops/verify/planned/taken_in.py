@@ -1,47 +1,74 @@
-"""Reads what a manifest has of what links give to it, unless the manifest still waits."""
+"""Reads what a manifest, or redrives in its place, have of what links give to it, unless the manifest still waits."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
+from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Accepted
+from compactor.core.manifest_key import ManifestKey
+from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
 
 Linked = TypeVar("Linked")
 Found = TypeVar("Found")
 
 
-def taken_in(
-    state: State,
-    manifest_id: str,
-    linked: Sequence[Linked],
-    *,
-    drafts_folder: Callable[[Linked], str],
-    read: Callable[[State, Accepted], Found],
-) -> tuple[list[Linked], Found | None]:
-    """What links give to a manifest and a job could have taken in by now, and what the manifest has.
+@dataclass(frozen=True, slots=True)
+class Links(Generic[Linked, Found]):
+    """What links give to manifests.
 
-    Args:
-        state: Has the manifests.
-        manifest_id: The manifest.
-        linked: What links give to it.
-        drafts_folder: Where the draft of its manifest would be, for one of these.
-        read: Reads what it has from the record of its acceptance.
-
-    Returns:
-        Those of which the manifest does not wait, and what it has; None if it was not taken in.
+    Attributes:
+        drafts_folder: Where the draft of the manifest would be, for one of what links give to it.
+        read: Reads what manifests have.
+        has: Whether that has one of what links give.
     """
-    found = _read(state, manifest_id, read)
-    if found is not None:
-        return list(linked), found
-    waiting = {folder for folder in set(map(drafts_folder, linked)) if _waits(state, manifest_id, folder)}
-    left = [each for each in linked if drafts_folder(each) not in waiting]
-    # A job may have taken it in meanwhile.
-    return left, _read(state, manifest_id, read) if left else None
+
+    drafts_folder: Callable[[Linked], str]
+    read: Callable[[State, Sequence[tuple[ManifestKey, Manifest]]], Found]
+    has: Callable[[Found, Linked], bool]
+
+    def taken_in(self, state: State, manifest_id: str, linked: Sequence[Linked]) -> tuple[list[Linked], Found | None]:
+        """What links give to a manifest and a job could have taken in by now, and what the manifest has.
+
+        Args:
+            state: Has the manifests.
+            manifest_id: The manifest.
+            linked: What links give to it.
+
+        Returns:
+            Those of which the manifest does not wait, and what it has, or redrives in its place; None if none was taken
+            in.
+        """
+        found = self._read(state, manifest_id, linked)
+        if found is not None:
+            return list(linked), found
+        waiting = {folder for folder in set(map(self.drafts_folder, linked)) if _waits(state, manifest_id, folder)}
+        left = [each for each in linked if self.drafts_folder(each) not in waiting]
+        # A job may have taken it in meanwhile.
+        return left, self._read(state, manifest_id, linked) if left else None
+
+    def _read(self, state: State, manifest_id: str, linked: Sequence[Linked]) -> Found | None:
+        accepted = state.ledger.accepted(manifest_id)
+        if accepted is None:
+            return None
+        made = [(accepted.key, accepted.manifest)] if accepted.manifest is not None else []
+        found = self.read(state, made) if made else None
+        if found is not None and all(self.has(found, each) for each in linked):
+            return found
+        redrives = list(_in_its_place(state, accepted))
+        return self.read(state, [*made, *redrives]) if redrives else found
 
 
-def _read(state: State, manifest_id: str, read: Callable[[State, Accepted], Found]) -> Found | None:
-    accepted = state.ledger.accepted(manifest_id)
-    return None if accepted is None or accepted.manifest is None else read(state, accepted)
+def _in_its_place(state: State, root: Accepted) -> Iterator[tuple[ManifestKey, Manifest]]:
+    """The manifests that redrives made of a dead letter, or of those of its redrives, as far as none refused them."""
+    for entry in RedriveLog(state=state).entries(root.key):
+        manifest = entry.redrive.manifest
+        accepted = state.ledger.accepted(manifest.manifest_id) if entry.redrive.kind == "manifests" else root
+        if accepted is None:
+            yield manifest.key, manifest  # it waits, or the next redrive writes it
+        elif accepted is not root and accepted.manifest is not None:
+            yield accepted.key, accepted.manifest
 
 
 def _waits(state: State, manifest_id: str, drafts_folder: str) -> bool:

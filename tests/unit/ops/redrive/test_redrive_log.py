@@ -4,7 +4,7 @@ import pytest
 
 from compactor.core.documents.records import Accepted, Redrive
 from compactor.core.manifest_key import ManifestKey
-from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
+from compactor.ledger.history.redrive_log import RedriveLog, was_redriven
 from tests.support.harness import DAY, GOOD, Harness
 
 M1 = ManifestKey(DAY, "m1")

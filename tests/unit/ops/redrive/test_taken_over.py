@@ -71,6 +71,17 @@ def open_letters(harness: Harness) -> set[str]:
     return found
 
 
+@pytest.mark.parametrize("data", [b"no manifest", b'{"version": 1, "manifest_id": "m9", "files": 7}'])
+def test_a_duplicate_of_a_manifest_of_a_producer_stays_open(harness: Harness, data: bytes) -> None:
+    """What cannot be read may have named files of its own, though the manifest that has the id was committed."""
+    harness.store.put("/w/raw/a.ndjson", GOOD)
+    deliver(harness, "m9", ["a.ndjson"])
+    harness.put_manifest("m9.json", data)
+    harness.run_once()
+    [letter] = open_letters(harness)
+    assert letter.startswith("m9-dup-")
+
+
 def test_what_a_plan_took_over_from_a_redrive_that_died(harness: Harness) -> None:
     """It waits for a person until the manifest that took over is committed."""
     letter = dead_letter(harness)

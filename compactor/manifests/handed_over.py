@@ -1,0 +1,141 @@
+"""Hands what was planned for an id that something else has to a redrive of that id.
+
+A planner binds the id of a manifest to it before it writes it. But the id is in the name of the draft, so that someone
+may have put something else under the name of the manifest before. Once a job has bound the id to that, no manifest of
+this id can have what links give to it. A redrive of the id can: a job takes in a redrive that is on record as it is
+there, and to whose root links give all that it names.
+
+Each planner that settles the draft comes to the same files, as links stay, and looks at the numbers of redrives from 1
+on. What a redrive on record names is left out from then on, unless the id of that redrive is bound to something else:
+then it never takes effect. At the first number without a record, a planner creates one that names what is left. It
+goes past a number whose id is bound already: what a planner that was held up records there later never takes effect.
+So each record that may take effect names nothing that one of a lower number names, and of one number there is one.
+Nothing is named twice, however many planners there are. The draft stays until a job has begun with all of it, so that
+any planner goes on where others died.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
+from compactor.core.documents.records import Accepted, Redrive
+from compactor.core.errors import ObjectNotFound, StuckError
+from compactor.core.kafka.ranges import KafkaRange, is_kafka
+from compactor.core.layout import canonical, digest, redriven_id
+from compactor.ledger.history.redrive_log import RedriveLog, was_redriven
+from compactor.ledger.state import State
+from compactor.telemetry.logs import log_event
+
+REASON = "id_already_used"
+"""Why files of a plan are in a redrive."""
+
+
+def has_same_files(manifest: Manifest, other: Manifest) -> bool:
+    """Whether two manifests name the same versions of the same files."""
+    return _versions(manifest.files) == _versions(other.files)
+
+
+def is_handed_over(state: State, holder: Accepted) -> bool:
+    """Whether a redrive of an id is on record that was made of the whole of what the id had, or was planned for it."""
+    return was_redriven(holder.manifest_id, RedriveLog(state=state).entries(holder.key))
+
+
+def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manifest, bool]:
+    """Put the files of a plan on record as a redrive of the id that they were planned for, and write its manifest.
+
+    Args:
+        state: Has the records.
+        holder: What the id is bound to.
+        planned: What links give to the id.
+
+    Returns:
+        The manifest of the redrive, and whether a job has begun with all of the files.
+
+    Raises:
+        StuckError: A manifest has a part of a range, so that the whole range would be compacted twice in part.
+    """
+    log, has_begun, made = RedriveLog(state=state), True, planned
+    left = files_not_in(planned.files, holder.manifest) if holder.manifest is not None else list(planned.files)
+    for number in count(1):
+        if not left:
+            break
+        new_id = redriven_id(holder.manifest_id, number)
+        bound, redrive = state.ledger.accepted(new_id), _on_record(state, holder, number)
+        if redrive is None and bound is None:
+            keys = {"manifest_id": new_id, "files": tuple(left), **version_keys(left)}
+            redrive = _recorded(log, holder, number, planned.model_copy(update=keys))
+        if redrive is None or not _may_take_effect(redrive, bound):
+            continue
+        still_left = files_not_in(left, redrive.manifest)
+        if len(still_left) == len(left):  # of other files of the manifest that has the id
+            continue
+        left, made = still_left, redrive.manifest
+        if bound is None or not state.ledger.record_names(bound.key):
+            has_begun = False
+            log.deliver(redrive)
+    return made, has_begun
+
+
+def _on_record(state: State, holder: Accepted, number: int) -> Redrive | None:
+    try:
+        return state.ledger.record(state.layout.redrive(holder.key, number), Redrive)
+    except ObjectNotFound:
+        return None
+
+
+def _recorded(log: RedriveLog, holder: Accepted, number: int, manifest: Manifest) -> Redrive | None:
+    """The redrive of a number: this one, or what another planner or an operator put on record meanwhile."""
+    redrive = Redrive(
+        kind="manifests",
+        source=holder.manifest_id,
+        number=number,
+        counts={REASON: len(manifest.files)},
+        manifest=manifest,
+        run_id=log.state.ledger.run_id,
+        redriven_at=log.state.clock.now(),
+    )
+    if log.record(holder.key, redrive):
+        new_id, kind, counts = manifest.manifest_id, redrive.kind, redrive.counts
+        log_event("manifest.redriven", source=redrive.source, manifest_id=new_id, kind=kind, counts=counts)
+    return _on_record(log.state, holder, number)
+
+
+def _may_take_effect(redrive: Redrive, bound: Accepted | None) -> bool:
+    """Whether the id of a redrive is bound to it, or to nothing yet. A refused one may be redriven in turn."""
+    if bound is None or bound.manifest is None:
+        return bound is None or bound.digest == digest(redrive.manifest.to_json())
+    return has_same_files(bound.manifest, redrive.manifest)
+
+
+def _versions(files: Iterable[ManifestFile]) -> frozenset[tuple[str, str]]:
+    return frozenset((canonical(file.uri), file.etag or "") for file in files)
+
+
+def files_not_in(files: Sequence[ManifestFile], manifest: Manifest) -> list[ManifestFile]:
+    """The files that a manifest does not have; ranges may be cut otherwise in it.
+
+    Raises:
+        StuckError: It has a part of a range.
+        ValueError: One of the files looks like a range and is none.
+    """
+    uris = {canonical(file.uri) for file in manifest.files}
+    ranges = [(file.etag or "", KafkaRange.parse(file.uri)) for file in manifest.files if is_kafka(file.uri)]
+    return [
+        file
+        for file in files
+        if not (_is_in(file, ranges, manifest.manifest_id) if is_kafka(file.uri) else canonical(file.uri) in uris)
+    ]
+
+
+def _is_in(file: ManifestFile, ranges: Sequence[tuple[str, KafkaRange]], manifest_id: str) -> bool:
+    """Whether ranges that do not overlap have all of the offsets of another range, or else none of them."""
+    wanted, offsets = KafkaRange.parse(file.uri), 0
+    for topic_id, each in ranges:
+        if (topic_id, each.topic, each.partition) == (file.etag or "", wanted.topic, wanted.partition):
+            offsets += max(min(each.end, wanted.end) - max(each.first, wanted.first), 0)
+    if offsets not in {0, wanted.offsets}:
+        raise StuckError(
+            f"{file.uri}: manifest {manifest_id} has {offsets} of its offsets; expected all of them or none, for the "
+            f"others are in no manifest and cannot be planned without these"
+        )
+    return bool(offsets)

@@ -1,0 +1,234 @@
+"""What is planned for an id that something else has: each offset is in one manifest that a job takes in."""
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
+from compactor.core.documents.records import Redrive
+from compactor.core.errors import StuckError
+from compactor.core.kafka.ranges import KafkaRange
+from compactor.core.layout import base_name, redriven_id
+from compactor.core.manifest_key import ManifestKey
+from compactor.job.steps.intake import Intake
+from compactor.ledger.history.redrive_log import RedriveLog
+from compactor.ledger.kafka.chains import Chains
+from compactor.manifests.linked import drafts_left
+from compactor.ops.verify.chains import faults_of_chains
+from compactor.ops.verify.planned import unwritten
+from tests.unit.manifests.test_kafka_planning import LAYOUT, TOPIC, DiedError, Meddling, Scene, scene
+
+GARBAGE = b"no manifest"
+STEPS = 9
+"""At least as many changes as a plan makes that hands a draft over."""
+
+
+class Dying:
+    """A store in which a planner dies before it binds an id."""
+
+    def __init__(self, made: Scene) -> None:
+        self._made = made
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made.store, name)
+
+    def create(self, uri: str, data: bytes) -> bool:
+        if uri.startswith(LAYOUT.accepted_folder):
+            raise DiedError
+        return self._made.store.create(uri, data)
+
+
+def left_behind(*records: int) -> tuple[Scene, Manifest]:
+    """A topic with the draft of a planner that died, with all of its links; and the draft."""
+    made, _ = scene(*records)
+    made.target_bytes = 1e6
+    with suppress(DiedError):
+        made.planner(Dying(made)).plan(TOPIC, max_manifests=9)
+    [draft] = [info.uri for info in made.store.list("s3://lake/s/") if "/drafts/" in info.uri]
+    return made, Manifest.model_validate_json(made.store.read(draft))
+
+
+def put(made: Scene, manifest_id: str, data: bytes) -> None:
+    """Put something under the name of a manifest, and have a job take it in."""
+    made.store.put(LAYOUT.manifest(manifest_id), data)
+    take_in(made)
+
+
+def take_in(made: Scene) -> None:
+    """Take in all that is there, begin with what is accepted, and remove it, as a job does."""
+    state = made.planner().state
+    for info in list(state.store.list(LAYOUT.manifests_folder)):
+        found = Intake(state=state, allowed_prefixes=["kafka://main", "s3://lake/in/"]).receive(info.uri)
+        assert found is not None
+        state.ledger.begin(found.accepted.key, after=0, alone=True)
+        state.store.delete([info.uri])
+
+
+def offsets(made: Scene) -> Counter[tuple[int, int]]:
+    """How often each offset is in a manifest that was taken in."""
+    state = made.planner().state
+    ids = [base_name(info.uri).removesuffix(".json") for info in state.store.list(LAYOUT.accepted_folder)]
+    records = [record for each in ids if (record := state.ledger.accepted(each)) is not None]
+    files = [file.uri for record in records if record.manifest is not None for file in record.manifest.files]
+    ranges = [KafkaRange.parse(uri) for uri in files if uri.startswith("kafka:")]
+    return Counter((each.partition, offset) for each in ranges for offset in range(each.first, each.end))
+
+
+def each_once(*records: int) -> Counter[tuple[int, int]]:
+    return Counter((number, offset) for number, end in enumerate(records) for offset in range(end))
+
+
+def is_settled(made: Scene) -> bool:
+    """Whether no draft is left, and chains and manifests agree."""
+    state = made.planner().state
+    drafts = drafts_left(state, Chains(state).drafts_folder(TOPIC, "one"), Manifest)
+    return drafts == ([], []) and not list(faults_of_chains(state)) and not unwritten.unwritten(state)
+
+
+def with_files(manifest: Manifest, *uris: str, **changed: Any) -> bytes:
+    files = tuple(ManifestFile(uri=uri, size_bytes=1, etag="one") for uri in uris)
+    return manifest.model_copy(update={"files": files, **version_keys(files), **changed}).to_json()
+
+
+OTHERS: dict[str, Callable[[Manifest], bytes]] = {
+    "refused": lambda _: GARBAGE,
+    "of files": lambda draft: with_files(draft, "s3://lake/in/a.ndjson", version=1),
+    "of some offsets": lambda draft: with_files(draft, f"{TOPIC}/0?from=0&to=5"),
+    "cut otherwise": lambda draft: with_files(draft, f"{TOPIC}/0?from=0&to=2", f"{TOPIC}/0?from=2&to=5"),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_has_the_id_of_a_planned_manifest(other: str) -> None:
+    """`verify` says what to do, and the next plan gives the rest of the offsets to a redrive of the id."""
+    made, draft = left_behind(5, 3)
+    put(made, draft.manifest_id, OTHERS[other](draft))
+    told = [each.expected for each in unwritten.unwritten(made.planner().state)]
+    faults = [each.expected for each in faults_of_chains(made.planner().state)]
+    assert any(f"`compactor plan {TOPIC}` writes it as a redrive" in each for each in told) or faults
+    [plan] = made.plan().totals.manifests
+    assert plan.manifest_id == redriven_id(draft.manifest_id, 1)
+    assert list(faults_of_chains(made.planner().state)) == []
+    made.store.delete([LAYOUT.manifest(plan.manifest_id)])
+    assert [each.manifest_id for each in made.plan().totals.manifests] == [plan.manifest_id]
+    assert made.plan().totals.manifests == []  # it waits
+    take_in(made)
+    assert offsets(made) == each_once(5, 3)
+    made.plan()
+    assert is_settled(made)
+
+
+def test_a_part_of_a_range_is_in_another_manifest() -> None:
+    """What could only be doubled in part is told, and stays to be told; all else is planned."""
+    made, draft = left_behind(5)
+    put(made, draft.manifest_id, GARBAGE)
+    state = made.planner().state
+    holder = state.ledger.accepted(draft.manifest_id)
+    assert holder is not None
+    manifest = Manifest.model_validate_json(
+        with_files(draft, f"{TOPIC}/0?from=0&to=2", manifest_id=redriven_id(draft.manifest_id, 1))
+    )
+    log = RedriveLog(state=state)
+    log.deliver(on_record(log, holder.key, manifest))
+    take_in(made)
+    made.log.topics[TOPIC][1][0].append(b"{}")
+    for _ in range(2):
+        [trouble] = made.plan().troubles
+        assert isinstance(trouble, StuckError)
+        assert "has 2 of its offsets" in str(trouble)
+    take_in(made)
+    assert offsets(made) == Counter({(0, 0): 1, (0, 1): 1, (0, 5): 1})
+    assert not is_settled(made)
+
+
+def test_a_redrive_of_an_operator_has_some_of_it() -> None:
+    """A plan gives only the rest to another redrive, and writes both if they are gone."""
+    made, draft = left_behind(5, 3)
+    put(made, draft.manifest_id, GARBAGE)
+    state, first = made.planner().state, redriven_id(draft.manifest_id, 1)
+    holder = state.ledger.accepted(draft.manifest_id)
+    assert holder is not None
+    named = with_files(draft, f"{TOPIC}/0?from=0&to=5", manifest_id=first)
+    on_record(RedriveLog(state=state), holder.key, Manifest.model_validate_json(named))
+    made.plan()
+    assert sum(1 for _ in made.store.list(LAYOUT.manifests_folder)) == 2
+    take_in(made)
+    made.plan()
+    assert offsets(made) == each_once(5, 3)
+    assert is_settled(made)
+
+
+def test_the_id_of_a_redrive_is_taken_before_its_record() -> None:
+    """Such a record never takes effect. A planner that dies right behind the next one leaves it to others."""
+    made, draft = left_behind(5, 3)
+    put(made, draft.manifest_id, GARBAGE)
+    first = redriven_id(draft.manifest_id, 1)
+
+    class Spoiling(Dying):
+        """A store in which a job binds the id of the first redrive right before its record is written."""
+
+        def create(self, uri: str, data: bytes) -> bool:
+            if uri.endswith("/redrive-1.json"):
+                put(made, first, GARBAGE)
+            if uri.startswith(LAYOUT.manifests_folder):
+                raise DiedError
+            return made.store.create(uri, data)
+
+    with suppress(DiedError):
+        made.planner(Spoiling(made)).plan(TOPIC, max_manifests=9)
+    assert [each.manifest_id for each in made.plan().totals.manifests] == [redriven_id(draft.manifest_id, 2)]
+    take_in(made)
+    made.plan()
+    assert offsets(made) == each_once(5, 3)
+    assert is_settled(made)
+
+
+def on_record(log: RedriveLog, root: ManifestKey, manifest: Manifest) -> Redrive:
+    redrive = Redrive(
+        kind="manifests",
+        source=root.id,
+        number=1,
+        counts={},
+        manifest=manifest,
+        run_id="r",
+        redriven_at=manifest.created_at,
+    )
+    assert log.record(root, redrive)
+    return redrive
+
+
+@pytest.mark.parametrize("step", range(STEPS))
+@pytest.mark.parametrize("spoils", [(), (1,), (1, 2)])
+@pytest.mark.parametrize("dies", [False, True])
+def test_any_planners_hand_a_draft_over(step: int, spoils: tuple[int, ...], *, dies: bool) -> None:
+    """Each offset is taken in once, wherever a planner is held up or dies, and whatever has the ids of redrives.
+
+    Args:
+        step: Before which change the planner is held up. Another one plans meanwhile, and a job takes all in.
+        spoils: The numbers of redrives whose ids something else has by then.
+        dies: Whether the planner dies afterwards.
+    """
+    made, draft = left_behind(5, 3)
+    put(made, draft.manifest_id, GARBAGE)
+    steps, is_met = iter(range(step)), list[int]()
+
+    def meet() -> None:
+        if next(steps, None) is None and not is_met:
+            is_met.append(1)
+            for number in spoils:
+                put(made, redriven_id(draft.manifest_id, number), GARBAGE)
+            made.plan()
+            take_in(made)
+            if dies:
+                raise DiedError
+
+    with suppress(DiedError):
+        made.planner(Meddling(made.store, meet)).plan(TOPIC, max_manifests=9)
+    for _ in range(3):
+        take_in(made)
+        made.plan()
+    assert offsets(made) == each_once(5, 3)
+    assert is_settled(made)
