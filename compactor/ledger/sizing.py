@@ -100,11 +100,11 @@ def sized_bytes(partitions: Iterable[Sequence[int]], target_file_bytes: int) -> 
         size_bytes += sum(sizes)
         right_sized += sum(size for size in sizes if is_right_sized(size, target_file_bytes))
         small += sum(sizes) if _fills_none(sizes, target_file_bytes) else 0
-    return sum_of_sized(size_bytes, right_sized, small)
+    return with_share(size_bytes, right_sized, small)
 
 
-def sum_of_sized(size_bytes: int, right_sized_bytes: int, small_bytes: int) -> SizedBytes:
-    """Sums of bytes, with the share that follows from them."""
+def with_share(size_bytes: int, right_sized_bytes: int, small_bytes: int) -> SizedBytes:
+    """These bytes, and the share that follows from them."""
     hit_rate = right_sized_bytes / size_bytes if size_bytes else None
     return SizedBytes(size_bytes, right_sized_bytes, small_bytes, hit_rate)
 

@@ -19,15 +19,12 @@ from itertools import count
 
 from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
 from compactor.core.documents.records import Accepted, Redrive
-from compactor.core.errors import ObjectNotFound, StuckError
+from compactor.core.errors import ObjectNotFound
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.layout import canonical, digest, redriven_id
-from compactor.ledger.history.redrive_log import RedriveLog, was_redriven
+from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
-
-REASON = "id_already_used"
-"""Why files of a plan are in a redrive."""
 
 
 def has_same_files(manifest: Manifest, other: Manifest) -> bool:
@@ -36,11 +33,12 @@ def has_same_files(manifest: Manifest, other: Manifest) -> bool:
 
 
 def is_handed_over(state: State, holder: Accepted) -> bool:
-    """Whether a redrive of an id is on record that was made of the whole of what the id had, or was planned for it."""
-    return was_redriven(holder.manifest_id, RedriveLog(state=state).entries(holder.key))
+    """Whether redrives of what was planned for an id are on record, and written."""
+    entries = [each for each in RedriveLog(state=state).entries(holder.key) if each.redrive.kind == "planned"]
+    return bool(entries) and all(each.fate != "unwritten" for each in entries)
 
 
-def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manifest, bool]:
+def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manifest | None, bool]:
     """Put the files of a plan on record as a redrive of the id that they were planned for, and write its manifest.
 
     Args:
@@ -49,12 +47,9 @@ def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manife
         planned: What links give to the id.
 
     Returns:
-        The manifest of the redrive, and whether a job has begun with all of the files.
-
-    Raises:
-        StuckError: A manifest has a part of a range, so that the whole range would be compacted twice in part.
+        The manifest of the last redrive that was written, if any; and whether a job has begun with all of the files.
     """
-    log, has_begun, made = RedriveLog(state=state), True, planned
+    log, has_begun, written = RedriveLog(state=state), True, None
     left = files_not_in(planned.files, holder.manifest) if holder.manifest is not None else list(planned.files)
     for number in count(1):
         if not left:
@@ -67,13 +62,13 @@ def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manife
         if redrive is None or not _may_take_effect(redrive, bound):
             continue
         still_left = files_not_in(left, redrive.manifest)
-        if len(still_left) == len(left):  # of other files of the manifest that has the id
+        if still_left == left:  # of other files of the manifest that has the id
             continue
-        left, made = still_left, redrive.manifest
+        left = still_left
         if bound is None or not state.ledger.record_names(bound.key):
-            has_begun = False
+            has_begun, written = False, redrive.manifest
             log.deliver(redrive)
-    return made, has_begun
+    return written, has_begun
 
 
 def _on_record(state: State, holder: Accepted, number: int) -> Redrive | None:
@@ -86,10 +81,10 @@ def _on_record(state: State, holder: Accepted, number: int) -> Redrive | None:
 def _recorded(log: RedriveLog, holder: Accepted, number: int, manifest: Manifest) -> Redrive | None:
     """The redrive of a number: this one, or what another planner or an operator put on record meanwhile."""
     redrive = Redrive(
-        kind="manifests",
+        kind="planned",
         source=holder.manifest_id,
         number=number,
-        counts={REASON: len(manifest.files)},
+        counts={"planned": len(manifest.files)},
         manifest=manifest,
         run_id=log.state.ledger.run_id,
         redriven_at=log.state.clock.now(),
@@ -112,30 +107,37 @@ def _versions(files: Iterable[ManifestFile]) -> frozenset[tuple[str, str]]:
 
 
 def files_not_in(files: Sequence[ManifestFile], manifest: Manifest) -> list[ManifestFile]:
-    """The files that a manifest does not have; ranges may be cut otherwise in it.
+    """The files that a manifest does not have, and the parts of ranges that it does not have.
 
     Raises:
-        StuckError: It has a part of a range.
         ValueError: One of the files looks like a range and is none.
     """
     uris = {canonical(file.uri) for file in manifest.files}
-    ranges = [(file.etag or "", KafkaRange.parse(file.uri)) for file in manifest.files if is_kafka(file.uri)]
+    ranges = sorted((KafkaRange.parse(file.uri), file.etag or "") for file in manifest.files if is_kafka(file.uri))
+    left = list[ManifestFile]()
+    for file in files:
+        if is_kafka(file.uri):
+            left += _parts_left(file, [each for each, topic_id in ranges if topic_id == (file.etag or "")])
+        elif canonical(file.uri) not in uris:
+            left.append(file)
+    return left
+
+
+def _parts_left(file: ManifestFile, others: Sequence[KafkaRange]) -> list[ManifestFile]:
+    """What of a range is in none of others, which are in order; the file itself if that is all of it."""
+    wanted, parts = KafkaRange.parse(file.uri), list[KafkaRange]()
+    at = wanted.first
+    for each in others:
+        if (each.topic, each.partition) == (wanted.topic, wanted.partition) and each.end > at:
+            if min(each.first, wanted.end) > at:
+                parts.append(KafkaRange(wanted.topic, wanted.partition, at, min(each.first, wanted.end)))
+            at = max(at, each.end)
+    if at < wanted.end:
+        parts.append(KafkaRange(wanted.topic, wanted.partition, at, wanted.end))
+    if parts == [wanted]:
+        return [file]
+    size_bytes = file.size_bytes or 0
+    sizes = [max(size_bytes * each.offsets // wanted.offsets, 1) for each in parts]
     return [
-        file
-        for file in files
-        if not (_is_in(file, ranges, manifest.manifest_id) if is_kafka(file.uri) else canonical(file.uri) in uris)
+        file.model_copy(update={"uri": str(each), "size_bytes": size}) for each, size in zip(parts, sizes, strict=True)
     ]
-
-
-def _is_in(file: ManifestFile, ranges: Sequence[tuple[str, KafkaRange]], manifest_id: str) -> bool:
-    """Whether ranges that do not overlap have all of the offsets of another range, or else none of them."""
-    wanted, offsets = KafkaRange.parse(file.uri), 0
-    for topic_id, each in ranges:
-        if (topic_id, each.topic, each.partition) == (file.etag or "", wanted.topic, wanted.partition):
-            offsets += max(min(each.end, wanted.end) - max(each.first, wanted.first), 0)
-    if offsets not in {0, wanted.offsets}:
-        raise StuckError(
-            f"{file.uri}: manifest {manifest_id} has {offsets} of its offsets; expected all of them or none, for the "
-            f"others are in no manifest and cannot be planned without these"
-        )
-    return bool(offsets)

@@ -16,7 +16,7 @@ from compactor.core.documents.chains.kinesis_records import KinesisDraft
 from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
 from compactor.core.documents.records import Accepted, read_record
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.layout import base_name, digest, root_id
+from compactor.core.layout import base_name, digest, redrive_number, root_id
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.chains.chain import Chain, Link
 from compactor.ledger.planned.given import names_planned
@@ -50,7 +50,7 @@ class Outcome(Generic[L]):
     """What came of a draft.
 
     Attributes:
-        manifest: The manifest of what was got; None if nothing was.
+        manifest: The manifest that was written of what was got; None if there is none.
         lost: What others have.
         is_over: Whether the draft is not needed any more.
     """
@@ -69,7 +69,7 @@ def settle(state: State, draft: Manifest, wanted: Iterable[Wanted[L]]) -> Outcom
         wanted: Those of one chain in order, the first where the chain ended when the draft was made.
 
     Raises:
-        StuckError: See `hand_over`.
+        StuckError: A record of the manifest, or of a redrive of it, cannot be read.
     """
     won, lost = set[str](), list[Wanted[L]]()
     for each in wanted:
@@ -87,7 +87,7 @@ def settle(state: State, draft: Manifest, wanted: Iterable[Wanted[L]]) -> Outcom
     return Outcome(manifest, lost, is_over)
 
 
-def _written(state: State, planned: Manifest) -> tuple[Manifest, bool]:
+def _written(state: State, planned: Manifest) -> tuple[Manifest | None, bool]:
     """Bind the id of a manifest and write it; return what was written, and whether a job has begun with it."""
     data, uri = planned.to_json(), state.layout.manifest(planned.manifest_id)
     record = state.ledger.accept(
@@ -101,10 +101,12 @@ def _written(state: State, planned: Manifest) -> tuple[Manifest, bool]:
             manifest=planned,
         )
     )
-    if record.manifest is None or not has_same_files(record.manifest, planned):
-        return hand_over(state, record, planned)
     _write_bound(state, record)
-    return planned, _is_begun(state, record)
+    if record.manifest is not None and has_same_files(record.manifest, planned):
+        return planned, _is_begun(state, record)
+    made, has_begun = hand_over(state, record, planned)
+    has_planned = record.manifest is not None and names_planned(state, record.manifest)
+    return made, has_begun and (_is_begun(state, record) or not has_planned)
 
 
 def _write_bound(state: State, record: Accepted) -> bool:
@@ -123,9 +125,9 @@ def _write_bound(state: State, record: Accepted) -> bool:
 def drafts_left(state: State, folder: str, kind: type[D]) -> tuple[list[D], list[RecordUnreadable]]:
     """The drafts in a folder that are to be settled, and why some cannot be read, which stay and hold up nothing else.
 
-    They are of planners that died, and of manifests that are gone too early. Those of manifests that a job has begun
-    with are deleted. A manifest whose id is bound needs no draft, as it is written from that record. No planner does
-    without a draft before: one that has read it may still create links for it.
+    A draft is left if its planner died, or if its manifest was lost before a job began with it. It is deleted only once
+    a job has begun: until the id is bound, a planner that has read the draft may still create links for it. Once the id
+    is bound, the manifest can be written from that record alone.
 
     Args:
         state: Has the drafts.
@@ -154,7 +156,10 @@ class _Left(Generic[D]):
 
 
 def _left(state: State, uri: str, kind: type[D]) -> _Left[D]:
-    bound = state.ledger.accepted(id_of_draft(uri))
+    try:
+        bound = state.ledger.accepted(id_of_draft(uri))
+    except RecordUnreadable as exc:
+        return _Left(unreadable=exc)
     try:
         draft = read_draft(state, kind, uri)
     except ObjectNotFound:
@@ -194,4 +199,5 @@ def is_begun(state: State, manifest_id: str) -> bool:
 
 
 def _is_begun(state: State, record: Accepted) -> bool:
-    return bool(state.ledger.record_names(record.key))
+    # Redrives of a manifest that no job has begun with are among its records, too.
+    return any(redrive_number(name) is None for name in state.ledger.record_names(record.key))

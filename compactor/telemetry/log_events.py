@@ -404,7 +404,7 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         {"topic": _TOPIC, "manifests": "number of manifests", "ranges": "number of ranges in them"},
     ),
     "topic.not_planned": _warning(
-        "a topic could not be planned; the job goes on with what is there, and tries again",
+        "a topic could not be planned, or what an earlier plan left not finished; the job goes on, and tries again",
         {
             "topic": _TOPIC,
             "failures": "plans that have failed in a row",

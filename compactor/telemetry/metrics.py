@@ -108,7 +108,7 @@ CATALOGUE = {
         "offsets of a topic of `kafka.topics` in manifests that are not done", "grows: add workers"
     ),
     "TopicPlansFailed": Metric(
-        "plans of topics of `kafka.topics` that failed and are repeated",
+        "plans of topics of `kafka.topics` that failed, or could not finish what earlier ones left, and are repeated",
         "stays above 0: read topic.not_planned in the log",
     ),
     "CheckpointRotations": Metric(

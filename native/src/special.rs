@@ -1,8 +1,8 @@
 //! Finds the bytes that end the plain part of a JSON string, sixteen at once.
 //!
-//! The only module that may contain `unsafe`. What is unsafe is to call a function for a processor that has SSE2 on one
-//! that lacks it. The call is compiled for `x86_64` alone, of which SSE2 is a part, so no processor that can run it lacks
-//! it. The function itself gets sixteen bytes by value and touches no memory by an address.
+//! The only module that may contain `unsafe`: one call of a function for processors that have SSE2. The call would be
+//! undefined on a processor without it. It is compiled for `x86_64` alone, which always has it. The function itself gets
+//! sixteen bytes by value and touches no memory by an address.
 
 #![allow(unsafe_code)]
 
@@ -10,7 +10,7 @@
 ///
 /// # Panics
 ///
-/// There is none. A block of lines ends with a line feed, which is one.
+/// If no such byte follows. A block of lines ends with a line feed, so one does.
 #[inline]
 #[must_use]
 pub fn find_special(block: &[u8], start: usize) -> usize {

@@ -53,7 +53,7 @@ class Removal:
         return changes
 
     def killed_before(self, change: int, meanwhile: str = "") -> None:
-        """Kill it before a change, let a job go on or a manifest be made again, and then repeat it."""
+        """Kill it before a change, let a job go on meanwhile if asked, and then repeat it."""
         self.lake.restore(self.before)
         case, lines = TALLY.case(Kind.SINGLE), list(self.lake.lines)
         code, said = self.maintain(change)

@@ -11,8 +11,8 @@ REDRIVING = (
     Guard(
         "a duplicate of a manifest of a producer is not settled with it",
         "ops/redrive/settling/duplicates.py",
-        "if holder.manifest is None or not _is_planned(state, holder.manifest):",
-        "if holder.manifest is None:",
+        "    if not _is_planned(state, holder.manifest):\n        return None\n",
+        "",
         (_TAKEN,),
     ),
     Guard(
@@ -25,8 +25,8 @@ REDRIVING = (
     Guard(
         "a duplicate is settled once the planned manifest is committed, not before",
         "ops/redrive/settling/duplicates.py",
-        "        is_committed = isinstance(state.ledger.outcome(holder.key), Commit)\n",
-        "        is_committed = True\n",
+        "    is_committed = isinstance(state.ledger.outcome(holder.key), Commit)\n",
+        "    is_committed = True\n",
         (_OVERWRITTEN,),
     ),
     Guard(

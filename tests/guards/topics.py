@@ -34,14 +34,14 @@ TOPICS = (
         "a bound manifest is written as its record has it",
         "manifests/linked.py",
         "    _write_bound(state, record)\n",
-        '    _write_bound(state, record.model_copy(update={"manifest": manifest}))\n',
+        '    _write_bound(state, record.model_copy(update={"manifest": planned}))\n',
         (_BOUND,),
     ),
     Guard(
         "what is planned for an id that something else has becomes a redrive",
         "manifests/linked.py",
-        "        return hand_over(state, record, planned)\n",
-        "        pass\n",
+        "    made, has_begun = hand_over(state, record, planned)\n",
+        "    made, has_begun = planned, True\n",
         (_HANDED_OVER,),
     ),
     Guard(

@@ -460,15 +460,16 @@ class Redrive(Document):
     """A redrive. Written before the new manifest, which it contains.
 
     Attributes:
-        kind: `manifests` for a dead letter, `files` for quarantined files, `rejects` for rejected lines.
+        kind: `manifests` for a dead letter, `files` for quarantined files, `rejects` for rejected lines, `planned` for
+            what a plan had for the id of the source, which something else has.
         source: The id of the redriven manifest: the root that this record is kept beside, or a successor.
         number: From 1; part of the new manifest's id.
-        counts: What was redriven, by reason: lines for `rejects`, else files.
+        counts: What was redriven, by reason: lines for `rejects`, else files. `planned` is a reason of its own.
         inputs: For `rejects`, where the lines of each new file came from.
         manifest: The new manifest.
     """
 
-    kind: Literal["manifests", "files", "rejects"]
+    kind: Literal["manifests", "files", "rejects", "planned"]
     source: str
     number: int
     counts: dict[str, int]

@@ -7,6 +7,7 @@ from compactor.core.documents.records import Accepted, Commit, DeadLetter, FileR
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import redriven_owner
 from compactor.core.manifest_key import ManifestKey
+from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
 
 Found = tuple[ManifestKey, int]
@@ -49,7 +50,18 @@ class Retention:
             return commit
         place = self.state.layout.redriven_folder
         is_quarantined = any(is_left(file, place, manifest_id) for file in commit.files)
+        if not is_quarantined and self._has_open_redrive(accepted.key):
+            return "what was planned for its id is not done"
         return "some of its files are quarantined" if is_quarantined else (accepted.key, commit.generation)
+
+    def _has_open_redrive(self, key: ManifestKey) -> bool:
+        """Whether a redrive of what was planned for an id, which something else has, is not committed and done."""
+        try:
+            entries = RedriveLog(state=self.state).entries(key)
+        except RecordUnreadable:
+            return True
+        planned = (each.redrive.manifest for each in entries if each.redrive.kind == "planned")
+        return any(isinstance(self._done_commit(each.key), str) for each in planned)
 
     def why_keep_staged(self, manifest_id: str) -> str:
         """Return why the old staging of a manifest has to stay."""

@@ -210,6 +210,9 @@ class Intake:
         return Delivery(uri, fingerprint, record, error)
 
     def _refuse_taken_id(self, uri: str, manifest: Manifest, fingerprint: str, holder: Accepted) -> Delivery:
+        if holder.digest == fingerprint and holder.kind == "refused" and not self.state.ledger.record_names(holder.key):
+            died = ManifestError("id_already_used", f"{uri}: refused before by a run that died; expected its redrive")
+            return Delivery(uri, fingerprint, holder, died)
         use = (
             "revoked, because it was not written in time"
             if holder.kind == "revoked"

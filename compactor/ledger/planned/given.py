@@ -22,8 +22,12 @@ _LANDED_NAMES = 4  # of a landed object: its source, its stream, its shard and i
 
 def names_planned(state: State, manifest: Manifest) -> bool:
     """Whether a manifest names ranges, gaps, or copies of input: only a plan, or a redrive, gives these to one."""
-    folder = state.layout.redriven_folder
-    return any(is_topic_or_stream(file.uri) or redriven_owner(file.uri, folder) for file in manifest.files)
+    return any(is_planned(state, file) for file in manifest.files)
+
+
+def is_planned(state: State, file: ManifestFile) -> bool:
+    """Whether a file is a range, a gap, or a copy of input."""
+    return is_topic_or_stream(file.uri) or bool(redriven_owner(file.uri, state.layout.redriven_folder))
 
 
 def check_given(state: State, manifest: Manifest, uri: str) -> None:

@@ -187,10 +187,10 @@ class TopicLoop:
             topic: The topic.
             turn: What is known of it.
             error: Why it failed.
-            pause: If all else was planned, and noted; by default nothing was, and pauses grow.
+            pause: If all else was planned, and the error is noted; by default nothing was, and pauses grow.
         """
         turn.failures, turn.error = turn.failures + 1, error
-        values, is_whole = {"TopicPlansFailed": 1.0}, pause is None
+        values, is_noted = {"TopicPlansFailed": 1.0}, pause is not None
         if pause is None:
             first, longest = self.rules.plan_seconds, max(LONGEST_PAUSE_SECONDS, self.rules.plan_seconds)
             pause = pause_seconds(turn.failures, first_seconds=first, longest_seconds=longest, chance=1.0)
@@ -199,7 +199,7 @@ class TopicLoop:
             values["TopicUnplannedSeconds"] = (self.clock.now() - since).total_seconds()
         log_event("topic.not_planned", topic=topic.uri, failures=turn.failures, pause_seconds=pause, error=error)
         try:
-            if is_whole:
+            if not is_noted:
                 self.notes.failed(topic, described(error))
             self.metrics.emit(values)
             self.metrics.emit(values, about_topic(topic))
@@ -222,14 +222,16 @@ class TopicLoop:
                 log_event("topic.cut_off", topic=topic.uri, partitions=list(plan.cut_off))
             if plan.former_ids:
                 log_event("topic.made_again", topic=topic.uri, former_ids=plan.former_ids)
+        error = described(plan.troubles[0]) if plan.troubles else ""
         try:
             planned = self.work.offsets()
         except CompactorError as exc:
             log_event("topic.not_counted", topic=topic.uri, error=exc)
+            if error:
+                self.notes.failed(topic, error)
             return
         lag = Lag.of(topic, {**turn.waits, **turn.arrivals.held}, plan.partitions, planned, self.clock.now())
         self._emit(topic, lag)
-        error = described(plan.troubles[0]) if plan.troubles else ""
         self.notes.planned(topic, plan.topic_id, lag.progress, lag.planned_offsets, error)
 
     def _emit(self, topic: Topic, lag: Lag) -> None:

@@ -58,7 +58,7 @@ class TopicSeen:
         if self.idle_seconds > max(self.late_seconds, self.unseen_seconds):
             waits += f"; no job has planned it for {shown_seconds(self.idle_seconds)}"
         done = f"; {self.planned_offsets:,} planned and not done" if self.planned_offsets else ""
-        failed = f"{count(self.failures, 'plan')} failed in a row, for {shown_seconds(self.failing_seconds)}"
+        failed = f"{count(self.failures, 'plan')} in a row met an error, for {shown_seconds(self.failing_seconds)}"
         return waits + done + (f"; {failed}" if self.failures else "")
 
 

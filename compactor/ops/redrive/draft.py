@@ -29,6 +29,7 @@ class Draft:
     # By URI, why a file was quarantined or its manifest dead-lettered
     reasons: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)  # by URI, why a file cannot be redriven
+    planned: set[str] = field(default_factory=set)  # URIs that only plans give, if the manifest was refused
 
     def is_own(self, holder: str) -> bool:
         """Whether the holder of a claim belongs to the lineage."""
@@ -68,6 +69,9 @@ class Draft:
     def files_left(self, scope: Scope, redrives: Sequence[Redrive]) -> list[ManifestFile]:
         """The files that were not redriven meanwhile."""
         if isinstance(self.outcome, DeadLetter):
+            of_plans = next((each.manifest.manifest_id for each in redrives if each.kind == "planned"), "")
+            if of_plans:
+                self.refuse(dict.fromkeys(self.planned, f"manifest {of_plans} has what was planned for this id"))
             return list(self.files)
         left = {report.uri for report in files_left(scope, self.outcome, redrives)}
         return [file for file in self.files if file.redriven_uri in left]

@@ -16,7 +16,7 @@ from compactor.core.layout import canonical, redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.ledger.planned.given import check_given, names_planned
+from compactor.ledger.planned.given import check_given, is_planned, names_planned
 from compactor.ledger.state import State
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.claims import RedriveClaims
@@ -130,6 +130,9 @@ class RedrivePlanner:
             claimed = original.model_copy(update={"manifest_id": redriven_id(root.id, 1)})
             check_given(self.state, claimed, letter.source_uri)
         draft = Draft(letter, root, original.date, files=list(original.files), rejects_of=original.rejects_of)
+        accepted = self.state.ledger.accepted(letter.manifest_id)
+        if accepted is None or accepted.manifest is None:
+            draft.planned.update(file.uri for file in original.files if is_planned(self.state, file))
         draft.listed_at = original.listed_at
         draft.reasons = dict.fromkeys((file.uri for file in original.files), letter.reason)
         self._pin(draft)  # the job quarantines a file that is missing now

@@ -8,7 +8,7 @@ from compactor.core.distributions import distribution_of
 from compactor.core.documents.records import RecentCommit
 from compactor.core.documents.totals import without_zeros
 from compactor.ledger.backlog import Backlog
-from compactor.ledger.sizing import sum_of_sized
+from compactor.ledger.sizing import with_share
 from compactor.ledger.work_time import covered_seconds, work_spans
 from compactor.ops.status.values import Drain, Latency, Misfits, OutputSizes, Rates, Rejects
 
@@ -110,4 +110,4 @@ def output_sizes(recent: Sequence[RecentCommit], target_file_bytes: int) -> Outp
     if not known:
         return OutputSizes(target_file_bytes, 0, None)
     size_bytes, right_sized_bytes, small_bytes = map(sum, zip(*known, strict=True))
-    return OutputSizes(target_file_bytes, len(known), sum_of_sized(size_bytes, right_sized_bytes, small_bytes))
+    return OutputSizes(target_file_bytes, len(known), with_share(size_bytes, right_sized_bytes, small_bytes))

@@ -53,9 +53,14 @@ class TracedRedrive:
     """A redrive of what was traced, or of a part."""
 
     manifest_id: str  # the new manifest
-    kind: Kind
+    kind: Kind | Literal["planned"]  # `planned`: what a plan had for the id, which something else has
     counts: dict[str, int]  # what it redrives, by reason: files, or lines for rejects
     fate: Fate  # what became of the new manifest
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether it is of a dead letter, or of files, as a whole."""
+        return self.kind in {"manifests", "files"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +141,7 @@ class Trace:
         if self.settled_by or any(each.manifest_id == self.manifest_id for each in self.quarantined):
             return False
         quarantined = self.state in {TraceState.QUARANTINED, TraceState.DEAD_LETTERED}
-        return quarantined and not any(each.kind != "rejects" and each.fate != "revoked" for each in self.redriven_as)
+        return quarantined and not any(each.is_of_all and each.fate != "revoked" for each in self.redriven_as)
 
 
 def add_history(trace: Trace, history: History, rules: RetryRules) -> None:
@@ -150,7 +155,10 @@ def add_history(trace: Trace, history: History, rules: RetryRules) -> None:
     if history.accepted is None:
         trace.state = TraceState.WAITING if history.uri else TraceState.CLAIMED
         if not history.uri:
-            trace.message = "its redrive is on record, but its manifest was not written yet; redrive again"
+            again = (
+                "plan" if history.redriven_from is not None and history.redriven_from.kind == "planned" else "redrive"
+            )
+            trace.message = f"its redrive is on record, but its manifest was not written yet; {again} again"
         return
     trace.date = history.accepted.date
     trace.dated_by = _dated_by(trace.uri, history.accepted)
@@ -188,6 +196,8 @@ def moves_of_manifest(
     settled = {history.manifest_id: {each.uri for each in quarantined if each.is_settled}}
     made_by = history.redriven_from
     if made_by is not None and history.accepted is None and not history.uri:
+        if made_by.kind == "planned":  # the next plan of its topic or stream writes it
+            return []
         return [f"compactor redrive {made_by.kind} {quoted(made_by.source)}"]
     if history.outcome is None or not history.is_done:
         return []

@@ -23,7 +23,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.ledger import is_done, newest_generation
 from compactor.ledger.state import State
-from compactor.ops.verify.planned.unwritten import is_planned
+from compactor.ops.verify.planned.unwritten import has_draft
 from compactor.ops.verify.report import Discrepancy
 
 _ATTEMPT = re.compile(r"attempt-\d+\.json")
@@ -157,7 +157,7 @@ def _lost_of_accepted(state: State, manifest_id: str) -> list[Discrepancy | None
         return []
     if state.store.stat(state.layout.archived_manifest(accepted.key)) is not None:
         return []
-    if _is_open(state, accepted.key, accepted) or is_planned(state, manifest_id):
+    if _is_open(state, accepted.key, accepted) or has_draft(state, manifest_id):
         return [None]
     lost = _lost(state, accepted.key)  # unless a job finished it meanwhile
     return [lost] if lost else []

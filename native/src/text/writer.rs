@@ -332,10 +332,13 @@ impl TextWriter {
         at
     }
 
-    /// Whether its texts were seldom there before, so that the next row group is better off without a dictionary.
+    /// Whether its texts were seldom there before, so that the rest of the file is better off without a dictionary.
     fn repeats_seldom(&self) -> bool {
+        if self.looked_up == 0 {
+            return self.is_plain; // without a dictionary since an earlier row group, or without a text
+        }
         let repeated = self.looked_up - self.dictionary.len();
-        self.is_plain && self.looked_up == 0 || self.looked_up >= FEWEST && repeated * SELDOM <= self.looked_up
+        self.looked_up >= FEWEST && repeated * SELDOM <= self.looked_up
     }
 
     /// Appends texts one behind the other as they are, until the page is full.

@@ -50,7 +50,7 @@ from compactor.job.run_report import RunReport
 from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Heartbeat
-from compactor.ledger.sizing import sum_of_sized
+from compactor.ledger.sizing import with_share
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.inventory.document import Inventory
 from compactor.manifests.kafka.planner import TopicPlan
@@ -186,7 +186,7 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     old = replace(STATUSES["idle"], recent=(older, FULL), backlog=unread)
     old = replace(old, misfits=misfits(old.recent))
     listed = [replace(old, table=each, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN) for each in TABLES_SEEN]
-    empty = replace(old, sizes=OutputSizes(1, 1, sum_of_sized(0, 0, 0)))
+    empty = replace(old, sizes=OutputSizes(1, 1, with_share(0, 0, 0)))
     found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old, empty, *listed)]
     found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
     return found

@@ -9,7 +9,7 @@ NATIVE = ROOT / "native"
 FUZZ = NATIVE / "fuzz"
 
 UNSAFE = {"special.rs"}
-"""The modules of the kernel that may be unsafe. Each says why it is not, and has a fuzz target of its name."""
+"""The modules of the kernel that may contain `unsafe`. Each proves it sound, and has a fuzz target of its name."""
 
 
 def test_unsafe_code_is_in_a_module_of_its_own_that_proves_it_and_is_fuzzed() -> None:
@@ -18,7 +18,7 @@ def test_unsafe_code_is_in_a_module_of_its_own_that_proves_it_and_is_fuzzed() ->
     unsafe = {name for name, text in code.items() if re.search(r"\bunsafe\b|\bunsafe_code\b", text)}
     assert unsafe == UNSAFE
     for name in unsafe:
-        assert code[name].count("unsafe {") == sources[name].count("// SAFETY: ")
+        assert len(re.findall(r"\bunsafe\b", code[name])) == sources[name].count("// SAFETY: ")
         assert (FUZZ / "fuzz_targets" / name).exists()
 
 

@@ -232,6 +232,26 @@ def test_the_id_of_a_manifest_of_landed_objects_is_taken(lake: Lake) -> None:
     assert (traced["state"], len(traced["outputs"])) == ("done", 1)
 
 
+def test_landed_objects_stay_for_a_redrive_of_what_was_planned(lake: Lake) -> None:
+    """The id of their manifest is committed with another file, and what was planned for it waits."""
+    lake.kinesis.put(b'{"id": 3}')
+    [plan] = lake.app.kinesis_planner.plan(STREAM, max_manifests=9).totals.manifests
+    uri = lake.layout.manifest(plan.manifest_id)
+    manifest = json.loads(lake.app.store.read(uri))
+    lake.app.store.delete([uri, lake.layout.accepted(plan.manifest_id)])  # as if its planner had died before it
+    (lake.root / "in").mkdir()
+    (lake.root / "in" / "own.ndjson").write_text('{"id": 4}\n')
+    lake.settle(input={"allowed_prefixes": ["kinesis://main", str(lake.root / "in")]})
+    own = {"uri": str(lake.root / "in" / "own.ndjson")}
+    lake.app.store.put(uri, json.dumps({**manifest, "version": 1, "files": [own]}).encode())
+    lake.run()
+    lake.app.kinesis_planner.plan(STREAM, max_manifests=9)
+    lake.call("clean", "--archive-days", "0")
+    lake.run()
+    found = lake.call("verify", "--deep")
+    assert (found["rows"], found["quarantined_files"], found["discrepancies"]) == (4, [], [])
+
+
 def open_letters(lake: Lake) -> set[int]:
     """How many dead letters wait for a person, as each command counts them."""
     verified = json.loads(lake.result("verify").stdout)

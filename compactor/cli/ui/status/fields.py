@@ -130,7 +130,7 @@ def _misfits(found: Status) -> list[str]:
 def _hit_rate(found: Status) -> list[str]:
     of, sizes = f"the latest {_latest(len(found.recent))}", found.sizes.by_bytes
     if sizes is None:
-        return [f"not known of {of}"]
+        return [f"none of {of} recorded the target of today"]
     if found.sizes.commits < len(found.recent):
         of = f"{found.sizes.commits:,} of {of}"
     if sizes.hit_rate is None:
@@ -138,7 +138,8 @@ def _hit_rate(found: Status) -> list[str]:
     share = percent(sizes.right_sized_bytes, sizes.size_bytes)
     lines = [f"{share} of the output's bytes are in files within {100 * SIZE_TOLERANCE:g} % of the target", f"in {of}"]
     if sizes.small_bytes:
-        lines[1] += f"; {percent(sizes.small_bytes, sizes.size_bytes)} from manifests too small"
+        small = percent(sizes.small_bytes, sizes.size_bytes)
+        lines.append(f"{small} come from manifests or partitions too small to fill a file")
     return lines
 
 

@@ -1,8 +1,10 @@
-"""Whether a refused duplicate of a planned manifest is settled: it names nothing that the planned one has not.
+"""Whether a refused manifest under a planned id, or beside it, is settled: it names nothing that was not planned.
 
 The id of a planned manifest is no producer's, so a duplicate of it is what someone made of the planned manifest itself.
 Ranges and landed objects never change, so once the planned one is committed, a duplicate that names no others adds
-nothing to it. A duplicate that names anything else stays open, and so does one that cannot be read.
+nothing to it. A duplicate that names anything else stays open, and so does one of which it is not known what it names.
+An empty one, or text that is no JSON, names nothing. The same holds for a refused manifest that has the id itself: then
+redrives have what was planned.
 """
 
 from collections.abc import Iterable
@@ -15,6 +17,7 @@ from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import duplicate_id, is_within, root_id
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
 from compactor.manifests.handed_over import files_not_in
 
@@ -23,8 +26,8 @@ _NAMES_NOTHING = frozenset({"empty", "not_json"})  # reasons of dead letters
 
 
 def settled_duplicates(state: State, manifest_ids: Iterable[str]) -> dict[str, str]:
-    """The planned manifest that settles each refused duplicate, by the id of its dead letter; others are left out."""
-    ids = [each for each in manifest_ids if _ENDING in each]
+    """The manifest that settles each refused one, by the id of its dead letter; others are left out."""
+    ids = list(manifest_ids)
     found = map_ordered(partial(_settled_by, state), ids)
     return {each: settled_by for each, settled_by in zip(ids, found, strict=True) if settled_by}
 
@@ -32,15 +35,32 @@ def settled_duplicates(state: State, manifest_ids: Iterable[str]) -> dict[str, s
 def _settled_by(state: State, manifest_id: str) -> str:
     try:
         refused = state.ledger.accepted(manifest_id)
-        holder = state.ledger.accepted(manifest_id.rpartition(_ENDING)[0])
-        if refused is None or holder is None or not _is_duplicate(refused, holder):
+        if refused is None or refused.kind != "refused":
             return ""
-        if holder.manifest is None or not _is_planned(state, holder.manifest):
-            return ""
-        is_committed = isinstance(state.ledger.outcome(holder.key), Commit)
-        return holder.manifest_id if is_committed and _adds_nothing(state, refused, holder.manifest) else ""
+        planned = _beside(state, refused) if _ENDING in manifest_id else _in_its_place(state, refused)
+        return planned.manifest_id if planned is not None and _adds_nothing(state, refused, planned) else ""
     except (ObjectNotFound, StuckError, ValueError):  # it is not known what it names, so a person has to check
         return ""
+
+
+def _beside(state: State, refused: Accepted) -> Manifest | None:
+    """The planned manifest of which one is a duplicate, if it is committed."""
+    holder = state.ledger.accepted(refused.manifest_id.rpartition(_ENDING)[0])
+    if holder is None or holder.manifest is None or not _is_duplicate(refused, holder):
+        return None
+    if not _is_planned(state, holder.manifest):
+        return None
+    is_committed = isinstance(state.ledger.outcome(holder.key), Commit)
+    return holder.manifest if is_committed else None
+
+
+def _in_its_place(state: State, refused: Accepted) -> Manifest | None:
+    """What redrives have of what was planned for an id, if all of them are committed; under the id of the last one."""
+    entries = RedriveLog(state=state).entries(refused.key)
+    planned = [each.redrive.manifest for each in entries if each.redrive.kind == "planned" and each.in_effect]
+    if not planned or not all(isinstance(state.ledger.outcome(each.key), Commit) for each in planned):
+        return None
+    return planned[-1].model_copy(update={"files": tuple(file for each in planned for file in each.files)})
 
 
 def _is_duplicate(refused: Accepted, holder: Accepted) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Any
 
-from compactor.ledger.sizing import sized_bytes, sizing_hits, sum_of_sized
+from compactor.ledger.sizing import sized_bytes, sizing_hits, with_share
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.report import figures
 from compactor.ops.report.period import Buckets, Period
@@ -137,7 +137,7 @@ class Tallies:
             figures.SizeBin(number * step, None if number == BINS else (number + 1) * step, *counts)
             for number, counts in enumerate(self._bins)
         )
-        by_bytes = sum_of_sized(self._size_bytes, self._right_sized_bytes, self._small_bytes)
+        by_bytes = with_share(self._size_bytes, self._right_sized_bytes, self._small_bytes)
         return figures.Sizes(self._target_bytes, bins, self._counted, self._hits, by_bytes)
 
     def totals(self) -> figures.Totals:

@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Accepted
+from compactor.core.errors import RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
@@ -37,8 +38,8 @@ class Links(Generic[Linked, Found]):
             linked: What links give to it.
 
         Returns:
-            Those of which the manifest does not wait, and what it has, or redrives in its place; None if none was taken
-            in.
+            The links whose manifest does not wait any more; and what it, or its redrives, have. None if no job took any
+            of them in.
         """
         found = self._read(state, manifest_id, linked)
         if found is not None:
@@ -49,25 +50,33 @@ class Links(Generic[Linked, Found]):
         return left, self._read(state, manifest_id, linked) if left else None
 
     def _read(self, state: State, manifest_id: str, linked: Sequence[Linked]) -> Found | None:
-        accepted = state.ledger.accepted(manifest_id)
+        try:
+            accepted = state.ledger.accepted(manifest_id)
+        except RecordUnreadable:  # `verify` names it as such, too
+            return None
         if accepted is None:
             return None
         made = [(accepted.key, accepted.manifest)] if accepted.manifest is not None else []
         found = self.read(state, made) if made else None
         if found is not None and all(self.has(found, each) for each in linked):
             return found
-        redrives = list(_in_its_place(state, accepted))
+        try:
+            redrives = list(_in_its_place(state, accepted))
+        except RecordUnreadable:
+            return found
         return self.read(state, [*made, *redrives]) if redrives else found
 
 
 def _in_its_place(state: State, root: Accepted) -> Iterator[tuple[ManifestKey, Manifest]]:
     """The manifests that redrives made of a dead letter, or of those of its redrives, as far as none refused them."""
     for entry in RedriveLog(state=state).entries(root.key):
+        if entry.redrive.kind not in {"manifests", "planned"} or entry.fate == "unwritten":
+            continue
         manifest = entry.redrive.manifest
-        accepted = state.ledger.accepted(manifest.manifest_id) if entry.redrive.kind == "manifests" else root
-        if accepted is None:
-            yield manifest.key, manifest  # it waits, or the next redrive writes it
-        elif accepted is not root and accepted.manifest is not None:
+        accepted = state.ledger.accepted(manifest.manifest_id)
+        if accepted is None:  # it waits
+            yield manifest.key, manifest
+        elif accepted.manifest is not None:
             yield accepted.key, accepted.manifest
 
 

@@ -29,10 +29,10 @@ REWRITE_SECONDS = 3600.0
 def unwritten(state: State) -> list[Discrepancy]:
     """One discrepancy for each planned manifest that does not wait as it was planned; the next plan writes it again."""
     drafts = ((place, read, info.uri) for place, folder, read in _folders(state) for info in state.store.list(folder))
-    return list(chain.from_iterable(map_ordered(lambda each: list(_fault(state, *each)), drafts)))
+    return list(chain.from_iterable(map_ordered(lambda each: _faults(state, *each), drafts)))
 
 
-def is_planned(state: State, manifest_id: str) -> bool:
+def has_draft(state: State, manifest_id: str) -> bool:
     """Whether the draft of a manifest is there: it stays until a job has begun with it, and `unwritten` tells of it."""
     drafts = (f"{folder}{manifest_id}.json" for _, folder, _ in _folders(state))
     return any(state.store.stat(draft) is not None for draft in drafts)
@@ -45,6 +45,13 @@ def _folders(state: State) -> Iterator[tuple[str, str, _Read]]:
     yield from ((place, folder, of_streams) for place, folder in ShardChains(state).drafts_folders())
 
 
+def _faults(state: State, place: str, read: _Read, draft: str) -> list[Discrepancy]:
+    try:
+        return list(_fault(state, place, read, draft))
+    except RecordUnreadable as exc:
+        return [Discrepancy(id_of_draft(draft), draft, "records of the manifest that can be read", str(exc))]
+
+
 def _fault(state: State, place: str, read: _Read, draft: str) -> Iterator[Discrepancy]:
     manifest_id = id_of_draft(draft)
     accepted = state.ledger.accepted(manifest_id)
@@ -52,7 +59,9 @@ def _fault(state: State, place: str, read: _Read, draft: str) -> Iterator[Discre
         yield from _unreadable(manifest_id, read, draft)
         return
     if accepted.manifest is None or not names_planned(state, accepted.manifest):
-        if not is_handed_over(state, accepted):
+        faults = list(_unreadable(manifest_id, read, draft))
+        yield from faults
+        if not faults and not is_handed_over(state, accepted):
             expected = (
                 f"the manifest that was planned; `compactor plan {quoted(place)}` writes it as a redrive of this id"
             )

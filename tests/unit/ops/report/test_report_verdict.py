@@ -12,7 +12,7 @@ from compactor.core.documents.records import Accepted, Commit, FileStatus
 from compactor.core.manifest_key import ManifestKey
 from compactor.cost.measured_cost import MEASURED_DOLLARS
 from compactor.cost.prices import JobSize
-from compactor.ledger.sizing import sum_of_sized
+from compactor.ledger.sizing import with_share
 from compactor.ledger.sizing_history import summarised
 from compactor.ops.report.page import page
 from compactor.ops.report.report import Report
@@ -200,7 +200,7 @@ def test_status_has_the_same_hit_rate(case: Case) -> None:
     """Both count the same bytes, in files of the right size and in all."""
     app = app_of(case)
     found, reported = app.status_reader.read(), report_of(app).figures.sizes
-    assert (found.sizes.by_bytes or sum_of_sized(0, 0, 0)) == reported.by_bytes
+    assert (found.sizes.by_bytes or with_share(0, 0, 0)) == reported.by_bytes
     assert found.sizes.target_file_bytes == reported.target_file_bytes
 
 
