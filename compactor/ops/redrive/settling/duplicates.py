@@ -7,6 +7,7 @@ An empty one, or text that is no JSON, names nothing. The same holds for a refus
 redrives have what was planned.
 """
 
+import re
 from collections.abc import Iterable
 from functools import partial
 
@@ -22,12 +23,13 @@ from compactor.ledger.state import State
 from compactor.manifests.handed_over import files_not_in
 
 _ENDING = "-dup-"
+_PLANNED = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{16}(-|$)")  # ids of planners, and those made of them
 _NAMES_NOTHING = frozenset({"empty", "not_json"})  # reasons of dead letters
 
 
 def settled_duplicates(state: State, manifest_ids: Iterable[str]) -> dict[str, str]:
     """The manifest that settles each refused one, by the id of its dead letter; others are left out."""
-    ids = list(manifest_ids)
+    ids = [each for each in manifest_ids if _PLANNED.match(each)]
     found = map_ordered(partial(_settled_by, state), ids)
     return {each: settled_by for each, settled_by in zip(ids, found, strict=True) if settled_by}
 
