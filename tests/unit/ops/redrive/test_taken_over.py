@@ -7,6 +7,7 @@ import pytest
 from compactor.core.crash_points import RedriveCrashPoint
 from compactor.core.documents.records import FileStatus
 from compactor.ledger.ledger import RECENT_SLOTS
+from compactor.manifests.partitioning import new_manifest_id
 from compactor.ops.redrive.settling.dead_letters import letter_fates
 from compactor.ops.report.period import Period
 from compactor.ops.report.reading.reader import ReportReader
@@ -71,15 +72,16 @@ def open_letters(harness: Harness) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("data", [b"no manifest", b'{"version": 1, "manifest_id": "m9", "files": 7}'])
+@pytest.mark.parametrize("data", [b"no manifest", b'{"version": 1, "files": 7}'])
 def test_a_duplicate_of_a_manifest_of_a_producer_stays_open(harness: Harness, data: bytes) -> None:
     """What cannot be read may have named files of its own, though the manifest that has the id was committed."""
+    manifest_id = new_manifest_id(DAY)  # as those of planners look
     harness.store.put("/w/raw/a.ndjson", GOOD)
-    deliver(harness, "m9", ["a.ndjson"])
-    harness.put_manifest("m9.json", data)
+    deliver(harness, manifest_id, ["a.ndjson"])
+    harness.put_manifest(f"{manifest_id}.json", data)
     harness.run_once()
     [letter] = open_letters(harness)
-    assert letter.startswith("m9-dup-")
+    assert letter.startswith(f"{manifest_id}-dup-")
 
 
 def test_what_a_plan_took_over_from_a_redrive_that_died(harness: Harness) -> None:
