@@ -19,7 +19,6 @@ from itertools import count
 
 from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
 from compactor.core.documents.records import Accepted, Redrive
-from compactor.core.errors import ObjectNotFound
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.layout import canonical, digest, redriven_id
 from compactor.ledger.history.redrive_log import RedriveLog
@@ -34,7 +33,7 @@ def has_same_files(manifest: Manifest, other: Manifest) -> bool:
 
 def is_handed_over(state: State, holder: Accepted) -> bool:
     """Whether redrives of what was planned for an id are on record, and written."""
-    entries = [each for each in RedriveLog(state=state).entries(holder.key) if each.redrive.kind == "planned"]
+    entries = RedriveLog(state=state).planned(holder.key)
     return bool(entries) and all(each.fate != "unwritten" for each in entries)
 
 
@@ -55,7 +54,7 @@ def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manife
         if not left:
             break
         new_id = redriven_id(holder.manifest_id, number)
-        bound, redrive = state.ledger.accepted(new_id), _on_record(state, holder, number)
+        bound, redrive = state.ledger.accepted(new_id), log.at(holder.key, number)
         if redrive is None and bound is None:
             keys = {"manifest_id": new_id, "files": tuple(left), **version_keys(left)}
             redrive = _recorded(log, holder, number, planned.model_copy(update=keys))
@@ -69,13 +68,6 @@ def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manife
             has_begun, written = False, redrive.manifest
             log.deliver(redrive)
     return written, has_begun
-
-
-def _on_record(state: State, holder: Accepted, number: int) -> Redrive | None:
-    try:
-        return state.ledger.record(state.layout.redrive(holder.key, number), Redrive)
-    except ObjectNotFound:
-        return None
 
 
 def _recorded(log: RedriveLog, holder: Accepted, number: int, manifest: Manifest) -> Redrive | None:
@@ -92,7 +84,7 @@ def _recorded(log: RedriveLog, holder: Accepted, number: int, manifest: Manifest
     if log.record(holder.key, redrive):
         new_id, kind, counts = manifest.manifest_id, redrive.kind, redrive.counts
         log_event("manifest.redriven", source=redrive.source, manifest_id=new_id, kind=kind, counts=counts)
-    return _on_record(log.state, holder, number)
+    return log.at(holder.key, number)
 
 
 def _may_take_effect(redrive: Redrive, bound: Accepted | None) -> bool:

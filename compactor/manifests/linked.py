@@ -101,15 +101,16 @@ def _written(state: State, planned: Manifest) -> tuple[Manifest | None, bool]:
             manifest=planned,
         )
     )
-    _write_bound(state, record)
+    begun = _is_begun(state, record)
+    _write_bound(state, record, is_begun=begun)
     if record.manifest is not None and has_same_files(record.manifest, planned):
-        return planned, _is_begun(state, record)
+        return planned, begun
     made, has_begun = hand_over(state, record, planned)
     has_planned = record.manifest is not None and names_planned(state, record.manifest)
-    return made, has_begun and (_is_begun(state, record) or not has_planned)
+    return made, has_begun and (begun or not has_planned)
 
 
-def _write_bound(state: State, record: Accepted) -> bool:
+def _write_bound(state: State, record: Accepted, *, is_begun: bool) -> bool:
     """Write the manifest that an id is bound to, unless a job has begun with it; False if that is no planned one.
 
     Another release may have bound it, which writes a manifest otherwise. A job takes in the bytes of the record alone.
@@ -117,9 +118,10 @@ def _write_bound(state: State, record: Accepted) -> bool:
     if record.manifest is None or not names_planned(state, record.manifest):
         return False
     data = record.manifest.to_json()
-    if record.digest == digest(data) and not _is_begun(state, record):
+    is_its = record.digest == digest(data)
+    if is_its and not is_begun:
         state.store.create(state.layout.manifest(record.manifest_id), data)
-    return record.digest == digest(data)
+    return is_its
 
 
 def drafts_left(state: State, folder: str, kind: type[D]) -> tuple[list[D], list[RecordUnreadable]]:
@@ -165,9 +167,10 @@ def _left(state: State, uri: str, kind: type[D]) -> _Left[D]:
     except ObjectNotFound:
         return _Left()
     except RecordUnreadable as exc:
-        if bound is None or not _write_bound(state, bound):
+        is_over = bound is not None and _is_begun(state, bound)
+        if bound is None or not _write_bound(state, bound, is_begun=is_over):
             return _Left(unreadable=exc)
-        return _Left(is_over=_is_begun(state, bound))
+        return _Left(is_over=is_over)
     if bound is None or bound.manifest is None:
         return _Left(draft)
     planned = draft.manifest if isinstance(draft, KinesisDraft) else draft

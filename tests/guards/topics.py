@@ -33,8 +33,8 @@ TOPICS = (
     Guard(
         "a bound manifest is written as its record has it",
         "manifests/linked.py",
-        "    _write_bound(state, record)\n",
-        '    _write_bound(state, record.model_copy(update={"manifest": planned}))\n',
+        "    _write_bound(state, record, is_begun=begun)\n",
+        '    _write_bound(state, record.model_copy(update={"manifest": planned}), is_begun=begun)\n',
         (_BOUND,),
     ),
     Guard(

@@ -57,11 +57,10 @@ class Retention:
     def _has_open_redrive(self, key: ManifestKey) -> bool:
         """Whether a redrive of what was planned for an id, which something else has, is not committed and done."""
         try:
-            entries = RedriveLog(state=self.state).entries(key)
+            planned = RedriveLog(state=self.state).planned(key)
         except RecordUnreadable:
             return True
-        planned = (each.redrive.manifest for each in entries if each.redrive.kind == "planned")
-        return any(isinstance(self._done_commit(each.key), str) for each in planned)
+        return any(isinstance(self._done_commit(each.redrive.manifest.key), str) for each in planned)
 
     def why_keep_staged(self, manifest_id: str) -> str:
         """Return why the old staging of a manifest has to stay."""

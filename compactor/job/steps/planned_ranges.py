@@ -3,9 +3,9 @@
 from pydantic import ValidationError
 
 from compactor.core.documents.manifest import Manifest
-from compactor.core.documents.records import Redrive
-from compactor.core.errors import ManifestError, ObjectNotFound
+from compactor.core.errors import ManifestError
 from compactor.core.layout import digest, number_of_redrive, root_id
+from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.planned.given import check_given, names_planned
 from compactor.ledger.state import State
 
@@ -50,12 +50,8 @@ def redrive_on_record(state: State, manifest_id: str) -> Manifest | None:
     accepted = state.ledger.accepted(root) if root != manifest_id else None
     if accepted is None:
         return None
-    try:
-        place = state.layout.redrive(accepted.key, number_of_redrive(manifest_id, root))
-        recorded = state.ledger.record(place, Redrive).manifest
-    except ObjectNotFound:
-        return None
-    return recorded if recorded.manifest_id == manifest_id else None
+    redrive = RedriveLog(state=state).at(accepted.key, number_of_redrive(manifest_id, root))
+    return redrive.manifest if redrive is not None and redrive.manifest.manifest_id == manifest_id else None
 
 
 def _holds(recorded: Manifest | None, data: bytes) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from compactor.core.documents.records import Redrive
+from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import redrive_number, redriven_id, root_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.history.closed_dates import ClosedDates
@@ -56,6 +57,17 @@ class RedriveLog:
         """All redrives in the lineage of a manifest; none if the manifest has no record."""
         root = self.root_of(manifest_id)
         return [] if root is None else self.entries(root)
+
+    def planned(self, root: ManifestKey) -> list[RedriveLogEntry]:
+        """Those in effect of what a plan had for the id of a root, which something else has."""
+        return [each for each in self.entries(root) if each.in_effect and each.redrive.kind == "planned"]
+
+    def at(self, root: ManifestKey, number: int) -> Redrive | None:
+        """The redrive of a number; None if none is on record."""
+        try:
+            return self.state.ledger.record(self.state.layout.redrive(root, number), Redrive)
+        except ObjectNotFound:
+            return None
 
     def next_number(self, root: ManifestKey, entries: Sequence[RedriveLogEntry]) -> int | None:
         """The number of the next redrive; None if there are more entries by now, so that they must be read again.

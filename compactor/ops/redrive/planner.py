@@ -126,13 +126,13 @@ class RedrivePlanner:
 
     def _draft_of_letter(self, root: ManifestKey, letter: DeadLetter) -> Draft:
         original = original_of(letter, self.state, self.allowed_prefixes)
+        draft = Draft(letter, root, original.date, files=list(original.files), rejects_of=original.rejects_of)
         if names_planned(self.state, original):  # a copy under another id may name what the first one has
             claimed = original.model_copy(update={"manifest_id": redriven_id(root.id, 1)})
             check_given(self.state, claimed, letter.source_uri)
-        draft = Draft(letter, root, original.date, files=list(original.files), rejects_of=original.rejects_of)
-        accepted = self.state.ledger.accepted(letter.manifest_id)
-        if accepted is None or accepted.manifest is None:
-            draft.planned.update(file.uri for file in original.files if is_planned(self.state, file))
+            accepted = self.state.ledger.accepted(letter.manifest_id)
+            if accepted is None or accepted.manifest is None:
+                draft.planned.update(file.uri for file in original.files if is_planned(self.state, file))
         draft.listed_at = original.listed_at
         draft.reasons = dict.fromkeys((file.uri for file in original.files), letter.reason)
         self._pin(draft)  # the job quarantines a file that is missing now

@@ -7,7 +7,6 @@ An empty one, or text that is no JSON, names nothing. The same holds for a refus
 redrives have what was planned.
 """
 
-import re
 from collections.abc import Iterable
 from functools import partial
 
@@ -21,15 +20,15 @@ from compactor.core.map_ordered import map_ordered
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
 from compactor.manifests.handed_over import files_not_in
+from compactor.manifests.partitioning import is_of_new
 
 _ENDING = "-dup-"
-_PLANNED = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{16}(-|$)")  # ids of planners, and those made of them
 _NAMES_NOTHING = frozenset({"empty", "not_json"})  # reasons of dead letters
 
 
 def settled_duplicates(state: State, manifest_ids: Iterable[str]) -> dict[str, str]:
     """The manifest that settles each refused one, by the id of its dead letter; others are left out."""
-    ids = [each for each in manifest_ids if _PLANNED.match(each)]
+    ids = [each for each in manifest_ids if is_of_new(each)]
     found = map_ordered(partial(_settled_by, state), ids)
     return {each: settled_by for each, settled_by in zip(ids, found, strict=True) if settled_by}
 
@@ -58,8 +57,7 @@ def _beside(state: State, refused: Accepted) -> Manifest | None:
 
 def _in_its_place(state: State, refused: Accepted) -> Manifest | None:
     """What redrives have of what was planned for an id, if all of them are committed; under the id of the last one."""
-    entries = RedriveLog(state=state).entries(refused.key)
-    planned = [each.redrive.manifest for each in entries if each.redrive.kind == "planned" and each.in_effect]
+    planned = [each.redrive.manifest for each in RedriveLog(state=state).planned(refused.key)]
     if not planned or not all(isinstance(state.ledger.outcome(each.key), Commit) for each in planned):
         return None
     return planned[-1].model_copy(update={"files": tuple(file for each in planned for file in each.files)})
