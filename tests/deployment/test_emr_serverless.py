@@ -31,6 +31,7 @@ from deploy.rights.template_text import with_statements
 from deploy.stack import DeploymentError
 from deploy.template_file import load_template
 from tests.deployment.resolving import ROOT
+from tests.support.archives import unpack
 
 OUTPUTS = {
     "ApplicationId": "00f1abcd2efg3h09",
@@ -138,7 +139,7 @@ def test_the_archive_starts_emrs_python_with_the_packages(
             "site/compactor_native/native.abi3.so",
             "site/orjson/__init__.py",
         ]
-        tar.extractall(tmp_path / "environment", filter="data")
+        unpack(tar, tmp_path / "environment")
     programs = tmp_path / "programs"
     programs.mkdir()
     (programs / f"python{EMR_PYTHON}").write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')

