@@ -9,7 +9,7 @@ from compactor.ndjson.json_faults import json_fault
 MAX_DEPTH = 1024
 """Levels of arrays and objects that a line may have."""
 
-_STRUCTURE = re.compile(rb'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|[\[\]{}]')
+_STRUCTURE = re.compile(rb'"(?:[^"\\]++|\\.?|)*+(?:"|\Z)|[\[\]{}]')
 _KINDS = {b"[": "an array", b'"': "a string", b"t": "a boolean", b"f": "a boolean", b"n": "null"}
 
 

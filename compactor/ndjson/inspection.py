@@ -35,7 +35,7 @@ BLANK = b" \t\r"
 
 # An unterminated string is matched to the end of the line: a new search from each of its quotes would take quadratic
 # time.
-_STRING_OR_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
+_STRING_OR_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.?|)*+(?:"|\Z)|(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
 BLANK_LINE = ""
 """Takes the place of the reason for a blank line."""
 

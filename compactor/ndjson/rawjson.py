@@ -6,8 +6,9 @@ from typing import Literal
 
 import orjson
 
-# Possessive quantifiers keep the matcher from storing a backtracking position for every escape of a long string.
-_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+# Possessive quantifiers keep the matcher from storing a backtracking position for every escape of a long string. The
+# last alternative of their groups is empty, because Python before 3.11.5 does not go back where a try of one fails.
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+|)*+"'
 _KEY = re.compile(rf"[ \t\r\n]*+({_STRING})[ \t\r\n]*+:[ \t\r\n]*+")
 _TEXT = re.compile(_STRING)
 _WORD = re.compile(r"[-+.0-9A-Za-z]++")

@@ -33,9 +33,12 @@ from tests.support.documents import (
     open_database,
     run,
 )
+from tests.support.extras import NATIVE
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+OF_THE_NATIVE_ENGINE = {"grok"}
+"""Documents whose examples need it."""
 DOCUMENTS = [*documents(), *ROOT.glob("deploy/*.yaml")]
 
 
@@ -155,6 +158,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_examples_run(path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands, Python and SQL of a document work on a real lake, in their order, and print what it says."""
+    if path.stem in OF_THE_NATIVE_ENGINE:
+        NATIVE.need()
     monkeypatch.chdir(lake)
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
@@ -192,6 +197,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@NATIVE.needed
 def test_the_first_screen_of_the_readme_runs(checkout: Path) -> None:
     """The first commands work as written, and print what stands below them."""
     first = blocks_of(README, "sh")[0]

@@ -26,6 +26,7 @@ from tests.faults.nursery import STOPPED, Job, Nursery
 from tests.faults.plain_job import WRITING
 from tests.faults.tally import TALLY, Kind
 from tests.support.engines import engine_in_turns
+from tests.support.extras import NATIVE
 from tests.support.iceberg_tables import rest_place
 from tests.support.rest_catalog import RestCatalogServer
 
@@ -45,9 +46,10 @@ def proxy(rest_catalog: RestCatalogServer) -> Iterator[CatalogProxy]:
 
 
 COPY, IN_PLACE = "copy", "in_place"
+BY_NATIVE = pytest.param(IN_PLACE, marks=NATIVE.needed)
 
 
-@pytest.fixture(params=[COPY, IN_PLACE])
+@pytest.fixture(params=[COPY, BY_NATIVE])
 def table_lake(request: pytest.FixtureRequest, two_manifests: Lake, proxy: CatalogProxy) -> Lake:
     """A lake whose output a table lists, with two manifests to do, each a batch of its own."""
     lake = two_manifests
@@ -105,7 +107,7 @@ def sweep(lake: Lake) -> None:
     App(load_settings(lake.config, {}), clock=clock).cleaner.clean(archive_days=3650, all_orphans=True)
 
 
-ONLY_IN_PLACE = pytest.mark.parametrize("table_lake", [IN_PLACE], indirect=True)
+ONLY_IN_PLACE = pytest.mark.parametrize("table_lake", [BY_NATIVE], indirect=True)
 
 
 @ONLY_IN_PLACE

@@ -9,6 +9,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.extras import NATIVE
+
+NATIVE.need()
+
 TYPES = {
     "l": "long",
     "d": "double",

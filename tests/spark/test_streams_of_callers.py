@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import compactor
 from compactor.cli.entry import compactor as command
 from tests.support.compacting import write
+from tests.support.extras import NATIVE
 
 pytestmark = pytest.mark.timeout(600)  # the first one waits for Spark's start
 
@@ -53,6 +54,7 @@ class Lake:
 
 @pytest.fixture
 def lake(tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    NATIVE.need()
     monkeypatch.delenv("COMPACTOR_CONFIG", raising=False)
     return Lake(tmp_path, engine)
 

@@ -11,7 +11,7 @@ from compactor.ndjson.line_splitting import BLOCK_BYTES
 from compactor.ndjson.lines import Judge, Limits, LineCounts, Reject
 
 _MAX_HELD = 16_384  # elements of a block, each of which is an object in memory
-_LINE_FEEDS_ARE_SPACE = re.compile(rb'(?:[^"]++|"(?:[^"\\\n]++|\\[^\n])*+")*+')
+_LINE_FEEDS_ARE_SPACE = re.compile(rb'(?:[^"]++|"(?:[^"\\\n]++|\\[^\n]|)*+"|)*+')
 
 
 def split_elements(

@@ -4,16 +4,16 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_STRING = rb'"(?:[^"\\]++|\\.)*+"'
+_STRING = rb'"(?:[^"\\]++|\\.|)*+"'
 _FLAT = rb'[^"{}\[\]]++|' + _STRING
-_NESTED = rb"[{\[](?:" + _FLAT + rb")*+[}\]]"
-_TWICE_NESTED = rb"[{\[](?:" + _FLAT + rb"|" + _NESTED + rb")*+[}\]]"
+_NESTED = rb"[{\[](?:" + _FLAT + rb"|)*+[}\]]"
+_TWICE_NESTED = rb"[{\[](?:" + _FLAT + rb"|" + _NESTED + rb"|)*+[}\]]"
 # An object of few levels is found by one search, faster than bracket by bracket.
-_OBJECT = re.compile(rb"\{(?:" + _FLAT + rb"|" + _TWICE_NESTED + rb")*+\}", re.DOTALL)
+_OBJECT = re.compile(rb"\{(?:" + _FLAT + rb"|" + _TWICE_NESTED + rb"|)*+\}", re.DOTALL)
 
 _BETWEEN = re.compile(rb"[ \t\r\n,]*+")
-_INSIDE = re.compile(rb"(?:" + _FLAT + rb")*+", re.DOTALL)
-_IN_STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+_INSIDE = re.compile(rb"(?:" + _FLAT + rb"|)*+", re.DOTALL)
+_IN_STRING = re.compile(rb'(?:[^"\\]++|\\.|)*+', re.DOTALL)
 _BARE = re.compile(rb'[^,\[\]{}" \t\r\n]*+')
 
 _OPENING, _QUOTE, _ARRAY, _END_OF_ARRAY = frozenset(b"{["), *b'"[]'

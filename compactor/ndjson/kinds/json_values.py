@@ -12,7 +12,7 @@ MAX_DEPTH = 1024
 MAX_TOKENS = 8192
 """How many strings, numbers, brackets and commas are looked at. What follows counts as cut off."""
 
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?+|[\[\]{},]|[^ \t\r\n"\[\]{},]++', re.DOTALL)
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.|)*+"?+|[\[\]{},]|[^ \t\r\n"\[\]{},]++', re.DOTALL)
 _CLOSING = {b"{": b"}", b"[": b"]"}
 _ARRAY = [b"]"]
 

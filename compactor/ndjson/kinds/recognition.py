@@ -27,7 +27,7 @@ TSV = Kind("TSV", "convert it to NDJSON")
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+([^\n]*+)")
 _ARRAY_OF_OBJECTS = re.compile(rb"\[[ \t\r\n]*+[{\]]")
 _HTML = re.compile(
-    rb"\s*+(?:<\?xml[^>]*+>\s*+|<!--.*?-->\s*+)*+<(?:!doctype\s++html|html|head|body)[\s>]", re.IGNORECASE | re.DOTALL
+    rb"\s*+(?:<\?xml[^>]*+>\s*+|<!--.*?-->\s*+|)*+<(?:!doctype\s++html|html|head|body)[\s>]", re.IGNORECASE | re.DOTALL
 )
 _XML = re.compile(rb"\s*+(?:<\?xml\s|<!DOCTYPE\s|<[A-Za-z_][\w:.-]*+(?:\s++[\w:.-]++\s*+=|\s*+/?+>))")
 _DELIMITERS = {",": CSV, ";": CSV, "|": CSV, "\t": TSV}

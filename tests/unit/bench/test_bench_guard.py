@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bench.guard.programs import Program, check_apart
 from bench.guard.rule import CONFIDENCE, LEAST_PAIRS, LIMIT, Judged, Verdict, judged, outside
 from bench.guard.table import FAILED, HEADING, PASSED, UNDECIDED, Row, closing
+from tests.support.extras import NATIVE
 
 SECONDS = st.floats(0.01, 1000)
 PAIRS = st.lists(st.tuples(SECONDS, SECONDS), max_size=30)
@@ -108,6 +109,7 @@ def test_a_line_of_the_table() -> None:
     assert line.index("  SLOWER") == HEADING.index("  verdict")
 
 
+@NATIVE.needed
 def test_a_program_runs_its_own_code(tmp_path: Path) -> None:
     """If Python found the code of this tree in place of the old one, they would be compared with themselves."""
     for name in ("old", "new"):

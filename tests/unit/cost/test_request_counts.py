@@ -64,6 +64,7 @@ def test_a_manifest(contents: list[bytes], staged: int) -> None:
     harness.check_exact()
 
 
+@extras.NATIVE.needed
 @pytest.mark.parametrize(("contents", "rejects"), [([GOOD], 0), ([GOOD] * 8, 0), ([FLAWED] * 4, 1)], ids=str)
 def test_a_manifest_in_place(contents: list[bytes], rejects: int) -> None:
     """It takes fewer calls than the same one that is copied, by as many as the estimates differ."""

@@ -15,12 +15,14 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.engines.parquet_files import parquet_facts
 from compactor.job.retention.cleaner import CleaningReport, Kind
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
-from tests.support import extras
+from tests.support.extras import NATIVE
 from tests.support.fakes import FaultyStore
 from tests.support.forgetting import check_tidy, deliver, forget, holding
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.rebuilding import rebuild
 from tests.unit.job.test_table_sink import STEPS, check_table
+
+NATIVE.need()
 
 M1 = ManifestKey(DAY, "m1")
 LATER = timedelta(days=2).total_seconds()
@@ -77,7 +79,6 @@ def test_nothing_is_copied() -> None:
 
 def test_the_native_engine_samples_in_staging(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it only measures is no file of the output; what it writes again for new keys is an orphan, and goes."""
-    pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
     monkeypatch.setattr("compactor.engines.native.engine.SAMPLE_BYTES", 2_000)
     harness = in_place()
     harness.deliver("m1", GOOD * 50, GOOD * 50)

@@ -21,6 +21,7 @@ from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Kind, Scope
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
+from tests.support.extras import NATIVE
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.redriving import (
@@ -300,6 +301,7 @@ def test_a_file_that_is_claimed_meanwhile(harness: Harness) -> None:
     )
 
 
+@NATIVE.needed
 @pytest.mark.parametrize("changed", [False, True], ids=["as it is", "with other bytes"])
 def test_a_redrive_that_a_job_with_older_settings_refuses(tmp_path: Path, changed: bool) -> None:
     """It takes effect once, however the letters of both are redriven, and before the job has the new settings, too."""
