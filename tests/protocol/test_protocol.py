@@ -1,6 +1,6 @@
 """The model of the protocol holds, its guards are needed, and the code does what the model says."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 import pytest
@@ -67,9 +67,14 @@ def test_closings_are_behaviours_of_the_model() -> None:
     assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
 
 
-def test_plans_of_a_topic_are_behaviours_of_the_model() -> None:
+@pytest.mark.parametrize(
+    ("planned", "stops"), [(topic_traces.deaths, 1), (topic_traces.meetings, 0)], ids=["deaths", "meetings"]
+)
+def test_plans_of_a_topic_are_behaviours_of_the_model(
+    planned: Callable[[], Iterator[topic_traces.Scene]], stops: int
+) -> None:
     """Planners that die or are held up at each change; each sequence of states once."""
-    scenes = [*topic_traces.scenes()]
+    scenes = [*planned()]
     for scene in scenes:
         names = [file.uri for manifest in scene.manifests() for file in manifest.files]
         assert len(names) == len(set(names))
@@ -78,7 +83,7 @@ def test_plans_of_a_topic_are_behaviours_of_the_model() -> None:
         assert last.drafts == last.written  # no job has begun with one
     traces = [*{fingerprint(each.trace): each.trace for each in scenes}.values()]
     wrong = [[*damaged(traces[-1])][-1]]
-    found = strays_of("Topics", topic_traces.VALUES, [*traces, *wrong])
+    found = strays_of("Topics", topic_traces.values(scenes, stops=stops), [*traces, *wrong])
     assert [each.partition(":")[0] for each in found] == [each.name for each in wrong], found
 
 

@@ -1,6 +1,6 @@
 """Records what planners of a topic leave as they die, or are held up, at each change, while records come and go."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from compactor.adapters.memory.store import ManualClock, MemoryStore
@@ -26,8 +26,8 @@ CHANGES = 5
 
 UNKNOWN = 99
 VALUES = {
-    "Partitions": '{"k1"}', "Planners": "{c1, c2}", "MaxOffset": "3", "MaxTopics": "1", "MaxIds": "3", "MaxStops": "1",
-    "Reads": "FALSE", "MayForge": "FALSE",
+    "Partitions": '{"k1"}', "Planners": "{c1, c2}", "MaxOffset": "3", "MaxTopics": "1", "Reads": "FALSE",
+    "MayForge": "FALSE",
 }  # fmt: skip
 
 
@@ -45,6 +45,11 @@ class Scene:
         [self._partition] = self._log.create(TOPIC, "1")
         self._ids: list[str] = []
         self._note()
+
+    @property
+    def ids(self) -> int:
+        """How many manifests were planned."""
+        return len(self._ids)
 
     def produce(self, records: int = 1) -> None:
         for _ in range(records):
@@ -113,8 +118,18 @@ class Scene:
             yield Manifest.model_validate_json(self._store.read(info.uri))
 
 
-def scenes() -> Iterator[Scene]:
-    """A planner that dies, or is held up, at each change, and another one that finds what it left."""
+def values(scenes: Sequence[Scene], *, stops: int) -> Mapping[str, str]:
+    """The constants of the model for some scenes: no more than they need, for the model tries whatever may be unseen.
+
+    Args:
+        scenes: At least one.
+        stops: How many planners die in each.
+    """
+    return {**VALUES, "MaxIds": str(max(scene.ids for scene in scenes)), "MaxStops": str(stops)}
+
+
+def deaths() -> Iterator[Scene]:
+    """A planner that dies at each change, and another one that finds what it left."""
     for at in range(CHANGES + 1):
         scene = Scene(f"a planner dies before change {at}")
         scene.produce(2)
@@ -122,6 +137,10 @@ def scenes() -> Iterator[Scene]:
         scene.remove()
         scene.plan()
         yield scene
+
+
+def meetings() -> Iterator[Scene]:
+    """A planner that is held up after each change, until another one has planned."""
     for at in range(1, CHANGES + 1):
         scene = Scene(f"a planner is held up after change {at}")
         scene.produce()
