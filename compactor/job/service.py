@@ -5,7 +5,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.layout import is_delivery, is_seen_by_stream
@@ -16,17 +16,19 @@ from compactor.job.batches import BatchResult, BatchRunner
 from compactor.job.delivery.planning import TopicPlanning
 from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
-from compactor.job.retention.table_upkeep import TableUpkeep
 from compactor.job.retries import Retries, random_pause_seconds
 from compactor.job.run_report import ManifestsUnfinished, RunReport
 from compactor.job.shards import Share, WholeShare
 from compactor.job.steps.results import Ending
 from compactor.job.table_columns import TableUpdater
-from compactor.job.table_commits import TableCommits
 from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event, run_in_log
+
+if TYPE_CHECKING:
+    from compactor.job.retention.table_upkeep import TableUpkeep
+    from compactor.job.table_commits import TableCommits
 
 MAX_CONSECUTIVE_FAILURES = 6
 """Restarts of the stream in a row without a commit."""
@@ -110,8 +112,8 @@ class Service:
     table_updater: TableUpdater | None = None
     poll_seconds: float = 0.5
     share: Share = field(default_factory=WholeShare)
-    table: TableCommits | None = None
-    upkeep: TableUpkeep | None = None
+    table: "TableCommits | None" = None
+    upkeep: "TableUpkeep | None" = None
     planning: TopicPlanning = field(default_factory=TopicPlanning)
     _stopping: Event = field(default_factory=Event, init=False)
     _stream_ended: Event = field(default_factory=Event, init=False)

@@ -7,8 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from compactor import __version__
-from compactor.adapters.kafka_clusters import kafka_of
-from compactor.adapters.kinesis_sources import kinesis_of
 from compactor.adapters.local.native.grok import NativeGrok
 from compactor.core.crash_points import (
     OnExpiryCrashPoint,
@@ -67,6 +65,8 @@ class OperatorComponents(CatalogComponents):
     @cached_property
     def kafka(self) -> OpenKafka:
         """How to reach the Kafka clusters."""
+        from compactor.adapters.kafka_clusters import kafka_of
+
         return kafka_of(self.settings.kafka.clusters)
 
     @cached_property
@@ -74,11 +74,15 @@ class OperatorComponents(CatalogComponents):
         """How to reach the Kafka clusters for a person who waits."""
         if self._given.get("kafka") is not None:
             return self.kafka
+        from compactor.adapters.kafka_clusters import kafka_of
+
         return kafka_of(self.settings.kafka.clusters, request_seconds=HURRIED_SECONDS)
 
     @cached_property
     def kinesis(self) -> KinesisLog:
         """The Kinesis streams of the sources."""
+        from compactor.adapters.kinesis_sources import kinesis_of
+
         return kinesis_of(self.settings.kinesis.sources, self.store_spec)
 
     @cached_property

@@ -108,8 +108,8 @@ def plan(
     Use it for back-fills, and for files whose events were lost. For the records of a topic, PREFIX is
     kafka://CLUSTER/TOPIC, for those of a stream kinesis://SOURCE/STREAM. A second call writes nothing twice.
 
-    Exit codes: 1 if a shard could not be read; 3 if the job did not keep up with --inventory, or records were gone before
-    they were planned.
+    Exit codes: 1 if a shard could not be read; 3 if the job did not keep up with --inventory, or records were gone
+    before they were planned.
     """
     if not words and inventory is None:
         raise click.UsageError("Missing argument '[DST] PREFIX'.")

@@ -9,13 +9,13 @@ from compactor.core.documents.expired import Part
 from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError, StuckError
+from compactor.core.partitions import folders, parse_fields
 from compactor.engines.parquet_files import ParquetFacts, parquet_facts
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
 from compactor.ledger.table.moved_rows import Moved, MovedRows
 from compactor.ndjson.files.range_reading import range_fault
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
-from compactor.ops.verify.partitions import misnamed
 from compactor.ops.verify.report import Discrepancy
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import METADATA_COLUMNS
@@ -158,4 +158,14 @@ def _contradictions(commit: Commit) -> Iterator[Discrepancy]:
         found = sum(file.rows for file in files)
         if found != expected:
             yield Discrepancy(commit.manifest_id, f"{what} of the commit", f"{expected} rows", f"{found} rows")
-    yield from misnamed(commit)
+    yield from _misnamed(commit)
+
+
+def _misnamed(commit: Commit) -> Iterator[Discrepancy]:
+    """Files whose folders are not those of their partition, by the record of the commit alone."""
+    fields = parse_fields(commit.partition_by)
+    for file in commit.outputs:
+        expected = folders(fields, tuple(file.partition)) if len(file.partition) == len(fields) else None
+        if expected is None or not file.final.rpartition("/")[0].endswith(f"/{expected}"[:-1]):
+            named = f"the folders of its {len(fields)} partition values"
+            yield Discrepancy(commit.manifest_id, file.final, named, "others")

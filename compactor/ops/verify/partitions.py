@@ -6,23 +6,13 @@ import pyarrow as pa
 
 from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.errors import StagingError
-from compactor.core.partitions import PartitionField, folders, parse_fields
+from compactor.core.partitions import PartitionField, parse_fields
 from compactor.engines.partitioned.counting import BATCH_ROWS
 from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
 from compactor.ops.verify.report import Discrepancy
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import SchemaVersion
 from compactor.table.merging.committed_rows import CommittedRows, OpenedRows
-
-
-def misnamed(commit: Commit) -> Iterator[Discrepancy]:
-    """Files whose folders are not those of their partition, by the record of the commit alone."""
-    fields = parse_fields(commit.partition_by)
-    for file in commit.outputs:
-        expected = folders(fields, tuple(file.partition)) if len(file.partition) == len(fields) else None
-        if expected is None or not file.final.rpartition("/")[0].endswith(f"/{expected}"[:-1]):
-            named = f"the folders of its {len(fields)} partition values"
-            yield Discrepancy(commit.manifest_id, file.final, named, "others")
 
 
 def misplaced(rows: CommittedRows, registry: SchemaRegistry, commit: Commit) -> Iterator[Discrepancy]:

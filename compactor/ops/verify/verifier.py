@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.errors import OperatorError, RecordUnreadable, StoreUnavailable
@@ -18,7 +19,6 @@ from compactor.ndjson.grok.ports import DecoderOf, no_decoder
 from compactor.ops.redrive.settling.quarantined_file import later_keys, settled
 from compactor.ops.verify.chains import faults_of_chains
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
-from compactor.ops.verify.contents import DeepVerifier
 from compactor.ops.verify.doubled import DoubledFiles
 from compactor.ops.verify.landed import faults_of_landed
 from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted, lost_of_archived, verify_records
@@ -26,11 +26,12 @@ from compactor.ops.verify.planned.unwritten import unwritten
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.summaries import checked_letters, summarised_report
 from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
-from compactor.ops.verify.table.files import TableFiles
 from compactor.ops.verify.table.scope import EVERYTHING, TableScope
 from compactor.schema.registry import SchemaRegistry
 from compactor.table.listed import ListedTable
-from compactor.table.merging.committed_rows import CommittedRows
+
+if TYPE_CHECKING:
+    from compactor.ops.verify.table.files import TableFiles
 
 _SHOWN_CHARACTERS = 500
 
@@ -118,11 +119,13 @@ class Verifier:
                 self._add_listed_of(report, frozenset(found.totals.dates))
         return report
 
-    def _listed(self, scope: TableScope) -> TableFiles | None:
+    def _listed(self, scope: TableScope) -> "TableFiles | None":
         """The files of the table, read now; None without a table."""
-        return (
-            None if self.table is None else TableFiles(state=self.state, table=self.table, scope=scope, deep=self.deep)
-        )
+        if self.table is None:
+            return None
+        from compactor.ops.verify.table.files import TableFiles  # noqa: PLC0415 - few outputs are in a table
+
+        return TableFiles(state=self.state, table=self.table, scope=scope, deep=self.deep)
 
     def _add_listed_of(self, report: VerifyReport, dates: Collection[str]) -> None:
         """Compare the table with the records of closed dates, whose sums differ, to find the files or that none is."""
@@ -181,7 +184,7 @@ class Verifier:
         return CommitFiles(state=self.state, registry=self.registry)
 
     def _verified_manifests(
-        self, manifests: Iterable[ManifestKey], *, with_sources: bool = True, listed: TableFiles | None = None
+        self, manifests: Iterable[ManifestKey], *, with_sources: bool = True, listed: "TableFiles | None" = None
     ) -> VerifyReport:
         """Verify manifests.
 
@@ -201,7 +204,7 @@ class Verifier:
         later_keys: LaterKeys = lambda _: None,
         on_found: OnFound = lambda *_: None,
         with_doubled: bool = True,
-        listed: TableFiles | None = None,
+        listed: "TableFiles | None" = None,
     ) -> None:
         """Verify manifests, add them to a report, and compare their files with those that the table lists.
 
@@ -270,6 +273,10 @@ class Verifier:
             compacted = [file for file in commit.files if file.status is FileStatus.COMPACTED]
             report.inputs_erased += sum(not (with_source and file.source_uri) for file in compacted)
             return
+        # Few calls compare values, and what does so takes a tenth of a second to load.
+        from compactor.ops.verify.contents import DeepVerifier  # noqa: PLC0415
+        from compactor.table.merging.committed_rows import CommittedRows  # noqa: PLC0415
+
         try:
             verifier = DeepVerifier(
                 store=self.state.store,

@@ -7,7 +7,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Unpack
 
 from compactor import __version__
-from compactor.adapters.kinesis_sources import stray_rules
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.native.grok import NativeGrok
 from compactor.adapters.local.processes import MachineProcesses
@@ -40,7 +39,6 @@ from compactor.job.steps.self_test import SelfTest
 from compactor.job.steps.staging import CompactionRules, Stager
 from compactor.job.streams_job import Job
 from compactor.job.table_columns import TableUpdater
-from compactor.job.table_commits import TableCommits
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.manifests.listing_planning import ListingPlanner
@@ -53,6 +51,7 @@ from compactor.wiring.job.table_components import TableComponents
 if TYPE_CHECKING:
     from compactor.adapters.local.native.fair_threads import FairThreads
     from compactor.core.kafka.ranges import Topic
+    from compactor.job.table_commits import TableCommits
     from compactor.manifests.kafka.planner import KafkaPlanner
     from compactor.manifests.kafka.topic_loop import TopicLoop
     from compactor.manifests.kinesis.planner import KinesisPlanner
@@ -187,6 +186,7 @@ class App(TableComponents):
     @cached_property
     def kinesis_planner(self) -> "KinesisPlanner":
         """Lands and plans streams of Kinesis."""
+        from compactor.adapters.kinesis_sources import stray_rules  # noqa: PLC0415 - only planning needs it
         from compactor.manifests.kinesis.planner import KinesisPlanner  # noqa: PLC0415 - only planning needs it
 
         return KinesisPlanner(
@@ -391,7 +391,7 @@ class App(TableComponents):
         table, metadata_columns = self.catalog_table, self.settings.metadata_columns
         return None if table is None else TableUpdater(table, self.job_registry.latest, metadata_columns, self.clock)
 
-    def batch_runner(self, engine: Engine, table: TableCommits | None = None) -> BatchRunner:
+    def batch_runner(self, engine: Engine, table: "TableCommits | None" = None) -> BatchRunner:
         """Make what compacts the manifests of a micro-batch on a given engine.
 
         Args:

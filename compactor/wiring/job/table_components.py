@@ -7,27 +7,21 @@ from typing import TYPE_CHECKING
 
 from compactor.core.errors import SettingsError
 from compactor.core.rules.sharding import shard_number
-from compactor.job.retention.table_upkeep import TableUpkeep, UpkeepTask
 from compactor.job.steps.publication import Publisher
-from compactor.job.table_commits import TableCommits
-from compactor.ledger.history.retired_rows import RetiredRows
 from compactor.ledger.table.batches import TableBatches
-from compactor.ledger.table.moved_rows import MovedRows
-from compactor.ledger.table.progress import ProgressNotes
-from compactor.table.changes import Changes
-from compactor.table.committer import Committer
-from compactor.table.merging.remainders import Remainders
-from compactor.table.named import NamedManifests
-from compactor.table.taking import TakesNow
-from compactor.table.turns import CommitTurns
-from compactor.table.upkeep import KeepRule
 from compactor.wiring.job.engine_components import EngineComponents
 
+# Few processes have a table, and a short command would wait for all of this to load.
+# ruff: noqa: PLC0415
 if TYPE_CHECKING:
+    from compactor.job.retention.table_upkeep import TableUpkeep
+    from compactor.job.table_commits import TableCommits
     from compactor.ops.table.keeper import TableKeeper
     from compactor.ops.table.maintainer import Maintainer
     from compactor.ops.table.merger import Merger
+    from compactor.table.committer import Committer
     from compactor.table.merging.writing import MergedFiles
+    from compactor.table.taking import TakesNow
 
 _MERGED_ONLY_IN_TABLES = (
     ": readers of plain Parquet files would see rows twice or not at all while files are replaced, and only a table "
@@ -38,12 +32,19 @@ _MERGED_ONLY_IN_TABLES = (
 class TableComponents(EngineComponents):
     """The components of a table sink. Nothing is connected to without one."""
 
-    def committer(self, *, replays: bool = False) -> Committer:
+    def committer(self, *, replays: bool = False) -> "Committer":
         """Make what commits placed manifests to the table.
 
         Args:
             replays: Whether the table may lack batches that were applied, and manifests that are done.
         """
+        from compactor.ledger.history.retired_rows import RetiredRows
+        from compactor.ledger.table.moved_rows import MovedRows
+        from compactor.table.changes import Changes
+        from compactor.table.committer import Committer
+        from compactor.table.merging.remainders import Remainders
+        from compactor.table.named import NamedManifests
+
         batches, changes = self._batches, Changes(self.state, self.registry.version)
         if replays:
             moved = MovedRows(self.state)
@@ -66,7 +67,7 @@ class TableComponents(EngineComponents):
         Raises:
             SettingsError: The settings name no table.
         """
-        from compactor.ops.table.keeper import TableKeeper  # noqa: PLC0415 - most commands do without
+        from compactor.ops.table.keeper import TableKeeper
 
         self._check_table()
         name = self.settings.table.name
@@ -84,9 +85,9 @@ class TableComponents(EngineComponents):
         Raises:
             SettingsError: The settings name no table.
         """
-        from compactor.ops.table.merged_leftovers import MergedLeftovers  # noqa: PLC0415 - most commands do without
-        from compactor.ops.table.merger import Merger  # noqa: PLC0415
-        from compactor.table.merging.choosing import MergeRule  # noqa: PLC0415
+        from compactor.ops.table.merged_leftovers import MergedLeftovers
+        from compactor.ops.table.merger import Merger
+        from compactor.table.merging.choosing import MergeRule
 
         self._check_table(_MERGED_ONLY_IN_TABLES)
         return Merger(
@@ -109,8 +110,9 @@ class TableComponents(EngineComponents):
         Raises:
             SettingsError: The settings name no table.
         """
-        from compactor.ops.table.maintainer import Maintainer  # noqa: PLC0415 - most commands do without
-        from compactor.ops.table.released_originals import ReleasedOriginals  # noqa: PLC0415
+        from compactor.ops.table.maintainer import Maintainer
+        from compactor.ops.table.released_originals import ReleasedOriginals
+        from compactor.table.upkeep import KeepRule
 
         self._check_table()
         table = self.settings.table
@@ -126,7 +128,7 @@ class TableComponents(EngineComponents):
             originals=ReleasedOriginals(self.state, self.committer()) if removes else None,
         )
 
-    def table_commits(self, publisher: Publisher, leads: Callable[[], bool] | None) -> TableCommits | None:
+    def table_commits(self, publisher: Publisher, leads: Callable[[], bool] | None) -> "TableCommits | None":
         """Make what brings placed manifests of a job to done; None without a table sink.
 
         Args:
@@ -135,6 +137,10 @@ class TableComponents(EngineComponents):
         """
         if not self.has_table:
             return None
+        from compactor.job.table_commits import TableCommits
+        from compactor.ledger.table.progress import ProgressNotes
+        from compactor.table.turns import CommitTurns
+
         table, shard = self.settings.table, shard_number(self.settings.stream.shard) or 1
         return TableCommits(
             committer=self.committer(),
@@ -148,7 +154,7 @@ class TableComponents(EngineComponents):
             max_waiting=table.max_waiting_manifests,
         )
 
-    def table_upkeep(self, leads: Callable[[], bool] | None) -> TableUpkeep | None:
+    def table_upkeep(self, leads: Callable[[], bool] | None) -> "TableUpkeep | None":
         """Make what maintains and merges the table beside a job, as the settings say; None without a table sink.
 
         Args:
@@ -156,6 +162,8 @@ class TableComponents(EngineComponents):
         """
         if not self.has_table:
             return None
+        from compactor.job.retention.table_upkeep import TableUpkeep, UpkeepTask
+
         table = self.settings.table
         tasks = (
             UpkeepTask("maintain", table.maintain_hours * 3600, self._maintained),
@@ -182,12 +190,16 @@ class TableComponents(EngineComponents):
             "removed_files": report.removed_files,
         }
 
-    def takes_now(self) -> TakesNow | None:
+    def takes_now(self) -> "TakesNow | None":
         """Make what commits one manifest at once; None without a table sink."""
-        return TakesNow(self.committer()) if self.has_table else None
+        if not self.has_table:
+            return None
+        from compactor.table.taking import TakesNow
+
+        return TakesNow(self.committer())
 
     def _merged_files(self) -> "MergedFiles":
-        from compactor.table.merging.writing import MergedFiles  # noqa: PLC0415 - pyarrow is slow to load
+        from compactor.table.merging.writing import MergedFiles
 
         return MergedFiles(self.store, self.layout.compression)
 

@@ -13,6 +13,7 @@ import pytest
 
 import compactor
 from compactor.core import errors
+from tests.support.extras import NATIVE
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "python.md"
@@ -54,6 +55,27 @@ def test_importing_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.split() == ["compactor", "compactor.core", "compactor.core.errors"]
+
+
+@NATIVE.needed
+def test_a_call_loads_only_what_it_needs(tmp_path: Path) -> None:
+    """What tables, topics, deep verification and AWS need takes as long to load as a small folder takes."""
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "2026-01-01.ndjson").write_text('{"id": 1}\n')
+    script = f"""if True:
+        import os, sys, compactor
+        os.utime("{tmp_path}/raw/2026-01-01.ndjson", (1, 1))
+        assert compactor.compact("{tmp_path}/raw", "{tmp_path}/rows", engine="native").rows == 1
+        print(*sys.modules)
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    needless = {
+        "compactor.adapters.kinesis_sources",
+        "compactor.ops.verify.contents",
+        "compactor.table.committer",
+        *("boto3", "pyarrow.compute", "pyarrow.dataset", "pyiceberg", "pyspark", "rich"),
+    }
+    assert needless & {*done.stdout.split()} == set()
 
 
 def test_the_page_names_what_there_is() -> None:
