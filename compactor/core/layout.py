@@ -24,7 +24,8 @@ the longest name made from it, of an output file, is within the 255 bytes that d
 KEEP_MARKER = "_keep"
 """A hidden object in the watched prefix: the file source cannot start on a prefix without objects."""
 
-_DATE = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
+# What counts as \d depends on the release of Python.
+_DATE = re.compile(r"(?<![0-9])([0-9]{4}-[0-9]{2}-[0-9]{2})(?![0-9])")
 _DATE_GROUP = r"(?P<date>\d{4}-\d{2}-\d{2})"
 _PARQUET_NAME = re.compile(r"(?P<manifest_id>[^/]+)-\d{5,}(\.[a-z0-9]+)?\.parquet")
 _IN_PLACE = rf"(?P<manifest_id>[^/]+)/(?P<attempt>(?:[1-9]\d*-)?[1-9]\d*)/{FOLDERS}[^/]+\.parquet\Z"

@@ -189,7 +189,7 @@ class SchemaRegistry:
 
     def _numbers(self) -> list[int]:
         names = [base_name(info.uri).removesuffix(".json") for info in self._store.list(self._layout.schemas_folder)]
-        return sorted(int(name) for name in names if name.isdigit())
+        return sorted(int(name) for name in names if name.isascii() and name.isdigit())
 
     def _read(self, number: int) -> SchemaVersion:
         return with_field_ids(self._stored(number), self._stored, self._field_ids)

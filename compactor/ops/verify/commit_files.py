@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from compactor.core.documents.expired import Part
 from compactor.core.documents.records import Commit, StagedFile
@@ -39,6 +39,15 @@ class CommitFiles:
 
     state: State
     registry: SchemaRegistry
+    # Made at once: from Python 3.12 on, threads that first ask for a `cached_property` may make one each.
+    expired: ExpiredParts = field(init=False)  # what expired, as it is on record when it is first asked
+    moved: MovedRows = field(init=False)  # where the rows of files are that are gone
+    _columns: Callable[[int], list[str] | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "expired", ExpiredParts(self.state))
+        object.__setattr__(self, "moved", MovedRows(self.state))
+        object.__setattr__(self, "_columns", lru_cache(maxsize=_SCHEMAS_HELD)(self._read_columns))
 
     def published(self, commit: Commit) -> CommitFindings:
         """Check the files of a commit whose manifest is done."""
@@ -76,15 +85,6 @@ class CommitFiles:
             if all(self.state.store.stat(uri) is None for uri in (file.staged, file.final))
         ]
         return CommitFindings(lost)
-
-    @cached_property
-    def expired(self) -> ExpiredParts:
-        """What expired, as it is on record when it is first asked for."""
-        return ExpiredParts(self.state)
-
-    @cached_property
-    def _columns(self) -> Callable[[int], list[str] | None]:
-        return lru_cache(maxsize=_SCHEMAS_HELD)(self._read_columns)
 
     def _read_columns(self, version: int) -> list[str] | None:
         try:
@@ -124,11 +124,6 @@ class CommitFiles:
             return f"its rows are in {merged.uri} alone, with {facts.rows} rows, {facts.size_bytes} bytes"
         lost = [name for name in columns or () if name not in facts.columns]
         return f"its rows are in {merged.uri} alone, without columns {lost}" if lost else ""
-
-    @cached_property
-    def moved(self) -> MovedRows:
-        """Where the rows of files are that are gone."""
-        return MovedRows(self.state)
 
     def _facts(self, uri: str) -> ParquetFacts | str:
         """The footer of a file, or why it cannot be read."""

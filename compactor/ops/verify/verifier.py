@@ -1,9 +1,9 @@
 """Proves from what is stored that every line of a manifest is where the ledger says: `compactor verify`."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
@@ -54,6 +54,10 @@ class Verifier:
     table: ListedTable | None = None  # lists the output
     deep: bool = False  # compare values as well
     on_manifest: OnManifest | None = None
+    _files: CommitFiles = field(init=False)  # one for all threads, because it collects faults
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_files", CommitFiles(state=self.state, registry=self.registry))
 
     def verify_manifest(self, key: ManifestKey) -> VerifyReport:
         """Verify one manifest, and that no file that is named after it is surplus."""
@@ -178,10 +182,6 @@ class Verifier:
         if listed is not None:
             listed.add_to(report)
         return report
-
-    @cached_property
-    def _files(self) -> CommitFiles:
-        return CommitFiles(state=self.state, registry=self.registry)
 
     def _verified_manifests(
         self, manifests: Iterable[ManifestKey], *, with_sources: bool = True, listed: "TableFiles | None" = None

@@ -131,6 +131,12 @@ def test_first_date(text: str, expected: str | None) -> None:
     assert layout.first_date(text) == expected
 
 
+@pytest.mark.parametrize("digit", ["\u0663", "\U00011f50"], ids=["of old", "of Unicode 15"])
+def test_other_digits_are_text(digit: str) -> None:
+    """A day beside a digit of another script is found by each Python, whether its Unicode has that digit or not."""
+    assert layout.first_date(f"{digit}2025-12-21{digit}") == "2025-12-21"
+
+
 @given(st.text(alphabet="0123456789-/x", max_size=40))
 def test_a_found_date_is_a_real_day_in_the_text(text: str) -> None:
     """What is found as a date is a day, and stands in the text."""

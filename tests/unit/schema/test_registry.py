@@ -49,6 +49,15 @@ def test_ten_versions_are_ordered_by_number() -> None:
     assert registry(store).latest().version == 11
 
 
+@pytest.mark.parametrize("name", ["x", "\u00b2", "\u0663"])
+def test_a_file_without_a_number_is_no_version(name: str) -> None:
+    """Another file in the folder is passed over, also one that is named by a digit which is no number in ASCII."""
+    store = MemoryStore()
+    first = registry(store).covering(of("a"), "m")
+    store.put(f"{LAYOUT.schemas_folder}{name}.json", b"{}")
+    assert registry(store).latest() == first
+
+
 def test_two_drivers_with_other_keys() -> None:
     """Two drivers that add keys at the same time end with all of them, each at one place for ever."""
     store = MemoryStore()

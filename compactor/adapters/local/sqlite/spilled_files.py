@@ -1,5 +1,6 @@
 """Sorts files by date on the local disk, in a SQLite file without a name, which ends with the process."""
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -26,15 +27,10 @@ _SORT = (
     "CREATE INDEX files_by_hash ON files (hash)",
 )
 _REPEATED = "SELECT hash FROM files INDEXED BY files_by_hash GROUP BY hash HAVING count(*) > 1"
-_DROP_OLDER = """
-DELETE FROM files WHERE hash = ? AND rowid NOT IN (
-    SELECT rowid FROM (
-        SELECT rowid, row_number() OVER (PARTITION BY uri ORDER BY modified_us DESC, rowid) AS place
-        FROM files WHERE hash = ?
-    ) WHERE place = 1
-) RETURNING date, size_bytes
-"""
-_DROP = "DELETE FROM files WHERE hash = ? AND uri = ? RETURNING date, size_bytes"
+# No RETURNING: Python uses the SQLite of the system, which may be that of RHEL 8 [3.26].
+_VERSIONS = "SELECT uri, rowid, date, size_bytes FROM files WHERE hash = ? ORDER BY uri, modified_us DESC, rowid"
+_FOUND = "SELECT rowid, date, size_bytes FROM files WHERE hash = ? AND uri = ?"
+_DROP = "DELETE FROM files WHERE rowid = ?"
 _PAGE = """
 SELECT rowid, date, uri, size_bytes, etag, modified_us, rule FROM files
 WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?
@@ -74,12 +70,12 @@ class SqliteSpill:
         return (*file, _hash(file.uri))
 
     def sort(self) -> int:
-        dropped = []
+        dropped: list[tuple[str, int]] = []
         with self._database.used() as rows:
             for step in _SORT:
                 rows.execute(step)
             for (repeated,) in rows.execute(_REPEATED).fetchall():
-                dropped += rows.execute(_DROP_OLDER, (repeated, repeated)).fetchall()
+                dropped += _drop_older(rows, repeated)
         self._days, self._added = dict(sorted(self._added.items())), {}
         first = 1
         for day in self._days.values():  # the rows of an empty table are numbered from 1, in the order of insertion
@@ -104,7 +100,8 @@ class SqliteSpill:
         with self._database.used() as rows:
             rows.execute("BEGIN")
             for uri in uris:
-                for date, size_bytes in rows.execute(_DROP, (_hash(uri), uri)).fetchall():
+                for row, date, size_bytes in rows.execute(_FOUND, (_hash(uri), uri)).fetchall():
+                    rows.execute(_DROP, (row,))
                     self._days[date].files -= 1
                     self._days[date].size_bytes -= size_bytes
             rows.execute("COMMIT")
@@ -133,6 +130,16 @@ class SqliteSpill:
 
     def close(self) -> None:
         self._database.close()
+
+
+def _drop_older(rows: sqlite3.Connection, hashed: int) -> Iterator[tuple[str, int]]:
+    """Delete all but the last written file at each URI of a hash. Yields the dates and sizes of the deleted."""
+    last = None
+    for uri, row, date, size_bytes in rows.execute(_VERSIONS, (hashed,)).fetchall():
+        if uri == last:
+            rows.execute(_DROP, (row,))
+            yield date, size_bytes
+        last = uri
 
 
 def _hash(uri: str) -> int:

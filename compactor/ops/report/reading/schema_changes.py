@@ -21,7 +21,9 @@ def schema_of(state: State, registry: SchemaRegistry, period: Period) -> Schema:
     written = {
         int(number): info.modified_at
         for info in state.store.list(state.layout.schemas_folder)
-        if (number := base_name(info.uri).removesuffix(".json")).isdigit() and near.holds(info.modified_at)
+        if (number := base_name(info.uri).removesuffix(".json")).isascii()
+        and number.isdigit()
+        and near.holds(info.modified_at)
     }
     newest = ((registry.version(number), written[number]) for number in sorted(written)[-SHOWN_VERSIONS:])
     changes = tuple(_change(schema) for schema, at in newest if period.holds(moment_of(schema.created_at, at)))
