@@ -338,6 +338,9 @@ NothingForgotten ==
     \A p \in Places : \A o \in Links(p) :
         LET i == link[p][o].id IN i \in drafts \/ (i \in accepted /\ p[2] \in members[i])
 
+\* A job takes in whatever a planner writes, so no offset waits because another planner has a link beside it.
+WrittenAreGiven == MayForge \/ \A i \in written : Given(i)
+
 \* A row is of the topic that was planned. What is named as missing was there once, and is gone.
 NamedExactly ==
     \A i \in Ended : \A k \in members[i] :

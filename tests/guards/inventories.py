@@ -96,8 +96,8 @@ INVENTORIES = (
     Guard(
         "of several versions at one name the last written counts",
         "adapters/local/sqlite/spilled_files.py",
-        "ORDER BY modified_us DESC, rowid",
-        "ORDER BY modified_us, rowid",
+        "ORDER BY uri, modified_us DESC, rowid",
+        "ORDER BY uri, modified_us, rowid",
         _SPILL,
     ),
     Guard(

@@ -28,7 +28,9 @@ SAFETY: dict[str, tuple[str, ...]] = {
         "OneBatchEach", "NoGaps", "HeldIsBad", "NothingForgotten",
     ),
     "Merging": ("TypesHold", "AnEffectOnce", "EachIsThere", "NothingIsLost", "RowsAreFound"),
-    "Topics": ("TypesHold", "AnEffectOnce", "NoGaps", "NothingForgotten", "NamedExactly", "RemovedAlone"),
+    "Topics": (
+        "TypesHold", "AnEffectOnce", "NoGaps", "NothingForgotten", "NamedExactly", "RemovedAlone", "WrittenAreGiven",
+    ),
 }  # fmt: skip
 STAYS = {
     "Commit": ("OutcomesStay",),
