@@ -187,6 +187,13 @@ def redriven_owner(uri: str, redriven_folder: str) -> str | None:
     return canonical(uri).removeprefix(canonical(redriven_folder)).partition("/")[0]
 
 
+def schema_number(uri: str) -> int | None:
+    """The number of the schema version that an object in the folder of schemas has; None for any other object."""
+    name = base_name(uri).removesuffix(".json")
+    # Other scripts have digits as well, of which `int` takes some and refuses others.
+    return int(name) if name.isascii() and name.isdigit() else None
+
+
 def outcome_generation(name: str) -> int | None:
     """The generation in the name of the record of an outcome; None for any other record."""
     found = _OUTCOME_NAME.fullmatch(name)

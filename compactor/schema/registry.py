@@ -6,7 +6,7 @@ from threading import Lock
 
 from compactor.core.documents.records import read_record
 from compactor.core.errors import SettingsError
-from compactor.core.layout import Layout, base_name
+from compactor.core.layout import Layout, schema_number
 from compactor.core.ports import Clock, ObjectStore
 from compactor.schema.field_ids import Ids, with_field_ids
 from compactor.schema.partition_columns import name_faults
@@ -188,8 +188,8 @@ class SchemaRegistry:
         return self._read(numbers[-1]) if numbers else EMPTY_SCHEMA
 
     def _numbers(self) -> list[int]:
-        names = [base_name(info.uri).removesuffix(".json") for info in self._store.list(self._layout.schemas_folder)]
-        return sorted(int(name) for name in names if name.isascii() and name.isdigit())
+        found = (schema_number(info.uri) for info in self._store.list(self._layout.schemas_folder))
+        return sorted(number for number in found if number is not None)
 
     def _read(self, number: int) -> SchemaVersion:
         return with_field_ids(self._stored(number), self._stored, self._field_ids)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from compactor import __version__
+from compactor.adapters.kafka_clusters import kafka_of
 from compactor.adapters.local.native.grok import NativeGrok
 from compactor.core.crash_points import (
     OnExpiryCrashPoint,
@@ -65,8 +66,6 @@ class OperatorComponents(CatalogComponents):
     @cached_property
     def kafka(self) -> OpenKafka:
         """How to reach the Kafka clusters."""
-        from compactor.adapters.kafka_clusters import kafka_of
-
         return kafka_of(self.settings.kafka.clusters)
 
     @cached_property
@@ -74,8 +73,6 @@ class OperatorComponents(CatalogComponents):
         """How to reach the Kafka clusters for a person who waits."""
         if self._given.get("kafka") is not None:
             return self.kafka
-        from compactor.adapters.kafka_clusters import kafka_of
-
         return kafka_of(self.settings.kafka.clusters, request_seconds=HURRIED_SECONDS)
 
     @cached_property

@@ -1,11 +1,14 @@
 """What the sources define, use, import and read, by their syntax trees: by names alone, so that it is quick."""
 
 import ast
+import importlib
+import pkgutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = ("compactor", "tools", "deploy", "bench", "lambdas", "glue_entry.py")
@@ -30,6 +33,23 @@ class Definition:
     place: str
     own_uses: int
     text: str = ""
+
+
+def module_constants(package: ModuleType) -> Iterator[tuple[str, object]]:
+    """What the modules of a package have by name, such as `compactor.core.layout._DATE`.
+
+    Modules of extras that are not installed are passed over, and so are programs.
+    """
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if module.name.endswith("__main__"):
+            continue
+        try:
+            found = vars(importlib.import_module(module.name))
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("compactor."):
+                raise
+            continue
+        yield from ((f"{module.name}.{name}", value) for name, value in found.items())
 
 
 def trees(*places: str) -> Mapping[Path, ast.Module]:

@@ -5,8 +5,6 @@ Before 3.11.5, Python does not go back if a try of a possessive group fails amid
 each such group ends with an empty alternative.
 """
 
-import importlib
-import pkgutil
 import re
 from collections.abc import Iterator
 from re import _parser  # type: ignore[attr-defined]  # no other way to a pattern's structure
@@ -15,24 +13,14 @@ from typing import Any
 import pytest
 
 import compactor
+from tests.support.housekeeping import module_constants
 
 ONE_CHARACTER = {"LITERAL", "NOT_LITERAL", "ANY", "IN", "CATEGORY"}
 
 
 def patterns_of_the_product() -> dict[str, re.Pattern[Any]]:
     """All patterns that modules have, by name."""
-    found: dict[str, re.Pattern[Any]] = {}
-    for module in pkgutil.walk_packages(compactor.__path__, "compactor."):
-        if module.name.endswith("__main__"):
-            continue
-        try:
-            names = vars(importlib.import_module(module.name))
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("compactor."):
-                raise
-            continue  # an extra that is not installed
-        found.update({f"{module.name}.{name}": value for name, value in names.items() if isinstance(value, re.Pattern)})
-    return found
+    return {name: value for name, value in module_constants(compactor) if isinstance(value, re.Pattern)}
 
 
 def groups_that_may_fail(pattern: re.Pattern[Any]) -> list[str]:

@@ -3,13 +3,12 @@
 Python takes the SQLite of the system. RHEL 8 [3.26] and RHEL 9 [3.34], among others, offer Python 3.11 and later.
 """
 
-import importlib
-import pkgutil
 import re
 
 import pytest
 
 from compactor.adapters.local import sqlite
+from tests.support.housekeeping import module_constants
 
 OLDEST = (3, 26)
 SINCE = {  # https://www.sqlite.org/changes.html
@@ -33,10 +32,9 @@ STATEMENT = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH|CREATE|D
 def statements_of_the_product() -> list[str]:
     """The texts of all statements that modules have in constants."""
     found = []
-    for module in pkgutil.iter_modules(sqlite.__path__, f"{sqlite.__name__}."):
-        for value in vars(importlib.import_module(module.name)).values():
-            texts = value if isinstance(value, tuple | list) else [value]
-            found += [text for text in texts if isinstance(text, str) and STATEMENT.match(text)]
+    for _, value in module_constants(sqlite):
+        texts = value if isinstance(value, tuple | list) else [value]
+        found += [text for text in texts if isinstance(text, str) and STATEMENT.match(text)]
     return found
 
 

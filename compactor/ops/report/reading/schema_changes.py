@@ -1,6 +1,6 @@
 """Reads which schema versions were added in a period, and the columns of each."""
 
-from compactor.core.layout import base_name
+from compactor.core.layout import schema_number
 from compactor.ledger.state import State
 from compactor.ops.report.figures import SHOWN_VERSIONS, AddedColumn, Schema, SchemaChange
 from compactor.ops.report.period import Period
@@ -19,11 +19,9 @@ def schema_of(state: State, registry: SchemaRegistry, period: Period) -> Schema:
     """
     near = period.widened(CLOCK_TOLERANCE_SECONDS)
     written = {
-        int(number): info.modified_at
+        number: info.modified_at
         for info in state.store.list(state.layout.schemas_folder)
-        if (number := base_name(info.uri).removesuffix(".json")).isascii()
-        and number.isdigit()
-        and near.holds(info.modified_at)
+        if (number := schema_number(info.uri)) is not None and near.holds(info.modified_at)
     }
     newest = ((registry.version(number), written[number]) for number in sorted(written)[-SHOWN_VERSIONS:])
     changes = tuple(_change(schema) for schema, at in newest if period.holds(moment_of(schema.created_at, at)))
