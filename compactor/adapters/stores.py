@@ -82,7 +82,7 @@ class RoutedStore:
 
     def __init__(self, spec: StoreSpec) -> None:
         self._spec = spec
-        self._local: ObjectStore = LocalStore(confined=spec.confined, state=spec.state)
+        self._local: ObjectStore | None = None
         self._s3: ObjectStore | None = None
         self._lock = threading.Lock()
 
@@ -130,6 +130,8 @@ class RoutedStore:
 
     def _store(self, uri: str) -> ObjectStore:
         if not is_s3(uri):
+            if self._local is None:  # it refuses some locales, which do not matter to S3
+                self._local = LocalStore(confined=self._spec.confined, state=self._spec.state)
             return self._local
         with self._lock:
             if self._s3 is None:

@@ -3,9 +3,12 @@
 import errno
 import multiprocessing
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +41,35 @@ def test_of_many_processes_that_create_exactly_one_wins(tmp_path: Path) -> None:
         winners = [number for number in range(3) if results[number][turn]]
         assert len(winners) == 1
         assert STORE.read(f"{tmp_path}/deep/{turn}/outcome") == f"{winners[0]}".encode() * 999
+
+
+def test_a_locale_that_gives_files_other_names_is_refused() -> None:
+    """A file whose name is read in two ways would be compacted once under each of them."""
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    opened = "from compactor.adapters.local.store import LocalStore; LocalStore()"
+    run = subprocess.run(
+        [sys.executable, "-c", opened], env={**os.environ, **locale}, check=False, capture_output=True, text=True
+    )
+    assert run.returncode
+    assert "reads the names of files as ascii; expected utf-8: set LC_ALL=C.UTF-8 or PYTHONUTF8=1" in run.stderr
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_hard_links_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """Those that have none, as exFAT and some network mounts: the reason is the file system, not the permissions."""
+
+    def link(*_: Any) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("compactor.adapters.local.durable.os.link", link)
+    refused = partial(
+        pytest.raises, AccessError, match=r"/a: its file system makes no hard links .*; expected one that"
+    )
+    with refused():
+        STORE.create(f"{tmp_path}/a", b"1")
+    with refused(), STORE.new_writer(f"{tmp_path}/a") as writer:
+        writer.write(b"1")
+    assert not inside(tmp_path)
 
 
 @pytest.mark.parametrize("step", ["link", "replace"])

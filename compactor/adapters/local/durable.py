@@ -26,6 +26,7 @@ _TRIES = 20  # one suffices unless another process removes empty folders meanwhi
 _NO_SUCH_FILE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+_LINKLESS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS}
 
 
 def is_temporary(name: str) -> bool:
@@ -122,7 +123,7 @@ def remove_empty_folders(folder: str, levels: int) -> None:
 def place(target: str, fill: Callable[[str], None], move: Callable[[str, str], None] = os.replace) -> None:
     """Write a file under a temporary name beside its target, then rename it. Missing folders are created.
 
-    `fill` writes the file durably to the path that it is given. `move` may be `os.link`, to fail if the target exists.
+    `fill` writes the file durably to the path that it is given. `move` may be `link`, to fail if the target exists.
     An OSError of either is raised.
     """
 
@@ -139,11 +140,29 @@ def place(target: str, fill: Callable[[str], None], move: Callable[[str, str], N
     sync_folder(folder)
 
 
+def link(temporary: str, target: str) -> None:
+    """Give a new file its name, unless another file has it.
+
+    Raises:
+        FileExistsError: Another file has it.
+        AccessError: The file system makes no hard links, and has no other way to tell which of two writers is first.
+    """
+    try:
+        os.link(temporary, target)
+    except OSError as exc:
+        if exc.errno not in _LINKLESS:
+            raise
+        raise AccessError(
+            f"cannot write to {target}: its file system makes no hard links ({(exc.strerror or str(exc)).lower()});"
+            " expected one that does, as ext4, XFS or APFS"
+        ) from exc
+
+
 @contextmanager
 def placed(target: str, mode: int = SHARED, move: Callable[[str, str], None] = os.replace) -> Iterator[int]:
     """Open a new file under a temporary name beside its target and rename it when the block ends.
 
-    Missing folders are created. The rename replaces an existing target; `move` may be `os.link`, to fail if there is
+    Missing folders are created. The rename replaces an existing target; `move` may be `link`, to fail if there is
     one. If the block raises, the temporary file is deleted. Raises an OSError if the file cannot be written or renamed.
     """
     folder = os.path.dirname(target)

@@ -7,6 +7,7 @@ import errno
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -18,7 +19,14 @@ from typing import BinaryIO
 from compactor.adapters.listing import sort_key, start_within
 from compactor.adapters.local import durable
 from compactor.adapters.local.beneath import beneath, root_of, status_of
-from compactor.core.errors import AccessError, LinkRefused, ObjectChanged, ObjectNotFound, StoreUnavailable
+from compactor.core.errors import (
+    AccessError,
+    LinkRefused,
+    ObjectChanged,
+    ObjectNotFound,
+    OperatorError,
+    StoreUnavailable,
+)
 from compactor.core.layout import canonical, holds_raw_lines
 from compactor.core.ports import ObjectInfo
 from compactor.core.versions import is_same_version, local_version
@@ -41,9 +49,13 @@ class LocalStore:
         confined: Folders with files of others. Links that lead out of them are left out of listings and refused by all
             methods that read.
         state: The folder of the state, below which only the owner may read files that hold lines of the input.
+
+    Raises:
+        OperatorError: Names on disks are not read as UTF-8 in the locale of this process.
     """
 
     def __init__(self, *, confined: Sequence[str] = (), state: str = "") -> None:
+        _check_encoding()
         self._confined = [canonical(each) for each in confined]
         self._state = state
 
@@ -83,7 +95,7 @@ class LocalStore:
         for _ in range(_TRIES):
             with durable.translated(uri, writing=True):
                 try:
-                    durable.place(path, lambda temporary: _write(temporary, data, self._mode(path)), os.link)
+                    durable.place(path, lambda temporary: _write(temporary, data, self._mode(path)), durable.link)
                 except FileExistsError:
                     if os.path.isdir(path):
                         raise AccessError(f"{uri}: is a folder, expected an object or no object") from None
@@ -247,9 +259,19 @@ class _Taken(Exception):
 
 def _link_new(temporary: str, target: str) -> None:
     try:
-        os.link(temporary, target)
+        durable.link(temporary, target)
     except FileExistsError:
         raise _Taken from None
+
+
+def _check_encoding() -> None:
+    """Refuse a locale in which a file has another name than in others: the file would be compacted once in each."""
+    encoding = sys.getfilesystemencoding()
+    if encoding != "utf-8":
+        raise OperatorError(
+            f"the locale of this process reads the names of files as {encoding}; expected utf-8:"
+            " set LC_ALL=C.UTF-8 or PYTHONUTF8=1"
+        )
 
 
 def _path(uri: str) -> str:
