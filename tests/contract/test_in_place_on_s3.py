@@ -62,7 +62,7 @@ def _random(seed: int) -> bytes:
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
+    extras.NATIVE.need()
     monkeypatch.setattr(multipart, "_PART_BYTES", 5 * MIB)
 
 

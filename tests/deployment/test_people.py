@@ -18,6 +18,7 @@ from compactor.cli.entry import compactor as command
 from deploy.resolved import Document
 from tests.deployment.permissions import ACTIONS, GLUE_ICEBERG, S3_TABLES
 from tests.deployment.resolving import parameters_of, resources, template
+from tests.support import extras
 from tests.support.aws_stand_in import REGION
 
 NAME = "people"
@@ -200,7 +201,7 @@ def people(aws_endpoint: str, iam: Iam, tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_people(people: People) -> None:
     """Readers read, and write nothing; operators do all that the commands do; no right is there for nothing."""
-    pytest.importorskip("compactor_native", reason="the native engine is not built")
+    extras.NATIVE.need()
     for name, data in {"2026-01-02-a.json": GOOD, "2026-01-02-b.json": FLAWED}.items():
         people.s3.put_object(Bucket=RAW, Key=name, Body=data)
     people.run("plan", f"s3://{RAW}/")

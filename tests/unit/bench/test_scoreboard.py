@@ -163,7 +163,7 @@ def test_one_environment_is_enough_for_those_that_need_none(tmp_path):
 
 def test_a_tiny_scoreboard(tmp_path):
     """DuckDB loses the late key, which is no given column; the compactor keeps all, and records bad lines."""
-    pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
+    extras.NATIVE.need()
     contenders = choose("compactor,duckdb_columns", SCOREBOARD)
     fact, figures = run_set(named("dirty"), contenders, tmp_path, 200_000, 1, runs=1, limit=120)
     own, duckdb = figures

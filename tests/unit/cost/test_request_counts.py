@@ -95,7 +95,7 @@ def test_a_manifest_in_place(contents: list[bytes], rejects: int) -> None:
 @pytest.mark.parametrize("contents", [[GOOD], [GOOD, FLAWED], [GOOD] * 8], ids=len)
 def test_a_manifest_by_the_native_engine(contents: list[bytes]) -> None:
     """Beside its manifest's, the engine takes the calls that read each file once and write each staged file."""
-    pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
+    extras.NATIVE.need()
     harness = Harness()
     store = FaultyStore(harness.store)
     app = harness.app(store=store)

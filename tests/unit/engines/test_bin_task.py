@@ -10,6 +10,7 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 
+from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.adapters.memory.store import MemoryStore, MemoryWriter
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileStatus
@@ -22,9 +23,7 @@ from tests.support import extras
 from tests.support.fakes import FaultyStore
 from tests.support.native_rows import plan_of, schema_of
 
-pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
-
-from compactor.adapters.local.native.kernel import NativeKernel  # there is nothing to import without it
+extras.NATIVE.need()
 
 MIB = 1024 * 1024
 STAGING = "/w/staging/m-1/1/0/"

@@ -5,6 +5,7 @@ import io
 import pyarrow.parquet as pq
 import pytest
 
+from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.adapters.memory.store import MemoryStore
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus
@@ -16,9 +17,7 @@ from tests.support import extras
 from tests.support.native_rows import plan_of, schema_of
 from tests.unit.cli.zoo import CASES
 
-pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
-
-from compactor.adapters.local.native.kernel import NativeKernel  # there is nothing to import without it
+extras.NATIVE.need()
 
 STAGING = "/w/staging/m-1/1/0/"
 LIMITS = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 28)

@@ -19,7 +19,7 @@ from tests.support.engines import NATIVE, engine_without_spark
 from tests.support.fakes import FaultyStore
 from tests.support.harness import Harness
 
-pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
+extras.NATIVE.need()
 
 TARGET_FILE_BYTES = 200
 

@@ -1,18 +1,16 @@
 """Any calls of the kernel in Rust, in any order: files that end or are withdrawn, too many keys, outputs in between."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.ndjson.rawjson import texts
 from compactor.schema.schema import COUNTED_KEYS, KeyLimits
 from tests.support import extras
 from tests.support.native_rows import parquet_rows, plan_of, schema_of
 from tests.support.torture_lines import GOOD_LINES
 
-pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
-
-from compactor.adapters.local.native.kernel import NativeKernel  # there is nothing to import without it
+extras.NATIVE.need()
 
 LIMITS = KeyLimits(max_new_columns=2 - COUNTED_KEYS, max_key_characters=3)
 """Two keys are collected, of three characters at most."""

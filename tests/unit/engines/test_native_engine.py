@@ -15,7 +15,7 @@ from compactor.engines.native.bin_task import BinResult, BinTask
 from tests.support import extras
 from tests.support.harness import Harness, commit_of_ratio
 
-pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
+extras.NATIVE.need()
 
 MIB = 1024 * 1024
 

@@ -5,13 +5,12 @@ import sys
 
 import pytest
 
+from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.core.errors import StagingError
 from tests.support import extras
 from tests.support.native_rows import plan_of, schema_of
 
-pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
-
-from compactor.adapters.local.native.kernel import NativeKernel  # there is nothing to import without it
+extras.NATIVE.need()
 
 PanicException = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
 

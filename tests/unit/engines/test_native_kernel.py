@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compactor.adapters.local.native.kernel import NativeKernel, is_installed
 from compactor.core.errors import StagingError
 from compactor.schema.schema import COUNTED_KEYS, METADATA_COLUMNS, KeyLimits
 from tests.support import extras
@@ -18,12 +19,7 @@ from tests.support.native_rows import NOW, by_inspection, by_kernel, feed, parqu
 from tests.support.parquet_ids import field_ids
 from tests.support.torture_lines import BAD_LINES, DEEP_LINES, FRAGMENTS, GOOD_LINES, LONG_KEY_LINES, mutated
 
-pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
-
-from compactor.adapters.local.native.kernel import (  # there is nothing to import without it
-    NativeKernel,
-    is_installed,
-)
+extras.NATIVE.need()
 
 SOUP = st.one_of(st.binary(max_size=60), st.lists(st.sampled_from(FRAGMENTS), max_size=30).map(b"".join))
 

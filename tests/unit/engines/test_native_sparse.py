@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.schema.schema import COUNTED_KEYS, KeyLimits
 from tests.support import extras
 from tests.support.native_rows import by_inspection, feed, parquet_rows, plan_of, schema_of
 
-pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
-
-from compactor.adapters.local.native.kernel import NativeKernel  # there is nothing to import without it
+extras.NATIVE.need()
 
 RUN = 32
 """Nulls that are counted; fewer are stored: `MIN_RUN` of the kernel."""

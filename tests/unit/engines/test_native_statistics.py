@@ -6,12 +6,11 @@ import math
 import pyarrow.parquet as pq
 import pytest
 
+from compactor.adapters.local.native.kernel import NativeKernel
 from tests.support import extras
 from tests.support.native_rows import feed, plan_of, schema_of
 
-pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
-
-from compactor.adapters.local.native.kernel import NativeKernel  # there is nothing to import without it
+extras.NATIVE.need()
 
 
 def written(kind: str, *values: str) -> bytes:

@@ -11,7 +11,7 @@ from compactor.ledger.sizing import is_right_sized
 from tests.support import extras
 from tests.support.harness import Harness, commit_of_ratio
 
-pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
+extras.NATIVE.need()
 
 MIB = 1024 * 1024
 TARGET = 8 * MIB

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compactor.adapters.local.native.grok import NativeGrok, expanded
 from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError, StagingError
@@ -17,9 +18,7 @@ from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits, Reject
 from tests.support import extras
 
-pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
-
-from compactor.adapters.local.native.grok import NativeGrok, expanded  # there is nothing to import without it
+extras.NATIVE.need()
 
 LIMITS = Limits(max_line_bytes=10_000, max_decompressed_bytes=1 << 30)
 ACCESS = (

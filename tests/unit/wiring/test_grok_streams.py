@@ -18,7 +18,7 @@ from compactor.wiring.job.forgetting import forgetter
 from tests.support import extras
 from tests.support.engine_workspace import DAY, EngineWorkspace, engine_workspace, schema_file
 
-pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
+extras.NATIVE.need()
 
 LINES = b"GET 1.10 /a\nPUT many /b\n\n!\nGET 2 /c\r\n"
 PATTERN = "^%{WORD:verb} %{NUMBER:size:int} %{GREEDYDATA:[file][path]}$"
