@@ -42,8 +42,8 @@ FIRST_AFTER_DEATH = 64
 
 FINISH_CHECK_SECONDS = 0.02
 
-MOVED_AT_ONCE = 32
-"""Manifests of other shards to take in before the job looks after everything else again."""
+LISTED_AT_ONCE = 32
+"""Objects that a listing found, to take in before the job looks after everything else again."""
 
 RECORD_TRIES = 5
 FIRST_PAUSE_SECONDS = 1.0
@@ -120,7 +120,7 @@ class Service:
     _has_resumed: bool = field(default=False, init=False)
     _consecutive_failures: int = field(default=0, init=False)
     _report: RunReport = field(default_factory=RunReport, init=False)
-    _moved: deque[str] = field(default_factory=deque, init=False)
+    _listed: deque[str] = field(default_factory=deque, init=False)
 
     def __post_init__(self) -> None:
         self.heartbeat.on_stop_request(self.stop)
@@ -206,6 +206,8 @@ class Service:
                     break
                 self._collect()
                 self._update_table()
+                if once and self._has_given_up():  # or the stream would wait for the table, and its end for the stream
+                    break
                 self._commit_placed()
                 self._retry()
                 # Only while idle: this thread would report a heartbeat even if all work hangs.
@@ -216,10 +218,11 @@ class Service:
                     last_sweep = now
                     self._resume()
                     if self.share.is_whole:
-                        self._deliver_unseen(everything=self._is_idle())
+                        self._list_unseen(everything=self._is_idle())
                     else:  # also what this run left to another one that did not take it
-                        self._moved = deque(self._own_waiting())
+                        self._listed = deque(self._own_waiting())
                 self._follow_shards()
+                self._take_listed()
                 if not once:  # beside the batches, which run in other threads: a busy stream may never be idle
                     self._step_upkeep()
         finally:
@@ -275,7 +278,7 @@ class Service:
         )
         # the queue takes the last one first
         uris = [each.uri for each in reversed(first) if is_delivery(each.uri) and self.share.is_mine(each.uri)]
-        self.runner.begin(uris, is_stopping=self._stopping.is_set)
+        self.runner.begin_receiving_again(uris)
 
     def _join(self) -> None:
         """Wait until the runs of other shards know of this one."""
@@ -284,13 +287,16 @@ class Service:
         self.share.has_changed()
 
     def _follow_shards(self) -> None:
-        """Take manifests over from shards that are gone. Never waits for room, as the stream does."""
+        """Take manifests over from shards that are gone."""
         if self.share.has_changed():
             self._resume()
-            self._moved = deque(self._own_waiting())
-        if self._moved and self.runner.has_room():
+            self._listed = deque(self._own_waiting())
+
+    def _take_listed(self) -> None:
+        """Take in some of the objects that were listed. Never waits for room, which only this thread may make."""
+        if self._listed and self.runner.has_room():
             known = self.runner.known_uris()
-            taken = [self._moved.popleft() for _ in range(min(MOVED_AT_ONCE, len(self._moved)))]
+            taken = [self._listed.popleft() for _ in range(min(LISTED_AT_ONCE, len(self._listed)))]
             self.runner.begin_receiving_again([uri for uri in taken if uri not in known])
 
     def _own_waiting(self) -> list[str]:
@@ -306,16 +312,24 @@ class Service:
     def _finish(self) -> None:
         """Work until every manifest of the prefix is done, or was tried too many times or for too long."""
         self._drain()
-        self._deliver_unseen(everything=True)
-        self._drain()
+        if not self._has_given_up():
+            self._list_unseen(everything=True)
+            self._drain()
+
+    def _has_given_up(self) -> bool:
+        """Whether a run that is to end should not wait for the table any longer.
+
+        To be asked before the next try, which would be under way by now each time where the pauses are short.
+        """
+        return self.table is not None and self.table.has_given_up() and (self.runner.is_idle() or self.table.is_full())
 
     def _drain(self) -> None:
         while not self._stopping.is_set():
             self._collect()
             self._retry()
-            is_idle = self.runner.is_idle()
-            # Before the next try, which would be under way by now each time where the pauses are short.
-            if self.table is not None and self.table.has_given_up() and (is_idle or self.table.is_full()):
+            self._take_listed()
+            is_idle = self.runner.is_idle() and not self._listed
+            if self._has_given_up():
                 break
             self._commit_placed(at_once=is_idle)
             is_settled = is_idle and (self.table is None or self.table.is_idle())
@@ -323,8 +337,8 @@ class Service:
                 break
             self._stopping.wait(FINISH_CHECK_SECONDS)
 
-    def _deliver_unseen(self, *, everything: bool) -> None:
-        """Process hidden, nested and empty objects; with `everything`, all objects left in the prefix."""
+    def _list_unseen(self, *, everything: bool) -> None:
+        """Find hidden, nested and empty objects to take in; with `everything`, all objects left in the prefix."""
         folder = self.state.layout.manifests_folder
         placed = self.table.uris() if self.table is not None else frozenset[str]()
         unseen = [
@@ -337,7 +351,7 @@ class Service:
         ]
         if unseen:
             log_event("manifests.unseen_by_stream", manifests=len(unseen))
-            self.runner.begin(unseen, is_stopping=self._stopping.is_set)
+        self._listed = deque(unseen)
 
     def _collect(self) -> None:
         """Report the batches that ended, and note what to try again."""

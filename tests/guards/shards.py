@@ -29,7 +29,7 @@ SHARDS = (
     Guard(
         "manifests of a shard that is gone are listed again",
         "job/service.py",
-        "            self._resume()\n            self._moved = deque(self._own_waiting())\n",
+        "            self._resume()\n            self._listed = deque(self._own_waiting())\n",
         "            self._resume()\n",
         (_SHARDS + "::test_what_is_taken_over_is_begun_at_once",),
     ),

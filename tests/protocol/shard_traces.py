@@ -115,6 +115,7 @@ class Job:
             service._on_batch(self._scene.harness.waiting())
         else:
             service._follow_shards()
+            service._take_listed()
             service._retry()
         self._finish()
 

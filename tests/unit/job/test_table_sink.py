@@ -1,5 +1,7 @@
 """A job with a table sink: what it did is done once the table has it, whether it dies or the catalog goes silent."""
 
+import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import cycle
@@ -10,7 +12,8 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.table import Answer
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.records import Commit
-from compactor.job import table_commits
+from compactor.job import batches, table_commits
+from compactor.job import service as service_module
 from compactor.job.run_report import ManifestsUnfinished
 from compactor.job.service import Service
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
@@ -108,6 +111,101 @@ def test_no_more_than_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     sink_of(harness).is_down = False
     assert harness.run_once().committed == 5
     check_table(harness, *names)
+
+
+def test_a_run_that_is_to_end_gives_up_with_more_than_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the table nor the queue has room: the stream waits for the queue, and must not wait for ever."""
+    monkeypatch.setattr(batches, "WAITING_MANIFESTS", 3)
+    harness = Harness(table={"max_waiting_manifests": 2}, stream={"manifests_in_flight": 1})
+    for number in range(12):
+        harness.deliver(f"m{number}", GOOD)
+    sink_of(harness).is_down = True
+    source = ListedManifests(harness.store, harness.layout.manifests_folder, 1, 0.01)
+    service = harness.app().service_on(harness.engine(), source)
+    ended = Ended(service, once=True)
+    assert ended.within(20), "it has given up on the table"
+    assert isinstance(ended.error, ManifestsUnfinished)
+    assert len(harness.waiting()) == 12
+    sink_of(harness).is_down = False
+    assert harness.run_once().committed == 12
+
+
+def test_an_object_that_only_a_listing_finds_waits_for_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While table and queue are full, a sweep finds one: once the catalog is back, everything is committed."""
+    monkeypatch.setattr(batches, "WAITING_MANIFESTS", 3)
+    monkeypatch.setattr(service_module, "SWEEP_SECONDS", 0.0)
+    harness = Harness(table={"commit_seconds": 0.01, "max_waiting_manifests": 2}, stream={"manifests_in_flight": 1})
+    names = [f"m{number}" for number in range(8)]
+    for name in names:
+        harness.deliver(name, GOOD)
+    hidden = harness.put_manifest("_hidden.json", b"{")
+    sink_of(harness).is_down = True
+    source = ListedManifests(harness.store, harness.layout.manifests_folder, 8, 0.01)
+    service = harness.app().service_on(harness.engine(), source)
+    service.poll_seconds = 0.01
+    assert service.table is not None
+    ended = Ended(service, once=False)
+    assert eventually(lambda: service.table.is_full() and not service.runner.has_room())
+    assert eventually(lambda: hidden in service._listed)
+    sink_of(harness).is_down = False
+    assert eventually(lambda: not harness.waiting()), "it goes on"
+    service.stop()
+    assert ended.within(20)
+    check_table(harness, *names)
+
+
+def test_after_a_death_the_first_manifests_wait_for_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is taken first after a death may be more than table and queue take: the job commits it all the same."""
+    monkeypatch.setattr(batches, "WAITING_MANIFESTS", 2)
+    harness = Harness(table={"commit_seconds": 0.01, "max_waiting_manifests": 2}, stream={"manifests_in_flight": 1})
+    names = [f"m{number}" for number in range(8)]
+    harness.deliver(names[0], GOOD)
+    source = ListedManifests(harness.store, harness.layout.manifests_folder, 8, 0.01)
+    with suppress(DiedError):
+        harness.app(on_crash_point=dying_at(CrashPoint.ATTEMPTED)).service_on(harness.engine(), source).run(once=True)
+    harness.clock.advance(3600)
+    for name in names[1:]:
+        harness.deliver(name, GOOD)
+    service = harness.app().service_on(harness.engine(), source)
+    service.poll_seconds = 0.01
+    ended = Ended(service, once=False)
+    assert eventually(lambda: not harness.waiting()), "it goes on"
+    service.stop()
+    assert ended.within(20)
+    check_table(harness, *names)
+
+
+class Ended:
+    """Runs a job in a thread of its own, and tells how it ended."""
+
+    def __init__(self, service: Service, *, once: bool) -> None:
+        self.error: BaseException | None = None
+        self._service = service
+        self._thread = threading.Thread(target=self._run, args=(once,), daemon=True)
+        self._thread.start()
+
+    def _run(self, once: bool) -> None:
+        try:
+            self._service.run(once=once)
+        except BaseException as exc:  # noqa: BLE001 - the test looks at it
+            self.error = exc
+
+    def within(self, seconds: float) -> bool:
+        """Whether it ended in time; one that did not is stopped, so that nothing goes on after the test."""
+        self._thread.join(seconds)
+        has_ended = not self._thread.is_alive()
+        if not has_ended:
+            self._service.stop()
+            self._thread.join(seconds)
+        return has_ended
+
+
+def eventually(is_reached: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Whether something comes true in time."""
+    until = time.monotonic() + seconds
+    while not is_reached() and time.monotonic() < until:
+        time.sleep(0.01)
+    return is_reached()
 
 
 STEPS = [each for each in CrashPoint if each not in {CrashPoint.CLAIMED, CrashPoint.PLANNED}]
