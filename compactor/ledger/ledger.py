@@ -198,6 +198,19 @@ class Ledger:
         found = self._records(self._layout.open_folder)
         return ((self._layout.opened_id(info.uri), info.modified_at) for info in found)
 
+    def opened_date(self, manifest_id: str) -> str | None:
+        """The date of an open manifest, by its mark in the index; None if it is not in it.
+
+        Raises:
+            RecordUnreadable: The mark is damaged.
+        """
+        found = (
+            info.uri
+            for info in self._records(self._layout.open_folder)
+            if self._layout.opened_id(info.uri) == manifest_id
+        )
+        return next((self.record(uri, OpenMarker).date for uri in found), None)
+
     def begin(
         self,
         key: ManifestKey,

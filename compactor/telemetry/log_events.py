@@ -545,13 +545,13 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
             "waiting_parts": "parts still waiting",
             "oldest_seconds": "age of the oldest one",
             "discarded_parts": "parts whose files another planner has",
-            "unreadable_parts": "objects that are not parts",
+            "unreadable_parts": "parts that cannot be read",
         },
     ),
     "part.unreadable": _error(
-        "an object among the pending parts cannot be read; its files wait",
-        {"uri": "URI of the object", "error": _ERROR},
-        "restore an earlier version; or delete it, then `compactor plan`",
+        "a pending part, or what is on record about it, cannot be read; its files wait",
+        {"uri": "URI of the part", "error": _ERROR},
+        "restore or allow what the error names; or delete the part, then `compactor plan`",
     ),
     "group.not_sealed": _warning(
         "the sealer could not seal parts; its next call retries",

@@ -15,6 +15,13 @@ _DRIVERS = "tests/faults/test_two_drivers.py"
 
 CLAIMS = (
     Guard(
+        "a part with a damaged record holds up no other",
+        "manifests/building/sealer.py",
+        "            except StuckError as exc:\n",
+        "            except KeyError as exc:\n",
+        (_SEALING + "::test_a_part_with_a_damaged_record_holds_up_no_other",),
+    ),
+    Guard(
         "a claim in memory is not overwritten",
         "adapters/memory/store.py",
         "self._claims.setdefault(key, fresh)",

@@ -72,7 +72,7 @@ IN_PLACE = (
     Guard(
         "cleaning goes on where orphans may not be deleted",
         "job/retention/cleaner.py",
-        "                if expiry.may_be_denied:\n",
+        "                if expiry.may_be_denied and isinstance(exc, AccessError):\n",
         "                if False:\n",
         (_JOB + "::test_what_the_job_may_not_delete_holds_up_nothing",),
     ),

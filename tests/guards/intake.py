@@ -25,6 +25,13 @@ ATTEMPTS = (
         (_COMPACTION + "::test_killer_runs_out_of_attempts",),
     ),
     Guard(
+        "a failure that a wrong clock recorded in the future postpones no attempt",
+        "core/rules/attempts.py",
+        "    if now is not None:\n        believed_until",
+        "    if False:\n        believed_until",
+        (_ATTEMPTS + "::test_a_failure_from_the_future",),
+    ),
+    Guard(
         "only a death alone counts",
         "core/rules/attempts.py",
         "        return state.attempt.alone and state.attempt.run_id not in living_runs\n",

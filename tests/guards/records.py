@@ -25,14 +25,14 @@ CREATE_ONLY = (
     Guard(
         "a record on a local disk is created once, never overwritten",
         "adapters/local/store.py",
-        "place(path, lambda temporary: _write(temporary, data, self._mode(path)), os.link)",
+        "place(path, lambda temporary: _write(temporary, data, self._mode(path)), durable.link)",
         "place(path, lambda temporary: _write(temporary, data, self._mode(path)))",
         (_CREATE,),
     ),
     Guard(
         "two drivers on local folders cannot both decide",
         "adapters/local/store.py",
-        "place(path, lambda temporary: _write(temporary, data, self._mode(path)), os.link)",
+        "place(path, lambda temporary: _write(temporary, data, self._mode(path)), durable.link)",
         "place(path, lambda temporary: _write(temporary, data, self._mode(path)))",
         (_DRIVERS,),
     ),

@@ -19,6 +19,20 @@ _RELEASED = "tests/unit/ops/table/test_released_originals.py"
 
 TABLE = (
     Guard(
+        "a run that is to end gives up with table and queue full",
+        "job/service.py",
+        "                if once and self._has_given_up():",
+        "                if False:",
+        (_JOB + "::test_a_run_that_is_to_end_gives_up_with_more_than_fits",),
+    ),
+    Guard(
+        "what only a listing finds waits for no room",
+        "job/service.py",
+        "        if self._listed and self.runner.has_room():\n",
+        "        if self._listed:\n",
+        (_JOB + "::test_an_object_that_only_a_listing_finds_waits_for_no_room",),
+    ),
+    Guard(
         "a merge is never taken once other files were replaced",
         "table/committer.py",
         "if any(self._replaces_files(number) for number in range(merge.base + 1, head.fence + 1)):",

@@ -63,7 +63,7 @@ def clean(
     report = _cleaned(app, days, rule, checkpoints=checkpoints, force=force, dry_run=dry_run)
     if as_json:
         document = {**shallow(report), "removed": {kind: report.removed[kind] for kind in Kind}}
-        del document["position"], document["denied"]  # they are None: all is done
+        del document["position"], document["failed"]  # they are None: all is done
         print_json({**document, "dry_run": dry_run, "archive_days": days})
     else:
         _show(report, dry_run=dry_run)

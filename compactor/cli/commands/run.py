@@ -90,7 +90,7 @@ def run_job(
     )
     report = _run(app, once=once, session_context=session_context)
     _show(report, time.monotonic() - started, with_spark=app.needs_spark)
-    return _exit_code(report)
+    return _exit_code(report, once=once)
 
 
 def _run(app: App, *, once: bool, session_context: Callable[[App], AbstractContextManager[object]]) -> RunReport:
@@ -133,8 +133,8 @@ def _show(report: RunReport, seconds: float, *, with_spark: bool) -> None:
         say("not all input became rows: `compactor verify` counts what did not, `compactor trace URI` says why")
 
 
-def _exit_code(report: RunReport) -> ExitCode:
-    if report.failures:
+def _exit_code(report: RunReport, *, once: bool) -> ExitCode:
+    if report.failures and once:  # a run without end was stopped: what waits for its next attempt is not its failure
         return ExitCode.FAILED
     needs_operator = report.dead_lettered or report.quarantined_files or report.stuck
     return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE

@@ -169,23 +169,33 @@ def lane(attempts: Attempts, held: int, rules: RetryRules, *, others_got_through
 
 
 def due_at(
-    manifest_id: str, attempts: Attempts, rules: RetryRules, *, run_began_at: datetime | None = None
+    manifest_id: str,
+    attempts: Attempts,
+    rules: RetryRules,
+    *,
+    now: datetime | None = None,
+    run_began_at: datetime | None = None,
 ) -> datetime | None:
     """Return the earliest time of the next attempt; None for at once.
 
     The pause doubles with each failure, and its jitter depends on the manifest and the number of failures alone, so
     that every driver computes the same time. After the first death there is no pause, unless the manifest is blamed;
-    after more there is one, or the drivers that follow would die as well before others get through.
+    after more there is one, or the drivers that follow would die as well before others get through. A failure that the
+    clock of its machine recorded in the future causes none: the manifest would wait until then.
 
     Args:
         manifest_id: The manifest.
         attempts: The attempts so far.
         rules: The limits.
+        now: The present time; None if all times on record are to be believed.
         run_began_at: When the run began that would try again; None if no run asks.
     """
     is_suspicious = attempts.deaths >= SUSPICIOUS_DEATHS
     ended = [state.failure for state in attempts.unfolded if state.failure and is_suspicious and state.failure.died]
     ended += _paused_for(attempts.unfolded)
+    if now is not None:
+        believed_until = now + timedelta(seconds=rules.longest_pause_seconds)
+        ended = [failure for failure in ended if failure.failed_at <= believed_until]
     if not ended:
         return None
     failures = max(attempts.failures, attempts.deaths - 1)

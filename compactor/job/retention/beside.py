@@ -56,13 +56,16 @@ class LastTime:
     kind: type[LastCleaning | LastUpkeep]
 
     def is_due(self, now: datetime, every_seconds: float) -> bool:
-        """Whether an interval has passed. Without a record, or with a damaged one, it begins now."""
+        """Whether an interval has passed. Without a record, or with a damaged one, it begins now.
+
+        A record from the future, of a clock that was wrong, holds things up for one interval at most.
+        """
         try:
             last = self.kind.model_validate_json(self.state.store.read(self.uri))
         except (ObjectNotFound, ValueError):
             self.remember(now)
             return False
-        return (now - last.finished_at).total_seconds() >= every_seconds
+        return abs((now - last.finished_at).total_seconds()) >= every_seconds
 
     def remember(self, now: datetime) -> None:
         """Record that it has finished."""

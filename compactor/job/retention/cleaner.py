@@ -14,7 +14,7 @@ from enum import StrEnum
 from itertools import groupby
 
 from compactor.core.documents.expired import Expiry
-from compactor.core.errors import AccessError, CompactorError
+from compactor.core.errors import AccessError, CompactorError, StuckError
 from compactor.core.layout import digest, folder
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
@@ -84,7 +84,8 @@ class CleaningReport:
         kept: The number of old objects that had to stay, by reason.
         kept_named: The first of these objects.
         position: Where the next call continues; None when everything is cleaned.
-        denied: The first refusal of the store to delete something.
+        failed: Why the first kind of objects that could not be cleaned was left: the store refused to delete one of
+            them, or what is on record about them is damaged.
     """
 
     removed: Counter[str] = field(default_factory=Counter)
@@ -92,7 +93,7 @@ class CleaningReport:
     kept: Counter[str] = field(default_factory=Counter)
     kept_named: list[Kept] = field(default_factory=list)
     position: Position | None = None
-    denied: AccessError | None = None
+    failed: AccessError | StuckError | None = None
 
     def keep(self, where: str, reason: str) -> None:
         """Count something that had to stay."""
@@ -140,9 +141,6 @@ class _Doomed:
     uris: list[str] = field(default_factory=list)
     manifests: list[Found] = field(default_factory=list)
 
-    def __len__(self) -> int:
-        return len(self.uris) + len(self.manifests)
-
 
 @dataclass(frozen=True, slots=True)
 class Cleaner:
@@ -171,7 +169,7 @@ class Cleaner:
     ) -> CleaningReport:
         """Delete what has expired, until all is done or the deadline has passed.
 
-        What the store refuses to delete does not keep the other kinds from being cleaned.
+        What the store refuses to delete, and a damaged record, do not keep the other kinds from being cleaned.
 
         Args:
             deadline: Stop at the first chunk of objects that ends later; a call deletes at least one chunk.
@@ -185,6 +183,7 @@ class Cleaner:
 
         Raises:
             AccessError: The store refused to delete something. The other kinds are cleaned.
+            StuckError: A record is damaged. The other kinds are cleaned.
         """
         expiries = [
             *self._recorded(archive_days, rejects_days, archive_rule),
@@ -192,8 +191,8 @@ class Cleaner:
             *self._orphans(0.0 if all_checkpoints else CHECKPOINT_AGE_SECONDS),
         ]
         report = self._clean(expiries, deadline, resumed or CleaningReport(), dry_run=dry_run)
-        if report.position is None and report.denied is not None:
-            raise report.denied
+        if report.position is None and report.failed is not None:
+            raise report.failed
         return report
 
     def _recorded(self, archive_days: float, rejects_days: float, archive_rule: str) -> Iterator[_Expiry]:
@@ -281,12 +280,12 @@ class Cleaner:
                 if expiry.expiry is not None and after is None and not dry_run:
                     self.expirer.finish([expiry.expiry])
                 report.position = self._clean_kind(expiry, after, deadline, report, dry_run=dry_run)
-            except AccessError as exc:  # nothing else of this kind expires before this can be deleted
-                if expiry.may_be_denied:
+            except (AccessError, StuckError) as exc:  # nothing else of this kind expires before this is seen to
+                if expiry.may_be_denied and isinstance(exc, AccessError):
                     del report.removed[expiry.kind]
                     report.keep(expiry.folder, "the store does not let the job delete orphans there")
                 else:
-                    report.denied = report.denied or exc
+                    report.failed = report.failed or exc
             if report.position is not None:
                 break
         return report
@@ -298,35 +297,58 @@ class Cleaner:
         doomed = _Doomed()
 
         def judged(found: _Candidate) -> tuple[_Candidate, Found | str | None]:
-            return found, expiry.why_keep(found.owner) if found.owner else ""
+            return found, expiry.why_keep(found.owner)
 
-        for number, (found, verdict) in enumerate(map_ordered(judged, self._candidates(expiry, after)), start=1):
-            if verdict is None:
-                pass
-            elif isinstance(verdict, str) and verdict:
-                report.keep(expiry.where(found.owner), verdict)
-            elif found.owner:
-                if not isinstance(verdict, str):
-                    doomed.manifests.append(verdict)
-                else:
+        for chunk, last in self._chunks(expiry, after):
+            for found, verdict in map_ordered(judged, chunk):
+                if verdict is None:
+                    continue
+                if isinstance(verdict, str) and verdict:
+                    report.keep(expiry.where(found.owner), verdict)
+                    continue
+                if isinstance(verdict, str):
                     doomed.uris += [info.uri for info in found.objects]
+                else:
+                    doomed.manifests.append(verdict)
                 report.removed[expiry.kind] += len(found.objects)
                 report.removed_bytes += sum(info.size_bytes for info in found.objects)
-            if not found.owner or len(doomed) >= _CHUNK or number % _CHUNK == 0:
-                self._delete(expiry, doomed, dry_run=dry_run)
-                if deadline is not None and self.state.clock.now() >= deadline:
-                    return Position(expiry.kind, found.objects[-1].uri)
-        self._delete(expiry, doomed, dry_run=dry_run)
+            self._delete(expiry, doomed, dry_run=dry_run)
+            if deadline is not None and self.state.clock.now() >= deadline:
+                return Position(expiry.kind, last)
         return None
+
+    def _chunks(self, expiry: _Expiry, after: str | None) -> Iterator[tuple[list[_Candidate], str]]:
+        """What is judged and deleted before the next check of the deadline, each with the last object listed for it.
+
+        Never listed further than that: where a call ends, the next one begins.
+        """
+        chunk, objects, last = list[_Candidate](), 0, ""
+        for found in self._candidates(expiry, after):
+            last = found.objects[-1].uri
+            if found.owner:
+                chunk.append(found)
+                objects += len(found.objects)
+            if not found.owner or objects >= _CHUNK:
+                yield chunk, last
+                chunk, objects = [], 0
+        if chunk:
+            yield chunk, last
 
     def _candidates(self, expiry: _Expiry, after: str | None) -> Iterator[_Candidate]:
         """Yield owners whose objects are all old enough and, at intervals, the objects that were passed over last."""
         now, passed = self.state.clock.now(), 0
         for owner, objects in groupby(self.state.store.list(expiry.folder, start_after=after), key=expiry.owner):
+            if not owner:
+                for info in objects:  # never all at once: there may be any number of them
+                    passed += 1
+                    if passed >= _TICK:
+                        passed = 0
+                        yield _Candidate("", (info,))
+                continue
             found = tuple(objects)
             age_seconds = (now - max(info.modified_at for info in found)).total_seconds()
             is_old = expiry.age_seconds <= age_seconds <= expiry.newest_seconds
-            if owner and not owner.endswith("/") and is_old:
+            if not owner.endswith("/") and is_old:
                 yield _Candidate(owner, found)
             else:
                 passed += len(found)

@@ -31,7 +31,7 @@ class DailyRetention:
         cleaner: Deletes what has expired.
         archive_days: Age from which archived manifests and redriven inputs may go.
         rejects_days: Age from which rejects may go; 0 keeps them.
-        then: Called when it has finished.
+        then: Called once a day as well, after the clean-up, whatever came of that.
     """
 
     def __init__(
@@ -49,12 +49,15 @@ class DailyRetention:
         self._archive_days = archive_days
         self._rejects_days = rejects_days
         self._then = then
-        self._next_check = state.clock.now() + timedelta(seconds=CHECK_SECONDS)
+        self._next_check: datetime | None = None  # not now: the first heartbeat of the run may correct the clock
+        self._followed_at: datetime | None = None
         self._unfinished: CleaningReport | None = None
 
     def step(self) -> None:
         """Clean for a short time if retention is due. Meant to be called repeatedly; never raises."""
         now = self._state.clock.now()
+        if self._next_check is None:
+            self._next_check = now + timedelta(seconds=CHECK_SECONDS)
         try:
             if self._unfinished is not None:
                 self._clean(self._unfinished, now)
@@ -66,6 +69,7 @@ class DailyRetention:
             self._unfinished = None
             self._next_check = now + timedelta(seconds=RETRY_SECONDS)
             log_event("retention.failed", error=exc)
+            self._follow(now)
 
     def _clean(self, unfinished: CleaningReport, now: datetime) -> None:
         deadline = now + timedelta(seconds=SLICE_SECONDS)
@@ -83,4 +87,9 @@ class DailyRetention:
             removed_bytes=report.removed_bytes,
             kept=dict(report.kept),
         )
-        self._then()
+        self._follow(now)
+
+    def _follow(self, now: datetime) -> None:
+        if self._followed_at is None or (now - self._followed_at).total_seconds() >= EVERY_SECONDS:
+            self._followed_at = now
+            self._then()

@@ -7,6 +7,7 @@ from functools import partial
 
 from compactor.core.documents.records import Accepted
 from compactor.core.errors import ManifestError
+from compactor.core.ports import Clock
 from compactor.core.rules.attempts import (
     Attempts,
     AttemptState,
@@ -53,14 +54,16 @@ class AttemptReviewer:
     Attributes:
         history: Knows when other manifests were committed.
         living_runs: Returns which of some runs have a heartbeat, this run included.
-        run_began_at: When this run began.
+        clock: Tells the time.
+        run_began_at: Returns when this run began; asked only after its first heartbeat, which may correct the clock.
     """
 
     ledger: Ledger
     history: SizingHistory
     rules: RetryRules
     living_runs: Callable[[Iterable[str]], Collection[str]]
-    run_began_at: datetime
+    clock: Clock
+    run_began_at: Callable[[], datetime]
 
     def review(self, manifest_id: str, attempts: Attempts, *, self_test_passed: bool = False) -> Review:
         """Review the attempts at a manifest that has no outcome.
@@ -79,10 +82,11 @@ class AttemptReviewer:
             reason = "forbidden" if refused else "retries_exhausted"
             message = f"manifest {manifest_id}: {held} attempts failed; the last: {error}"
             return Review(ManifestError(reason, message))
+        began_at, now = self.run_began_at(), self.clock.now()
         return Review(
             lane=lane(attempts, held, self.rules, others_got_through=progress),
             deaths=attempts.deaths,
-            due_at=due_at(manifest_id, attempts, self.rules, run_began_at=self.run_began_at),
+            due_at=due_at(manifest_id, attempts, self.rules, now=now, run_began_at=began_at),
             after_progress=progress,
             after_self_test=self_test_passed,
             undecided_since=_undecided_since(last),

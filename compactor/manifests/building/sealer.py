@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import read_record
-from compactor.core.errors import ObjectNotFound, RecordUnreadable, StuckError, TryAgainError
+from compactor.core.errors import AccessError, ObjectNotFound, RecordUnreadable, StuckError, TryAgainError
 from compactor.core.layout import base_name
 from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import ObjectInfo
@@ -34,7 +34,8 @@ class SealReport:
         waiting_parts: How many parts still wait.
         oldest_seconds: Age of the oldest waiting part; 0 if there is none.
         discarded: How many parts were deleted because their ids were revoked.
-        unreadable: Objects that are no pending parts, each URI with what is wrong; a person has to check them.
+        unreadable: Pending parts that cannot be read, and those of which a record is damaged, each URI with what is
+            wrong; a person has to check them.
     """
 
     manifests: list[Manifest] = field(default_factory=list)
@@ -54,12 +55,14 @@ class _Sealed:
         parts: How many parts went into it.
         discarded: How many parts were deleted because their ids were revoked.
         settled: The ids of parts that no longer wait.
+        unreadable: Parts of which a record is damaged, each URI with what is wrong.
     """
 
     manifest: Manifest | None = None
     parts: int = 0
     discarded: int = 0
     settled: AbstractSet[str] = frozenset()
+    unreadable: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +84,11 @@ class Sealer:
     groups_at_once: int = THREADS
 
     def seal(self) -> SealReport:
-        """Seal the parts that are large enough together, or have waited long enough."""
+        """Seal the parts that are large enough together, or have waited long enough.
+
+        Raises:
+            AccessError: The store lets no part be read. If it refuses some, the others are sealed.
+        """
         report = SealReport()
         now = self.state.clock.now()
         by_date: dict[str, list[Manifest]] = {}
@@ -110,21 +117,26 @@ class Sealer:
         listed = (
             info for info in self.state.store.list(self.state.layout.pending_folder) if info.uri.endswith(".json")
         )
+        refused, is_any_read = None, False
         for info, part in map_ordered(self._read, listed):
             if isinstance(part, Manifest):
+                is_any_read = True
                 yield part
             elif part is not None:
+                refused = part if isinstance(part, AccessError) else refused
                 log_event("part.unreadable", uri=info.uri, error=part)
                 report.unreadable[info.uri] = str(part)
+        if refused is not None and not is_any_read:
+            raise refused
 
-    def _read(self, info: ObjectInfo) -> tuple[ObjectInfo, Manifest | RecordUnreadable | None]:
+    def _read(self, info: ObjectInfo) -> tuple[ObjectInfo, Manifest | RecordUnreadable | AccessError | None]:
         try:
             data = self.state.store.read(info.uri)
             parse = Manifest.model_validate_json
             part = read_record(parse, data, info.uri, kind="Manifest", expected="a pending part")
         except ObjectNotFound:  # another sealer was faster
             return info, None
-        except RecordUnreadable as exc:
+        except (RecordUnreadable, AccessError) as exc:
             return info, exc
         name = base_name(info.uri).removesuffix(".json")
         if part.manifest_id != name:
@@ -142,8 +154,7 @@ class Sealer:
     def _seal_group(self, date: str, parts: Sequence[Manifest]) -> _Sealed:
         """Seal parts of one date together."""
         sealed = _Sealed()
-        bound = [part for part in parts if self._is_bound(part)]
-        revoked = {part.manifest_id for part in parts} - {part.manifest_id for part in bound}
+        bound, revoked = self._bound(parts, sealed)
         manifest_id = new_manifest_id(date)
         claimed = self.claimer.claim([part_key(part.manifest_id) for part in bound], manifest_id)
         self.on_crash_point(BuildCrashPoint.PARTS_CLAIMED, manifest_id)
@@ -163,6 +174,21 @@ class Sealer:
         sealed.parts, sealed.discarded, sealed.settled = len(won), len(revoked), settled
         return sealed
 
+    def _bound(self, parts: Sequence[Manifest], sealed: _Sealed) -> tuple[list[Manifest], set[str]]:
+        """Bind parts; return those that are, and the ids that were revoked. A damaged record holds up its own part."""
+        bound, revoked = list[Manifest](), set[str]()
+        for part in parts:
+            try:
+                if self._is_bound(part):
+                    bound.append(part)
+                else:
+                    revoked.add(part.manifest_id)
+            except StuckError as exc:
+                uri = self.state.layout.pending_part(part.manifest_id)
+                log_event("part.unreadable", uri=uri, error=exc)
+                sealed.unreadable[uri] = str(exc)
+        return bound, revoked
+
     def _is_bound(self, part: Manifest) -> bool:
         """Bind a part; return False if its id was revoked and another claimant took its files over."""
         is_bound = self.claimer.bind(part, "part")
@@ -174,6 +200,7 @@ def _add(report: SealReport, sealed: _Sealed) -> None:
     report.manifests += [sealed.manifest] if sealed.manifest is not None else []
     report.sealed_parts += sealed.parts
     report.discarded += sealed.discarded
+    report.unreadable |= sealed.unreadable
 
 
 def _is_settled(part: Manifest, claimed: Claimed) -> bool:

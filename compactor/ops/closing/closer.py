@@ -19,7 +19,7 @@ from compactor.core.documents.closed_dates import (
     added,
     totals_with,
 )
-from compactor.core.errors import CompactorError
+from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count, duration
@@ -116,11 +116,18 @@ class Closer:
     def _in_work(self) -> dict[str, int]:
         """How many manifests of each date are open."""
         found: dict[str, int] = defaultdict(int)
-        accepted = map_ordered(self.state.ledger.accepted, self.state.ledger.open_ids())
-        for record in accepted:
-            if record is not None:
-                found[record.date] += 1
+        for date in map_ordered(self._date_of, self.state.ledger.open_ids()):
+            if date is not None:
+                found[date] += 1
         return found
+
+    def _date_of(self, manifest_id: str) -> str | None:
+        """The date of an open manifest; None if no record binds its id."""
+        try:
+            accepted = self.state.ledger.accepted(manifest_id)
+        except RecordUnreadable:  # only its own date has to wait until a person has seen to the record
+            return self.state.ledger.opened_date(manifest_id)
+        return accepted.date if accepted is not None else None
 
     def _candidates(self, date: str, marks: list[Mark]) -> _Candidates:
         totals = self._dates.totals()

@@ -28,10 +28,7 @@ class History:
     redriven_from: Redrive | None = None  # the redrive that made the manifest, if one did
     redriven_as: tuple[RedriveLogEntry, ...] = ()
     lineage: tuple[RedriveLogEntry, ...] = ()  # all redrives of its lineage
-
-    def next_attempt_at(self, rules: RetryRules) -> datetime | None:
-        """The earliest time of the next attempt; None if it needs none, or was never tried in vain."""
-        return due_at(self.manifest_id, self.attempts, rules) if self.outcome is None else None
+    next_attempt_at: datetime | None = None  # the earliest time; None if it needs none, or was never tried in vain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,16 +51,19 @@ class Histories:
         kept = (layout.archived_manifest(key), layout.failed_manifest(manifest_id))
         names = self.state.ledger.record_names(key)
         outcome = self.state.ledger.recorded_outcome(key, names)
+        attempts = self.state.ledger.attempts(key, names)
+        due = due_at(manifest_id, attempts, self.rules, now=self.state.clock.now()) if outcome is None else None
         return History(
             manifest_id,
             self._first_there([accepted.source_uri or layout.manifest(manifest_id), *kept]),
             accepted,
-            self.state.ledger.attempts(key, names),
+            attempts,
             outcome,
             is_done(outcome, names),
             made_by,
             tuple(each for each in entries if each.redrive.source == manifest_id),
             tuple(entries),
+            due,
         )
 
     def id_of_object(self, uri: str) -> str | None:

@@ -11,7 +11,7 @@ from compactor.core.documents.totals import Totals
 from compactor.core.inputs.named_dates import RULES
 from compactor.core.inputs.source_places import HIDING
 from compactor.core.layout import canonical, folder
-from compactor.core.rules.attempts import AttemptState, RetryRules
+from compactor.core.rules.attempts import AttemptState
 from compactor.core.text.safe_text import quoted
 from compactor.ledger.history.redrive_log import Fate, RedriveLogEntry
 from compactor.ops.redrive.selection import CURABLE, Kind, Scope, left_of
@@ -144,12 +144,12 @@ class Trace:
         return quarantined and not any(each.is_of_all and each.fate != "revoked" for each in self.redriven_as)
 
 
-def add_history(trace: Trace, history: History, rules: RetryRules) -> None:
+def add_history(trace: Trace, history: History) -> None:
     """Add what is known of the manifest."""
     trace.manifest_id, trace.manifest_uri = history.manifest_id, history.uri
     trace.attempts = [_traced(each) for each in history.attempts.unfolded]
     trace.earlier_attempts = history.attempts.folded.upto if history.attempts.folded else 0
-    trace.next_attempt_at = history.next_attempt_at(rules)
+    trace.next_attempt_at = history.next_attempt_at
     trace.redriven_from = history.redriven_from.source if history.redriven_from is not None else ""
     trace.redriven_as = [traced_redrive(entry) for entry in history.redriven_as]
     if history.accepted is None:

@@ -64,7 +64,7 @@ class Tracer:
         if history is None:
             trace.searched = f"the ledger in {self.state.layout.state} and {self.state.layout.manifests_folder}"
             return trace
-        add_history(trace, history, self.histories.rules)
+        add_history(trace, history)
         trace.exists, gone = bool(history.uri), frozenset[Part]()
         if isinstance(history.outcome, Commit):
             trace.files = list(history.outcome.files)
@@ -143,7 +143,7 @@ class Tracer:
             by = f"the commit of manifest {manifest_id}" if manifest_id else "its name, which names no manifest"
             trace.searched = f"{by}; expected a commit that names it"
             return trace
-        add_history(trace, history, self.histories.rules)
+        add_history(trace, history)
         gone = self._add_expired(trace, commit) if isinstance(commit, Commit) else frozenset[Part]()
         is_lost = history.is_done and not trace.exists and ("rows" if trace.kind == "output" else "rejects") not in gone
         lost = [f"compactor rebuild {quoted(manifest_id)}"] if is_lost else []
@@ -312,7 +312,7 @@ class Tracer:
         return history
 
     def _add_file(self, trace: Trace, history: History, info: ObjectInfo | None) -> None:
-        add_history(trace, history, self.histories.rules)
+        add_history(trace, history)
         made_by, wanted = history.redriven_from, canonical(trace.uri)
         inputs = made_by.inputs if made_by is not None else ()
         trace.origin = next((each.source_uri for each in inputs if canonical(each.uri) == wanted), "")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Unpack
 
@@ -405,7 +405,8 @@ class App(TableComponents):
             history=self.history,
             rules=rules.retries,
             living_runs=lambda run_ids: self.runs.living_among(run_ids) | {self.run_id},
-            run_began_at=self.clock.now(),
+            clock=self.clock,
+            run_began_at=cache(self.clock.now),
         )
         intake = Intake(
             state=self.state,

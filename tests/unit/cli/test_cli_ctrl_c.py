@@ -13,6 +13,7 @@ import pytest
 import compactor
 from compactor.cli.commands.run import run_job
 from compactor.cli.ui.failures import ExitCode, exit_code_of
+from compactor.job.run_report import RunReport
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
 from tests.support.settings_files import write_settings
@@ -80,3 +81,23 @@ def test_a_signal_that_stops_spark_as_well(
     assert capsys.readouterr().err.splitlines()[-1] == "compactor: interrupted"
     number = 0
     assert exit_code_of(lambda: run_job(app, once=True)) is ExitCode.FAILED
+
+
+@pytest.mark.parametrize(
+    ("report", "once", "expected"),
+    [
+        (RunReport(failures={"m1": "503"}), False, ExitCode.DONE),
+        (RunReport(failures={"m1": "503"}), True, ExitCode.FAILED),
+        (RunReport(failures={"m1": "503"}, stuck={"m2": "damaged"}), False, ExitCode.NEEDS_OPERATOR),
+        (RunReport(), False, ExitCode.DONE),
+    ],
+    ids=["stopped", "once", "stuck", "nothing"],
+)
+def test_a_manifest_that_waits_for_its_next_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: RunReport, once: bool, expected: ExitCode
+) -> None:
+    """It is no failure of a run without end that was asked to stop, for the next run goes on with it."""
+    app = App(load_settings(write_settings(tmp_path), {}))
+    monkeypatch.setattr("compactor.cli.commands.run._run", lambda *_, **__: report)
+    monkeypatch.setattr("compactor.cli.commands.run.check_java", lambda: None)
+    assert exit_code_of(lambda: run_job(app, once=once)) is expected

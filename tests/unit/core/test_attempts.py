@@ -174,6 +174,18 @@ def test_pauses_after_deaths() -> None:
     assert blamed > NOW + timedelta(minutes=1)
 
 
+def test_a_failure_from_the_future() -> None:
+    """A clock that was ahead recorded it: the next attempt does not wait until then, and later failures count."""
+    recorded = attempts("passing", "passing")  # a minute after the other
+    assert due_at("m", recorded, RULES, now=NOW) == due("m", recorded)
+    years_before = NOW - timedelta(days=3650)
+    assert due_at("m", recorded, RULES, now=years_before) is None
+    between = NOW + timedelta(minutes=1) - timedelta(seconds=RULES.longest_pause_seconds)
+    moment = due_at("m", attempts("passing", "passing", "passing"), RULES, now=between)
+    assert moment is not None
+    assert moment < NOW + timedelta(minutes=2), "it counts from the failure that may be true"
+
+
 def due(manifest_id: str, found: Attempts) -> datetime | None:
     return due_at(manifest_id, found, RULES, run_began_at=NOW)
 

@@ -9,7 +9,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Accepted, DeadLetter, Redrive, RunHeartbeat
-from compactor.core.errors import CompactorError, StoreUnavailable
+from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.core.layout import redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectInfo, ObjectStore
@@ -21,11 +21,18 @@ from compactor.job.retention.cleaner import (
     CleaningReport,
     Kind,
 )
-from compactor.job.retention.daily import CHECK_SECONDS, EVERY_SECONDS, RETRY_SECONDS, SLICE_SECONDS
+from compactor.job.retention.daily import (
+    CHECK_SECONDS,
+    EVERY_SECONDS,
+    RETRY_SECONDS,
+    SLICE_SECONDS,
+    DailyRetention,
+)
 from compactor.job.service import Service
 from compactor.ledger.history.redrive_log import RedriveLog
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import DAY, GOOD, DiedError, Harness
+from tests.support.logged import events_logged
 
 M0 = ManifestKey(DAY, "m0")
 
@@ -420,6 +427,84 @@ def test_trouble_while_cleaning_stops_nothing() -> None:
     steps = int(RETRY_SECONDS / CHECK_SECONDS)
     found = looks(harness, 2 * steps + 4, CHECK_SECONDS, store=store)
     assert (store.refused, found[steps], found[-1]) == (1, 1, 0)
+
+
+def test_a_record_from_the_future_holds_cleaning_up_for_a_day() -> None:
+    """A clock that was ahead wrote it; retention does not stop until that time has come."""
+    harness = world_after(31 * DAY_SECONDS)
+    ahead = (harness.clock.now() + timedelta(days=3650)).isoformat()
+    harness.store.put(harness.layout.last_cleaning, b'{"finished_at": "%s"}' % ahead.encode())
+    assert looks(harness, 10, CHECK_SECONDS)[-1] == 0
+
+
+def test_a_clock_that_the_first_heartbeat_corrects() -> None:
+    """A run on a machine ten hours ahead of the store checks as soon as any other."""
+    harness = world_after(31 * DAY_SECONDS)
+    looks(harness, 3, CHECK_SECONDS)
+    harness.clock.advance(EVERY_SECONDS)
+    app = harness.app()
+    app.clock.learn(harness.clock.now() + timedelta(hours=10))  # until now it was wrong
+    retention = DailyRetention(app.state, app.cleaner, archive_days=30)
+    app.clock.learn(harness.clock.now())
+    retention.step()
+    harness.clock.advance(CHECK_SECONDS)
+    retention.step()
+    assert archived(harness) == []
+
+
+@pytest.mark.parametrize("trouble", ["denied", "damaged"])
+def test_what_follows_the_clean_up_follows_it_in_any_case(trouble: str) -> None:
+    """Dates are closed, once a day, and other kinds of objects go, though one kind can never be cleaned."""
+
+    class NoArchive(FaultyStore):
+        def delete(self, uris: object) -> None:
+            if trouble == "denied" and "/archive/" in str(uris):
+                raise AccessError("denied")
+            super().delete(uris)  # type: ignore[arg-type]
+
+    harness = world_after(31 * DAY_SECONDS)
+    if trouble == "damaged":
+        harness.store.put(f"{harness.layout.expiring_folder}archive~{DAY}~x.json", b"{")
+    staged = f"{harness.layout.staging_folder}m0/9/file"
+    harness.store.put(staged, b"")
+    app, followed = harness.app(store=NoArchive(harness.store)), list[datetime]()
+    retention = DailyRetention(
+        app.state, app.cleaner, archive_days=30, then=lambda: followed.append(harness.clock.now())
+    )
+    with events_logged("retention.failed") as events:
+        for _ in range(int(3 * DAY_SECONDS / CHECK_SECONDS)):
+            harness.clock.advance(CHECK_SECONDS)
+            retention.step()
+    assert len(events) > 10, "it is tried again each hour"
+    assert len(followed) == 2, "a day after the start, and a day after that"
+    assert harness.store.stat(staged) is None
+
+
+def test_files_of_no_attempt_are_passed_over_one_by_one() -> None:
+    """Below an output that a table lists, most files are of no attempt: they are never held all at once."""
+    harness, listed = Harness(table={}), []
+
+    class LongOutput(FaultyStore):
+        def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
+            if not prefix.startswith(harness.layout.output):
+                yield from super().list(prefix, start_after=start_after)
+                return
+            for number in range(10_000):
+                uri = f"{prefix}merged-parquet-{DAY}/m-{number:05}.snappy.parquet"
+                if start_after is None or uri > start_after:
+                    listed.append(uri)
+                    yield ObjectInfo(uri, 1, "1", harness.clock.now() - timedelta(days=300))
+
+    cleaner = harness.app(store=LongOutput(harness.store)).cleaner
+    report = cleaner.clean(harness.clock.now(), archive_days=30)
+    assert report.position is not None
+    assert len(listed) <= 2_000, "the deadline has passed"
+    steps = 1
+    while report.position is not None:
+        report = cleaner.clean(harness.clock.now(), archive_days=30, resumed=report)
+        steps += 1
+    assert steps == 11
+    assert report.removed.total() == 0
 
 
 def test_a_stop_ends_cleaning_between_deletions() -> None:

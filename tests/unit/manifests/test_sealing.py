@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from compactor.core.crash_points import BuildCrashPoint
+from compactor.core.errors import AccessError
+from compactor.core.layout import base_name
 from compactor.manifests.building.sealer import SEAL_INTERVAL_SECONDS, SealReport
 from tests.support.building import MIB, build, in_effect, new_harness, parts_of, pending, places, put, seal
 from tests.support.fakes import FaultyStore
@@ -84,6 +86,42 @@ def test_a_part_that_cannot_be_read_stays(harness: Harness) -> None:
     assert set(report.unreadable) == {damaged, renamed}
     assert "expected a pending part" in report.unreadable[damaged]
     assert (len(report.manifests), pending(harness)) == (1, sorted([damaged, renamed]))
+
+
+def test_a_part_with_a_damaged_record_holds_up_no_other(harness: Harness) -> None:
+    """It is named at each call, and stays until a person has seen to the record; the parts beside it are sealed."""
+    for name in "abc":
+        build(harness, put(f"{name}.ndjson"))
+    part = pending(harness)[1]
+    record = harness.layout.accepted(base_name(part).removesuffix(".json"))
+    kept = harness.store.read(record)
+    harness.store.put(record, b"{ damaged")
+    for sealed in (1, 0):
+        report = seal(harness, after_seconds=60)
+        assert (len(report.manifests), report.waiting_parts) == (sealed, 1)
+        assert record in report.unreadable[part]
+    assert pending(harness) == [part]
+    harness.store.put(record, kept)
+    assert len(seal(harness).manifests) == 1
+    assert (set(places(harness).values()), len(places(harness)), pending(harness)) == ({1}, 3, [])
+
+
+def test_a_part_that_the_store_denies_holds_up_no_other(harness: Harness) -> None:
+    """As one under a foreign key. If the store denies every part, the call fails, and its alarm tells."""
+    for day in ("2026-01-05", "2026-01-06"):
+        build(harness, put(f"{day}-a.ndjson"))
+    harness.clock.advance(60)
+    denied, other = pending(harness)
+    store = FaultyStore(harness.store)
+    store.deny(denied)
+    report = parts_of(harness, store).sealer().seal()
+    assert (len(report.manifests), set(report.unreadable)) == (1, {denied})
+    assert pending(harness) == [denied]
+    with pytest.raises(AccessError):
+        parts_of(harness, store).sealer().seal()
+    assert other not in pending(harness)
+    seal(harness)
+    assert (set(places(harness).values()), len(places(harness)), pending(harness)) == ({1}, 2, [])
 
 
 def test_trouble_with_one_day_seals_the_others(harness: Harness) -> None:

@@ -75,6 +75,16 @@ def test_a_quiet_date_is_closed_once() -> None:
     check(harness)
 
 
+def test_a_damaged_record_holds_up_its_own_date() -> None:
+    """Of an open manifest, of which only the index of open ones still says the date: other dates are closed."""
+    harness = quiet()
+    harness.store.put(harness.layout.accepted("m3"), b"{ damaged")
+    harness.ledger.open(ManifestKey(NEXT_DAY, "m3"))
+    report = closed(harness)
+    assert numbers(report) == [(DAY, 1, 2)]
+    assert [(each.date, each.why) for each in report.left_open] == [(NEXT_DAY, "1 manifest in work")]
+
+
 def test_a_date_with_new_records_stays_open() -> None:
     """By the store's time of its last record, to the second; the other date is closed meanwhile."""
     harness = quiet()
