@@ -32,7 +32,7 @@ from tests.support.engines import DEFAULT, WITHOUT_SPARK, engine_without_spark
 WRITING = "writing"
 """A point within a step: half of some bytes of a staged file are written, and no file can be seen yet."""
 
-SAMPLE_BYTES = 1000
+SAMPLE_BYTES = 500
 """A first file is sample enough, so that later ones bring keys that the first round knows no column for."""
 
 TARGET_FILE_BYTES = 500

@@ -30,7 +30,7 @@ RESTARTS = 6
 ROWS_PER_FILE = 5
 TARGET_FILE_BYTES = 700
 LARGE_FILE_BYTES = 128 * 1024 * 1024
-SAMPLE_BYTES = 150
+SAMPLE_BYTES = 75
 """A first file is sample enough, so that a later one brings a key that the first round knows no column for."""
 
 

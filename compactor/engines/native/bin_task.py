@@ -1,6 +1,6 @@
 """One task of the native engine: reads the files of a bin once and stages their rows and rejects."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
@@ -14,6 +14,7 @@ from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.ports import ObjectStore
 from compactor.engines.native.bin_outputs import BinOutputs
 from compactor.engines.native.kernel import Kernel, NewKernel, RefusedPlace, RowPlan
+from compactor.engines.native.refused_places import RefusedPlaces
 from compactor.engines.rows_place import RowsPlace
 from compactor.ndjson.files.file_walk import FileWalk, OnChangedFile, OpenedFile, WalkedFile
 from compactor.ndjson.files.path_values import PathValues, places_in
@@ -241,17 +242,18 @@ class _Pass:
     def _judge(self, piece: bytes) -> Judged:
         written = piece if self._path_values is None else self._path_values.lines(piece)
         lines = blank_lines = 0
-        refused: list[list[RefusedPlace]] = []
+        refused = list[RefusedPlaces]()
         for start, end in _blocks(written):
             more_lines, more_blank_lines, places = self._kernel.read(written, start, end)
             self._flush()
             if places:
-                refused.append([(lines + number, first, last, reason) for number, first, last, reason in places])
+                refused.append(RefusedPlaces())
+                refused[-1].add(places, lines)
             lines += more_lines
             blank_lines += more_blank_lines
-        if self._path_values is not None:
-            refused = [list(places_in(piece, list(chain.from_iterable(refused))))]
-        return Judged(lines, blank_lines, chain.from_iterable(_refused(piece, places) for places in refused))
+        if self._path_values is None:
+            return Judged(lines, blank_lines, chain.from_iterable(_refused(piece, places) for places in refused))
+        return Judged(lines, blank_lines, _refused(piece, places_in(piece, chain.from_iterable(refused))))
 
     def _flush(self) -> None:
         if self._needs_rescan:
@@ -272,7 +274,7 @@ def _blocks(piece: bytes) -> Iterator[tuple[int, int]]:
         start = end + 1
 
 
-def _refused(piece: bytes, places: Sequence[RefusedPlace]) -> Iterator[Refused]:
+def _refused(piece: bytes, places: Iterable[RefusedPlace]) -> Iterator[Refused]:
     """The lines of a block that the kernel refused, each with the reason that inspection gives for it."""
     for at, (number, start, end, reason) in enumerate(places):
         raw = piece[start:end]

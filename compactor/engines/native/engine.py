@@ -28,8 +28,9 @@ from compactor.engines.rows_place import RowsPlace
 ROUNDS = 4
 """How often a bin may be written: again for new keys, and again if changed files bring yet other keys."""
 
-SAMPLE_BYTES = 32 * 1024 * 1024
-"""Stored bytes to sample from the first manifest, before any commit has measured a ratio."""
+SAMPLE_BYTES = 16 * 1024 * 1024
+"""Stored bytes to sample from the first manifest, before any commit has measured a ratio. The first 18 MB of 900 MB of
+events told it to 3 %, as did the first 29 MB."""
 
 HELD_BYTES = 16 * 1024 * 1024
 """The most bytes of records to hold back: several files of the usual size."""
@@ -104,7 +105,7 @@ class NativeEngine:
         stored_bytes = sum(each.stored_bytes for each in inputs)
         ratio = request.stored_ratio
         # Smaller input makes one file whatever the ratio, and rewriting it for new keys costs no more than a sample.
-        is_large = stored_bytes > min(SAMPLE_BYTES, self.rules.target_file_bytes)
+        is_large = stored_bytes > min(2 * SAMPLE_BYTES, self.rules.target_file_bytes)
         if is_large and (ratio is None or not columns.schema.columns):
             columns, sampled = self._sample(request, columns, inputs)
             ratio = ratio or sampled
@@ -143,7 +144,7 @@ class NativeEngine:
         """
         ends = list(accumulate(each.stored_bytes for each in inputs))
         count = min(sum(end < SAMPLE_BYTES for end in ends) + 1, len(ends))
-        if ends[count - 1] > 2 * SAMPLE_BYTES:
+        if ends[count - 1] > 4 * SAMPLE_BYTES:
             return columns, None
         for number in (1, 2):
             written = self._write(request, columns, [inputs[:count]], number, folder="sample")

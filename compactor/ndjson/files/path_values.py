@@ -1,8 +1,7 @@
 """Puts the values of a file's path into its lines, so that any reader of lines finds them as ordinary fields."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Mapping
 
 import orjson
 
@@ -46,16 +45,16 @@ class PathValues:
         return found[1] + self._alone + line[found.start(2) :]
 
 
-def places_in(block: bytes, places: Sequence[tuple[int, int, int, str]]) -> Iterator[tuple[int, int, int, str]]:
+def places_in(block: bytes, places: Iterable[tuple[int, int, int, str]]) -> Iterator[tuple[int, int, int, str]]:
     """The places of lines in the block itself: for each its number, its first byte, its line feed and its fault.
 
     Args:
         block: Whole lines.
-        places: What a reader of `PathValues.lines` says of some of them; only numbers and faults count.
+        places: What a reader of `PathValues.lines` says of some of them, in order; only numbers and faults count.
     """
-    if not places:
-        return
-    lines = block.split(b"\n")
-    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    line = start = 0
     for number, _, _, fault in places:
-        yield number, starts[number], starts[number] + len(lines[number]), fault
+        while line < number:
+            start = block.index(b"\n", start) + 1
+            line += 1
+        yield number, start, block.index(b"\n", start), fault
