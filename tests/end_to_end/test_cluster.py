@@ -25,6 +25,9 @@ from tests.support.clusters import PATIENCE_SECONDS, standalone_cluster
 ROOT = Path(__file__).resolve().parents[2]
 
 
+pytestmark = pytest.mark.timeout(900)  # two workers, a driver and their Pythons start, beside whatever else runs
+
+
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
     """The package as one archive, the way jobs ship it."""
