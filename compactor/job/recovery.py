@@ -119,6 +119,8 @@ class Recovery:
         report = self.cleaner.sweep()
         if report.removed:
             log_event("orphans.swept", removed=dict(report.removed))
+        if report.failed is not None:
+            log_event("retention.failed", error=report.failed)
 
     def drop_checkpoints(self) -> None:
         """Delete the checkpoints of this run, which no other run uses; a later sweep deletes what stays."""

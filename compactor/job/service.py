@@ -206,7 +206,7 @@ class Service:
                     break
                 self._collect()
                 self._update_table()
-                if once and self._has_given_up():  # or the stream would wait for the table, and its end for the stream
+                if once and self._is_blocked():  # the stream waits for room, which no commit makes any more
                     break
                 self._commit_placed()
                 self._retry()
@@ -312,16 +312,13 @@ class Service:
     def _finish(self) -> None:
         """Work until every manifest of the prefix is done, or was tried too many times or for too long."""
         self._drain()
-        if not self._has_given_up():
+        if not self._is_blocked():
             self._list_unseen(everything=True)
             self._drain()
 
-    def _has_given_up(self) -> bool:
-        """Whether a run that is to end should not wait for the table any longer.
-
-        To be asked before the next try, which would be under way by now each time where the pauses are short.
-        """
-        return self.table is not None and self.table.has_given_up() and (self.runner.is_idle() or self.table.is_full())
+    def _is_blocked(self) -> bool:
+        """Whether the table is full, and commits have failed too often for a run that is to end."""
+        return self.table is not None and self.table.has_given_up() and self.table.is_full()
 
     def _drain(self) -> None:
         while not self._stopping.is_set():
@@ -329,7 +326,8 @@ class Service:
             self._retry()
             self._take_listed()
             is_idle = self.runner.is_idle() and not self._listed
-            if self._has_given_up():
+            # Before the next try of a commit: while one is under way, the table has not given up.
+            if self._is_blocked() or (is_idle and self.table is not None and self.table.has_given_up()):
                 break
             self._commit_placed(at_once=is_idle)
             is_settled = is_idle and (self.table is None or self.table.is_idle())

@@ -551,7 +551,7 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
     "part.unreadable": _error(
         "a pending part, or what is on record about it, cannot be read; its files wait",
         {"uri": "URI of the part", "error": _ERROR},
-        "restore or allow what the error names; or delete the part, then `compactor plan`",
+        "restore what the error names, or allow reading it; do not delete the part: its files are claimed for it",
     ),
     "group.not_sealed": _warning(
         "the sealer could not seal parts; its next call retries",

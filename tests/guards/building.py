@@ -17,9 +17,16 @@ CLAIMS = (
     Guard(
         "a part with a damaged record holds up no other",
         "manifests/building/sealer.py",
-        "            except StuckError as exc:\n",
-        "            except KeyError as exc:\n",
-        (_SEALING + "::test_a_part_with_a_damaged_record_holds_up_no_other",),
+        "            except (StuckError, AccessError) as exc:\n                self._note",
+        "            except KeyError as exc:\n                self._note",
+        (_SEALING + "::test_a_young_part_with_a_damaged_record_is_left_out",),
+    ),
+    Guard(
+        "a part with a damaged record makes no other one due",
+        "manifests/building/sealer.py",
+        "            if error is None:\n",
+        "            if True:\n",
+        (_SEALING + "::test_a_damaged_record_makes_no_other_part_due",),
     ),
     Guard(
         "a claim in memory is not overwritten",

@@ -21,7 +21,7 @@ TABLE = (
     Guard(
         "a run that is to end gives up with table and queue full",
         "job/service.py",
-        "                if once and self._has_given_up():",
+        "                if once and self._is_blocked():",
         "                if False:",
         (_JOB + "::test_a_run_that_is_to_end_gives_up_with_more_than_fits",),
     ),

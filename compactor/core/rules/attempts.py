@@ -180,8 +180,8 @@ def due_at(
 
     The pause doubles with each failure, and its jitter depends on the manifest and the number of failures alone, so
     that every driver computes the same time. After the first death there is no pause, unless the manifest is blamed;
-    after more there is one, or the drivers that follow would die as well before others get through. A failure that the
-    clock of its machine recorded in the future causes none: the manifest would wait until then.
+    after more there is one, or the drivers that follow would die as well before others get through. A failure that a
+    clock recorded further in the future than the longest pause causes none.
 
     Args:
         manifest_id: The manifest.

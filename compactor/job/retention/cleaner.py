@@ -84,8 +84,8 @@ class CleaningReport:
         kept: The number of old objects that had to stay, by reason.
         kept_named: The first of these objects.
         position: Where the next call continues; None when everything is cleaned.
-        failed: Why the first kind of objects that could not be cleaned was left: the store refused to delete one of
-            them, or what is on record about them is damaged.
+        failed: The first error that left a kind of objects uncleaned: the store refused to delete one of them, or a
+            record about them is damaged.
     """
 
     removed: Counter[str] = field(default_factory=Counter)
@@ -280,7 +280,7 @@ class Cleaner:
                 if expiry.expiry is not None and after is None and not dry_run:
                     self.expirer.finish([expiry.expiry])
                 report.position = self._clean_kind(expiry, after, deadline, report, dry_run=dry_run)
-            except (AccessError, StuckError) as exc:  # nothing else of this kind expires before this is seen to
+            except (AccessError, StuckError) as exc:  # nothing else of this kind expires until it is fixed
                 if expiry.may_be_denied and isinstance(exc, AccessError):
                     del report.removed[expiry.kind]
                     report.keep(expiry.folder, "the store does not let the job delete orphans there")
@@ -300,18 +300,12 @@ class Cleaner:
             return found, expiry.why_keep(found.owner)
 
         for chunk, last in self._chunks(expiry, after):
-            for found, verdict in map_ordered(judged, chunk):
-                if verdict is None:
-                    continue
-                if isinstance(verdict, str) and verdict:
-                    report.keep(expiry.where(found.owner), verdict)
-                    continue
-                if isinstance(verdict, str):
-                    doomed.uris += [info.uri for info in found.objects]
-                else:
-                    doomed.manifests.append(verdict)
-                report.removed[expiry.kind] += len(found.objects)
-                report.removed_bytes += sum(info.size_bytes for info in found.objects)
+            try:
+                for found, verdict in map_ordered(judged, chunk):
+                    _judge(expiry, found, verdict, doomed, report)
+            except StuckError:  # a damaged record keeps nothing that was judged before it
+                self._delete(expiry, doomed, dry_run=dry_run)
+                raise
             self._delete(expiry, doomed, dry_run=dry_run)
             if deadline is not None and self.state.clock.now() >= deadline:
                 return Position(expiry.kind, last)
@@ -366,3 +360,20 @@ class Cleaner:
                 self.expirer.expire(expiry.expiry, date, name, expiry.rule, manifests)
         doomed.uris.clear()
         doomed.manifests.clear()
+
+
+def _judge(
+    expiry: _Expiry, found: _Candidate, verdict: Found | str | None, doomed: _Doomed, report: CleaningReport
+) -> None:
+    """Note what becomes of one candidate."""
+    if verdict is None:
+        return
+    if isinstance(verdict, str) and verdict:
+        report.keep(expiry.where(found.owner), verdict)
+        return
+    if isinstance(verdict, str):
+        doomed.uris += [info.uri for info in found.objects]
+    else:
+        doomed.manifests.append(verdict)
+    report.removed[expiry.kind] += len(found.objects)
+    report.removed_bytes += sum(info.size_bytes for info in found.objects)

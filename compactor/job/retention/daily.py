@@ -31,7 +31,7 @@ class DailyRetention:
         cleaner: Deletes what has expired.
         archive_days: Age from which archived manifests and redriven inputs may go.
         rejects_days: Age from which rejects may go; 0 keeps them.
-        then: Called once a day as well, after the clean-up, whatever came of that.
+        then: Called after each clean-up, also after one that failed, but no more than once a day.
     """
 
     def __init__(
@@ -58,18 +58,21 @@ class DailyRetention:
         now = self._state.clock.now()
         if self._next_check is None:
             self._next_check = now + timedelta(seconds=CHECK_SECONDS)
+        is_due = self._unfinished is not None
         try:
             if self._unfinished is not None:
                 self._clean(self._unfinished, now)
             elif now >= self._next_check:
                 self._next_check = now + timedelta(seconds=CHECK_SECONDS)
-                if self._last.is_due(now, EVERY_SECONDS):
+                is_due = self._last.is_due(now, EVERY_SECONDS)
+                if is_due:
                     self._clean(CleaningReport(), now)
         except CompactorError as exc:  # the next clean-up deletes what this one leaves
             self._unfinished = None
             self._next_check = now + timedelta(seconds=RETRY_SECONDS)
             log_event("retention.failed", error=exc)
-            self._follow(now)
+            if is_due:
+                self._follow(now)
 
     def _clean(self, unfinished: CleaningReport, now: datetime) -> None:
         deadline = now + timedelta(seconds=SLICE_SECONDS)
@@ -90,6 +93,6 @@ class DailyRetention:
         self._follow(now)
 
     def _follow(self, now: datetime) -> None:
-        if self._followed_at is None or (now - self._followed_at).total_seconds() >= EVERY_SECONDS:
+        if self._followed_at is None or abs((now - self._followed_at).total_seconds()) >= EVERY_SECONDS:
             self._followed_at = now
             self._then()

@@ -4,14 +4,22 @@ The sealer first binds each part, in case its builder died before that, so that 
 claims the parts for a manifest, as builders claim files, writes the manifest and binds it. Last, it deletes the parts.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import read_record
-from compactor.core.errors import AccessError, ObjectNotFound, RecordUnreadable, StuckError, TryAgainError
+from compactor.core.errors import (
+    AccessError,
+    CredentialsRefused,
+    ObjectNotFound,
+    RecordUnreadable,
+    StuckError,
+    TryAgainError,
+)
 from compactor.core.layout import base_name
 from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import ObjectInfo
@@ -87,16 +95,16 @@ class Sealer:
         """Seal the parts that are large enough together, or have waited long enough.
 
         Raises:
-            AccessError: The store lets no part be read. If it refuses some, the others are sealed.
+            AccessError: The store refuses parts, and no other one could be read.
         """
         report = SealReport()
         now = self.state.clock.now()
         by_date: dict[str, list[Manifest]] = {}
-        for part in self._pending(report):
+        waiting = {part.manifest_id: part for part in self._pending(report)}
+        wait_seconds = self.max_wait_seconds - SEAL_INTERVAL_SECONDS
+        for part in self._with_readable_records(waiting.values(), now - timedelta(seconds=wait_seconds), report):
             by_date.setdefault(part.date, []).append(part)
         target_bytes = self.target_bytes() if by_date else 0
-        waiting = {part.manifest_id: part for parts in by_date.values() for part in parts}
-        wait_seconds = self.max_wait_seconds - SEAL_INTERVAL_SECONDS
         groups = [
             group
             for parts in by_date.values()
@@ -136,6 +144,8 @@ class Sealer:
             part = read_record(parse, data, info.uri, kind="Manifest", expected="a pending part")
         except ObjectNotFound:  # another sealer was faster
             return info, None
+        except CredentialsRefused:  # no part is to blame
+            raise
         except (RecordUnreadable, AccessError) as exc:
             return info, exc
         name = base_name(info.uri).removesuffix(".json")
@@ -143,17 +153,39 @@ class Sealer:
             return info, RecordUnreadable(f"{info.uri}: manifest_id is {part.manifest_id}, expected {name}")
         return info, part
 
+    def _with_readable_records(
+        self, parts: Iterable[Manifest], old_until: datetime, report: SealReport
+    ) -> Iterator[Manifest]:
+        """Leave out old parts of which a record is damaged: they stay, and would make young ones due at each call."""
+
+        def fault(part: Manifest) -> Exception | None:
+            try:
+                if part.created_at <= old_until:
+                    self.state.ledger.accepted(part.manifest_id)
+            except CredentialsRefused:
+                raise
+            except (StuckError, AccessError) as exc:
+                return exc
+            return None
+
+        for part, error in map_ordered(lambda each: (each, fault(each)), parts):
+            if error is None:
+                yield part
+            else:
+                self._note_unreadable(part, error, report.unreadable)
+
     def _tried(self, parts: Sequence[Manifest]) -> _Sealed:
         """Seal parts together. After a passing error, leave them to the next call and go on with other groups."""
+        sealed = _Sealed()
         try:
-            return self._seal_group(parts[0].date, parts)
+            self._seal_group(parts[0].date, parts, sealed)
         except (TryAgainError, StuckError) as exc:
             log_event("group.not_sealed", date=parts[0].date, parts=len(parts), error=exc)
-            return _Sealed()
+            return _Sealed(unreadable=sealed.unreadable)
+        return sealed
 
-    def _seal_group(self, date: str, parts: Sequence[Manifest]) -> _Sealed:
+    def _seal_group(self, date: str, parts: Sequence[Manifest], sealed: _Sealed) -> None:
         """Seal parts of one date together."""
-        sealed = _Sealed()
         bound, revoked = self._bound(parts, sealed)
         manifest_id = new_manifest_id(date)
         claimed = self.claimer.claim([part_key(part.manifest_id) for part in bound], manifest_id)
@@ -172,7 +204,6 @@ class Sealer:
         self.state.store.delete([self.state.layout.pending_part(part_id) for part_id in settled])
         self.on_crash_point(BuildCrashPoint.CLEARED, manifest_id)
         sealed.parts, sealed.discarded, sealed.settled = len(won), len(revoked), settled
-        return sealed
 
     def _bound(self, parts: Sequence[Manifest], sealed: _Sealed) -> tuple[list[Manifest], set[str]]:
         """Bind parts; return those that are, and the ids that were revoked. A damaged record holds up its own part."""
@@ -183,11 +214,16 @@ class Sealer:
                     bound.append(part)
                 else:
                     revoked.add(part.manifest_id)
-            except StuckError as exc:
-                uri = self.state.layout.pending_part(part.manifest_id)
-                log_event("part.unreadable", uri=uri, error=exc)
-                sealed.unreadable[uri] = str(exc)
+            except CredentialsRefused:
+                raise
+            except (StuckError, AccessError) as exc:
+                self._note_unreadable(part, exc, sealed.unreadable)
         return bound, revoked
+
+    def _note_unreadable(self, part: Manifest, error: Exception, unreadable: dict[str, str]) -> None:
+        uri = self.state.layout.pending_part(part.manifest_id)
+        log_event("part.unreadable", uri=uri, error=error)
+        unreadable[uri] = str(error)
 
     def _is_bound(self, part: Manifest) -> bool:
         """Bind a part; return False if its id was revoked and another claimant took its files over."""

@@ -125,7 +125,7 @@ class Closer:
         """The date of an open manifest; None if no record binds its id."""
         try:
             accepted = self.state.ledger.accepted(manifest_id)
-        except RecordUnreadable:  # only its own date has to wait until a person has seen to the record
+        except RecordUnreadable:  # only its own date has to wait until a person has fixed the record
             return self.state.ledger.opened_date(manifest_id)
         return accepted.date if accepted is not None else None
 

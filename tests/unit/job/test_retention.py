@@ -480,6 +480,21 @@ def test_what_follows_the_clean_up_follows_it_in_any_case(trouble: str) -> None:
     assert harness.store.stat(staged) is None
 
 
+def test_nothing_follows_where_no_clean_up_was_due() -> None:
+    """Else trouble of the store between two of them would take the turn of the next one."""
+    harness = world_after(31 * DAY_SECONDS)
+    looks(harness, 3, CHECK_SECONDS)
+    store = FaultyStore(harness.store)
+    app, followed = harness.app(store=store), list[str]()
+    retention = DailyRetention(app.state, app.cleaner, archive_days=30, then=lambda: followed.append("closed"))
+    store.unavailable_at(2, "read")
+    with events_logged("retention.failed") as events:
+        for _ in range(10):
+            harness.clock.advance(CHECK_SECONDS)
+            retention.step()
+    assert (len(events), followed) == (1, [])
+
+
 def test_files_of_no_attempt_are_passed_over_one_by_one() -> None:
     """Below an output that a table lists, most files are of no attempt: they are never held all at once."""
     harness, listed = Harness(table={}), []

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import cycle
 
@@ -128,6 +128,26 @@ def test_a_run_that_is_to_end_gives_up_with_more_than_fits(monkeypatch: pytest.M
     assert len(harness.waiting()) == 12
     sink_of(harness).is_down = False
     assert harness.run_once().committed == 12
+
+
+def test_a_run_that_has_given_up_still_takes_what_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commits for other shards failed before its stream delivered anything: it does not end as if there were nothing."""
+    harness = Harness(table={})
+    harness.deliver("m1", GOOD)
+    monkeypatch.setattr(table_commits.TableCommits, "has_given_up", lambda _: True)
+
+    class LateSource(ListedManifests):
+        def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
+            def late(uris: Sequence[str]) -> None:
+                time.sleep(0.2)
+                on_batch(uris)
+
+            super().start(late, once=once)
+
+    service = harness.app().service_on(harness.engine(), LateSource(harness.store, harness.layout.manifests_folder))
+    service.poll_seconds = 0.01
+    service.run(once=True)
+    check_table(harness, "m1")
 
 
 def test_an_object_that_only_a_listing_finds_waits_for_no_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,7 @@ def test_a_part_that_cannot_be_read_stays(harness: Harness) -> None:
 
 
 def test_a_part_with_a_damaged_record_holds_up_no_other(harness: Harness) -> None:
-    """It is named at each call, and stays until a person has seen to the record; the parts beside it are sealed."""
+    """It is named at each call, and stays until a person has fixed the record; the parts beside it are sealed."""
     for name in "abc":
         build(harness, put(f"{name}.ndjson"))
     part = pending(harness)[1]
@@ -102,8 +102,31 @@ def test_a_part_with_a_damaged_record_holds_up_no_other(harness: Harness) -> Non
         assert record in report.unreadable[part]
     assert pending(harness) == [part]
     harness.store.put(record, kept)
-    assert len(seal(harness).manifests) == 1
+    assert len(seal(harness, after_seconds=60).manifests) == 1
     assert (set(places(harness).values()), len(places(harness)), pending(harness)) == ({1}, 3, [])
+
+
+def test_a_young_part_with_a_damaged_record_is_left_out(harness: Harness) -> None:
+    """Of a manifest that is large enough now."""
+    for name in "abcde":
+        build(harness, put(f"{name}.ndjson", 3 * MIB))
+    part = pending(harness)[1]  # of parts that are equally old, the first three are enough
+    harness.store.put(harness.layout.accepted(base_name(part).removesuffix(".json")), b"{ damaged")
+    report = seal(harness)
+    assert ([len(manifest.files) for manifest in report.manifests], report.waiting_parts) == ([2], 3)
+    assert set(report.unreadable) == {part}
+
+
+def test_a_damaged_record_makes_no_other_part_due(harness: Harness) -> None:
+    """The part waits for ever, so that its date would have no packing any more."""
+    build(harness, put("a.ndjson"))
+    [part] = pending(harness)
+    harness.store.put(harness.layout.accepted(base_name(part).removesuffix(".json")), b"{ damaged")
+    harness.clock.advance(600)
+    build(harness, put("b.ndjson"))
+    report = seal(harness)
+    assert (report.manifests, report.waiting_parts, set(report.unreadable)) == ([], 2, {part})
+    assert len(seal(harness, after_seconds=60).manifests) == 1
 
 
 def test_a_part_that_the_store_denies_holds_up_no_other(harness: Harness) -> None:
