@@ -87,3 +87,15 @@ def test_a_table_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [each.why for each in forget(harness).failed] == ["the catalog does not answer"]
     assert forget(harness).left == 0
     assert harness.app().table_keeper().compare().rows == harness.verification().rows
+
+
+def test_rows_that_the_table_never_had() -> None:
+    """The table was set, and no `table rebuild` has added what was there before: all goes all the same."""
+    plain = Harness()
+    deliver(plain)
+    plain.run_once()
+    harness = Harness(table={}, store=plain.store)
+    assert forget(harness).left == 0
+    assert holding(harness) == []
+    assert harness.app().table_keeper().rebuild().adopted == 1
+    check_tidy(harness)

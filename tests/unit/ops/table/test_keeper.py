@@ -91,6 +91,40 @@ def test_manifests_from_before_the_table() -> None:
     assert differences(harness.app().table_keeper().compare()) == {}
 
 
+@pytest.mark.parametrize("adopted_first", [False, True])
+def test_manifests_from_before_the_table_that_were_rebuilt(*, adopted_first: bool) -> None:
+    """What is rebuilt goes into the table, whether or not it was there before."""
+    plain = Harness()
+    for name in ("m1", "m2"):
+        plain.deliver(name, GOOD)
+    plain.run_once()
+    harness = Harness(table={}, store=plain.store)
+    if adopted_first:
+        harness.app().table_keeper().rebuild()
+    assert rebuild(harness, "m1", force=True).failed == []
+    report = harness.app().table_keeper().rebuild()
+    assert (report.adopted, report.needs_operator) == (0 if adopted_first else 1, False)
+    assert harness.run_once().stuck == {}
+    assert sorted(file.uri for file in sink_of(harness).live_files()) == sorted(
+        file.final for name in ("m1", "m2") for file in harness.commit(name).outputs
+    )
+    sink_of(harness).drop()
+    assert not harness.app().table_keeper().rebuild().needs_operator
+
+
+def test_a_manifest_that_was_rebuilt_before_the_table_was_set() -> None:
+    """Its files have the names of before: it is added all the same."""
+    plain = Harness()
+    plain.deliver("m1", GOOD)
+    plain.run_once()
+    before = plain.commit("m1").outputs
+    plain.store.delete([before[0].final])
+    assert rebuild(plain, "m1").failed == []
+    assert [each.final for each in plain.commit("m1").outputs] == [each.final for each in before]
+    report = Harness(table={}, store=plain.store).app().table_keeper().rebuild()
+    assert (report.adopted, report.needs_operator) == (1, False)
+
+
 def test_what_is_held_back() -> None:
     """It is named with the reason, as long as the catalog refuses it; a rebuild takes it in, and the job ends it."""
     harness = Harness(table={})
