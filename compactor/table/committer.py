@@ -309,8 +309,8 @@ class Committer:
         if moved is not None:
             return StuckError(
                 f"manifest {placed.key.id}: {moved} has rows of it and is not in the table, so that another program "
-                "may have written them to another file; expected the files of its earlier generation in the table; "
-                "`compactor table rebuild` makes the table again"
+                "may have written them to another file; expected the files of its earlier generation in the table: "
+                "drop it in its catalog, without its files, then `compactor table rebuild` makes it again"
             )
         own, store = self.changes.replaced(placed.key, placed.generation), self.state.store
         files = [each for each in replaced.merged_files_with(own) if not Releases(self.state).has(each.date, each.uri)]

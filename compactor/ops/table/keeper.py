@@ -1,21 +1,23 @@
 """Compares the table of the output with the ledger, and makes a lost table again from the ledger alone."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 
 from compactor.core.documents.records import Commit
-from compactor.core.errors import OperatorError, StuckError
+from compactor.core.errors import OperatorError, StuckError, TableHeldBack
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.ledger import LedgerState
 from compactor.ledger.state import State
 from compactor.ledger.table.progress import note_working
-from compactor.ops.table.table_report import HeldBack, TableReport
+from compactor.ops.table.table_report import HeldBack, StuckManifest, TableReport
 from compactor.table.committer import Committer
 from compactor.table.named import Placed, needs_table
 from compactor.table.unmerged import looked_up
+from compactor.telemetry.error_text import described
+from compactor.telemetry.logs import log_event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,7 @@ class TableKeeper:
         """
         self._check_alone()
         applied = adopted = 0
+        stuck = dict[Placed, StuckError]()
         released = self._released()
         while (taken := (progress := self.committer.commit(())).applied or progress.refused) is not None:
             applied += progress.applied is not None
@@ -90,6 +93,7 @@ class TableKeeper:
         while left := list(islice(left_out, self.committer.max_manifests)):
             while left:
                 progress = self.committer.commit(left)
+                stuck |= progress.stuck
                 gone = {*progress.visible, *progress.superseded, *progress.stuck}
                 if progress.applied is not None:
                     self.on_batch(progress.applied.number)
@@ -98,7 +102,7 @@ class TableKeeper:
                     break  # nothing becomes of what is left
                 left = [each for each in left if each not in gone]
         report = self.compare()
-        report.applied, report.adopted = applied, adopted
+        report.applied, report.adopted, report.stuck = applied, adopted, list(_told(stuck))
         if applied or adopted:
             note_working(self.state)
         return report
@@ -149,3 +153,11 @@ class TableKeeper:
             return self.state.ledger.state(key)
         except StuckError:
             return None  # `verify` tells of it
+
+
+def _told(stuck: Mapping[Placed, StuckError]) -> Iterator[StuckManifest]:
+    """Log which manifests are stuck, and tell of those that are not in the report as held back."""
+    for each, error in stuck.items():
+        log_event("manifest.stuck", manifest_id=each.key.id, error=error)
+        if not isinstance(error, TableHeldBack):
+            yield StuckManifest(each.key.id, each.key.date, each.generation, described(error))

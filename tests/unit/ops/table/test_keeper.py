@@ -1,5 +1,7 @@
 """Promises of `compactor table`: it finds what differs from the ledger, and makes a lost table again from it alone."""
 
+from dataclasses import replace
+
 import pytest
 
 from compactor.core.documents.records import Commit, StagedFile
@@ -8,7 +10,7 @@ from compactor.job import table_commits
 from compactor.job.run_report import ManifestsUnfinished
 from compactor.ops.table.table_report import TableReport
 from compactor.table.catalog import TableFile
-from tests.support.harness import GOOD, Harness, sink_of
+from tests.support.harness import DAY, GOOD, Harness, sink_of
 from tests.support.rebuilding import rebuild
 from tests.support.retiring import NEXT_DAY, closed_days, compacted, retire, wait_and_close
 
@@ -123,6 +125,24 @@ def test_a_manifest_that_was_rebuilt_before_the_table_was_set() -> None:
     assert [each.final for each in plain.commit("m1").outputs] == [each.final for each in before]
     report = Harness(table={}, store=plain.store).app().table_keeper().rebuild()
     assert (report.adopted, report.needs_operator) == (1, False)
+
+
+def test_what_cannot_be_added(harness: Harness, caplog: pytest.LogCaptureFixture) -> None:
+    """The reason is in the report and in the log, and an operator is asked for; the others are added."""
+    plain, sink = Harness(store=harness.store), sink_of(harness)
+    first = harness.commit("m1").outputs[0].final
+    data = plain.store.read(first)
+    sink.rewrite(lambda file: replace(file, uri=f"{file.uri}.moved") if file.uri == first else file)
+    plain.deliver("m3", GOOD)
+    plain.run_once()
+    assert rebuild(plain, "m1", force=True).failed == []
+    plain.store.put(first, data)
+    report = harness.app().table_keeper().rebuild()
+    assert [(each.manifest_id, each.date, each.generation) for each in report.stuck] == [("m1", DAY, 2)]
+    assert "another program may have written them" in report.stuck[0].why
+    assert (report.adopted, report.needs_operator, TableReport("", exists=True).needs_operator) == (1, True, False)
+    assert TableReport("", exists=True, stuck=report.stuck).needs_operator
+    assert [record.getMessage() for record in caplog.records].count("manifest.stuck") == 1
 
 
 def test_what_is_held_back() -> None:
