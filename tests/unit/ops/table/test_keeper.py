@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from compactor.adapters.memory.table import MemoryTable
 from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.errors import OperatorError, SettingsError
 from compactor.job import table_commits
 from compactor.job.run_report import ManifestsUnfinished
 from compactor.ops.table.table_report import TableReport
-from compactor.table.catalog import TableFile
+from compactor.table.catalog import TableFile, TableHead
 from tests.support.harness import DAY, GOOD, Harness, sink_of
 from tests.support.rebuilding import rebuild
 from tests.support.retiring import NEXT_DAY, closed_days, compacted, retire, wait_and_close
@@ -54,6 +55,22 @@ def test_what_differs(harness: Harness) -> None:
     assert replaced(first, second, second) == {"doubled": 1}
     assert replaced(first, TableFile(second.uri, second.size_bytes, 7, second.date)) == {"differing": 1}
     assert replaced(first, second) == {}
+
+
+def test_a_rebuild_meanwhile(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger is read before the table: files that a rebuild has replaced by then are not missing."""
+    keeper, table = harness.app().table_keeper(), sink_of(harness)
+    head, rebuilt = table.head, list[str]()
+
+    def slow() -> TableHead | None:
+        if not rebuilt:
+            rebuilt.append("m1")
+            assert rebuild(harness, "m1", force=True).failed == []
+        return head()
+
+    monkeypatch.setattr(MemoryTable, "head", lambda _: slow())
+    report = keeper.compare()
+    assert (rebuilt, differences(report), report.needs_operator) == (["m1"], {}, False)
 
 
 def test_a_lost_table(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
