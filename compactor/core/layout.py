@@ -505,13 +505,18 @@ class Layout:
         """A copy of a record that exists until everything under it is deleted."""
         return f"{self.expiring_folder}{kind}~{date}~{name}.json"
 
+    @property
+    def erasures_folder(self) -> str:
+        """The folder of records of erasures on request."""
+        return f"{folder(self.state)}erasures/"
+
     def erasure(self, erasure_id: str) -> str:
         """The record that an erasure began."""
-        return f"{folder(self.state)}erasures/{erasure_id}.json"
+        return f"{self.erasures_folder}{erasure_id}.json"
 
     def erasure_done(self, erasure_id: str) -> str:
         """The record of what an erasure did."""
-        return f"{folder(self.state)}erasures/{erasure_id}-done.json"
+        return f"{self.erasures_folder}{erasure_id}-done.json"
 
     @property
     def schemas_folder(self) -> str:

@@ -170,6 +170,9 @@ class TableCommits:
         with self._lock:
             waiting = {each.placed: each for each in self._waiting.values() if each.placed in begun}
         if not waiting and not noted:
+            if self._failures and not self._waiting:  # another run has committed what this one failed with
+                self._failures, self._error = 0, None
+                self.notes.committed(0, *self._left())
             return False
         if is_mine:
             progress = self._commit_one(dict.fromkeys([*waiting, *noted]))

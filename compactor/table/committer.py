@@ -14,7 +14,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from compactor.core.documents.table_records import BatchedManifest, MergedFile, TableBatch, TableMerge
-from compactor.core.errors import OperatorError, StuckError, TableConflict, TableHeldBack
+from compactor.core.errors import (
+    OperatorError,
+    RecordTooNew,
+    RecordUnreadable,
+    StuckError,
+    TableConflict,
+    TableHeldBack,
+)
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
@@ -293,17 +300,19 @@ class Committer:
         """Why the files that a rebuilt manifest replaces cannot be removed from the table; None if they can."""
         if placed.generation == 1 or not self.state.ledger.is_done(placed.key):
             return None
-        held = (each for each in range(1, placed.generation) if self.batches.refused.is_held(placed.key, each))
-        never = {uri for each in held for uri in self.changes.files_of(placed.key, each)}
-        own = [uri for uri in self.changes.replaced(placed.key, placed.generation) if uri not in never]
-        store = self.state.store
-        absent = (uri for uri in own if uri not in replaced.live and store.stat(uri) is not None)
-        if (uri := next(absent, None)) is not None:
+        try:
+            moved = self._moved(replaced, placed)
+        except RecordTooNew:
+            raise
+        except RecordUnreadable as error:
+            return error
+        if moved is not None:
             return StuckError(
-                f"manifest {placed.key.id}: {uri} has rows of it and is not in the table, so that another program may "
-                "have written them to another file; expected the files of its earlier generation in the table; "
-                "`compactor table rebuild` makes the table again"
+                f"manifest {placed.key.id}: {moved} has rows of it and is not in the table, so that another program "
+                "may have written them to another file; expected the files of its earlier generation in the table: "
+                "drop it in its catalog, without its files, then `compactor table rebuild` makes it again"
             )
+        own, store = self.changes.replaced(placed.key, placed.generation), self.state.store
         files = [each for each in replaced.merged_files_with(own) if not Releases(self.state).has(each.date, each.uri)]
         if (uri := next((uri for uri in replaced.others_in(files) if store.stat(uri) is None), None)) is not None:
             return StuckError(
@@ -311,6 +320,22 @@ class Committer:
                 "expected that file, which takes the place of the merged one: `compactor rebuild` of its manifest, too"
             )
         return None
+
+    def _moved(self, replaced: "_Replaced", placed: Placed) -> str | None:
+        """A file with rows of a manifest that the table had and has no more, although it is there; None without one.
+
+        Only the last generation that the table took has rows in it. One from before there was a table, or whose place
+        another took before its batch, has none that another program could have moved.
+        """
+
+        def absent(generation: int) -> Iterator[str]:
+            uris = self.changes.files_of(placed.key, generation)
+            return (uri for uri in uris if uri not in replaced.live and self.state.store.stat(uri) is not None)
+
+        if all(next(absent(generation), None) is None for generation in range(1, placed.generation)):
+            return None
+        last = self.named.last_before(placed)
+        return None if last is None else next(absent(last.generation), None)
 
 
 class _Replaced:

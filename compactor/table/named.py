@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import Enum
 from typing import NamedTuple
 
@@ -29,6 +30,9 @@ def needs_table(outcome: Commit | DeadLetter) -> bool:
     """Whether an outcome changes the table: it has rows, or takes the place of a generation that may have some."""
     return isinstance(outcome, Commit) and (bool(outcome.outputs) or outcome.generation > 1)
 
+
+_SEARCHED_BEFORE = timedelta(hours=1)
+"""So much earlier than its decision the search for a batch begins: if clocks made it miss one, rows would double."""
 
 UNTOLD = "another process found it refused, and its log says why in table.refused"
 
@@ -124,6 +128,24 @@ class NamedManifests:
         if named < placed.generation:
             return PlacedState.UNNAMED
         return PlacedState.VISIBLE if named == placed.generation else PlacedState.SUPERSEDED
+
+    def last_before(self, placed: Placed) -> Placed | None:
+        """The last earlier generation of a manifest that a batch brought into the table; None if none did.
+
+        If it is in no unfinished batch, this searches all batches since its decision.
+
+        Raises:
+            RecordUnreadable: A batch or an outcome cannot be read.
+        """
+        named = self._generations.get(placed.key.id, 0)
+        if self.replays or named:
+            return Placed(placed.key, named) if named else None
+        for earlier in range(placed.generation - 1, 0, -1):
+            since = self.ledger.outcome_of(placed.key, earlier).decided_at - _SEARCHED_BEFORE
+            number = self.batches.number_of(placed.key, earlier, since=since, searches_all=True)
+            if number is not None and number <= self._read:
+                return Placed(placed.key, earlier)
+        return None
 
     def finish(self, done: Collection[Placed]) -> None:
         """Note that manifests are done, and forget the batches of which all are.

@@ -10,11 +10,11 @@ from compactor.cli.ui.lists import show_lines, show_list
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import waiting
-from compactor.core.errors import TableHeldBack
+from compactor.core.errors import StuckError, TableHeldBack
 from compactor.core.layout import is_date
 from compactor.core.text.formatting import count, size
 from compactor.ops.table.merge_report import MergeReport
-from compactor.ops.table.table_report import TableReport
+from compactor.ops.table.table_report import HeldBack, StuckManifest, TableReport
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.job.app import App
 
@@ -78,7 +78,7 @@ def table(
     `merge` replaces small files of one partition by files of output.target_file_bytes. The files of manifests stay
     where they are; merged files are in _table/merged/ below the output. It is safe beside jobs, rebuilds and itself.
 
-    Exit codes: 3 if the table has other files than the ledger, or manifests are held back from it.
+    Exit codes: 3 if the table has other files than the ledger, or manifests are held back from it, or stuck.
     """
     if action != _MAINTAIN and (keep_days is not None or keep_snapshots is not None):
         raise click.UsageError("--keep-days and --keep-snapshots go with maintain")
@@ -100,13 +100,20 @@ def table(
         print_json({**shallow(report), "needs_operator": report.needs_operator})
     else:
         _show(report, is_rebuilt=action == _REBUILD)
+    _say_faults(report)
+    return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
+
+
+def _say_faults(report: TableReport) -> None:
     if report.differs:
         say(f"table {report.table}: it differs from the ledger")
         say_next("`compactor table rebuild` adds what is missing; drop a table with other faults in its catalog first")
+    if report.stuck:
+        say(f"table {report.table}: {count(len(report.stuck), 'manifest')} could not be added")
+        say_next(StuckError.next_move)
     if report.held:
         say(f"table {report.table}: its catalog refuses {count(len(report.held), 'manifest')}")
         say_next(TableHeldBack.next_move)
-    return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
 
 
 def _maintained(app: App, maintainer: "Maintainer", *, dry_run: bool, as_json: bool) -> ExitCode:
@@ -180,5 +187,11 @@ def _show(report: TableReport, *, is_rebuilt: bool) -> None:
         if uris:
             echo(f"{name.capitalize()}: {len(uris):,}")
             show_lines(uris)
-    held = [(f"{each.manifest_id} of {each.date}, generation {each.generation}", each.reason) for each in report.held]
+    held = [(_named(each), each.reason) for each in report.held]
     show_list(held, title=f"Held back: {len(held):,}")
+    stuck = [(_named(each), each.why) for each in report.stuck]
+    show_list(stuck, title=f"Stuck: {len(stuck):,}")
+
+
+def _named(manifest: HeldBack | StuckManifest) -> str:
+    return f"{manifest.manifest_id} of {manifest.date}, generation {manifest.generation}"

@@ -12,7 +12,8 @@ class Table(Document, of=TableReport):
     """The table of the output, and what it has otherwise than the ledger."""
 
     needs_operator: bool = Field(
-        description="Whether the table has other files than the ledger, or manifests are held back: the exit code is 3."
+        description="Whether the table has other files than the ledger, or manifests are held back or stuck: the exit "
+        "code is 3."
     )
 
 

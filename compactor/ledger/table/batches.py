@@ -85,7 +85,9 @@ class TableBatches:
             low, high = (middle, high) if self.batch(middle) is not None else (low, middle)
         return low
 
-    def number_of(self, key: ManifestKey, generation: int, *, since: datetime) -> int | None:
+    def number_of(
+        self, key: ManifestKey, generation: int, *, since: datetime, searches_all: bool = False
+    ) -> int | None:
         """The number of the batch that has a generation of a manifest; None if none of `SEARCHED_BATCHES` has.
 
         A batch that the table has passed over counts for nothing.
@@ -94,9 +96,11 @@ class TableBatches:
             key: The manifest.
             generation: From 1.
             since: When it was decided: the search begins with the batches of that time.
+            searches_all: Read as many batches as it takes.
         """
         last = self.recorded()
-        numbers = range(self._first_from(since - CLOCKS_DIFFER, last), last + 1)[:SEARCHED_BATCHES]
+        numbers = range(self._first_from(since - CLOCKS_DIFFER, last), last + 1)
+        numbers = numbers if searches_all else numbers[:SEARCHED_BATCHES]
         named = (key, generation)
         found = map_ordered(self.batch, numbers, threads=_THREADS)
         has_it = (each for each in found if each and named in [(one.key, one.generation) for one in each.manifests])

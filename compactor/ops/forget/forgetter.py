@@ -8,10 +8,11 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from compactor.core.documents.erasures import ErasedManifest, Erasure, ErasureDone, Inputs
-from compactor.core.errors import StuckError, TryAgainError
+from compactor.core.documents.erasures import ErasedManifest, Erasure
+from compactor.core.errors import CompactorError, StuckError
 from compactor.core.layout import folder
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.history.erasures import Erasures
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
 from compactor.ops.forget.candidates import NEEDED, Candidate
@@ -59,37 +60,40 @@ class Forgetter:
             ]
             report.inputs = list(self.inputs.erase(scan.candidates, dry_run=True))
             return report
-        report.erasure = self._begun(self.inputs.inputs)
+        report.erasure = f"e-{self.state.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
         rebuilder = self.rebuilder_for(report.erasure)
         candidates = [*scan.candidates, *self._finished(scan.undone, rebuilder, scan, report)]
+        erasure = self._begun(report.erasure, scan.held)
         for start in range(0, len(scan.held), _AT_ONCE):
             self._erase(scan.held[start : start + _AT_ONCE], rebuilder, report)
         self._unstage(rebuilder)
         try:
             report.refused += [NotForgotten("", why) for why in self.after()]
-        except TryAgainError as exc:
+        except CompactorError as exc:  # what was erased is on record all the same
             report.failed.append(NotForgotten("", str(exc)))
         # Only their input can make the rows of these again.
         needed = {each.commit.manifest_id for each in scan.held} - {each.manifest_id for each in report.forgotten}
         needed |= scan.unsearched
         candidates = [each.kept(NEEDED) if each.manifest_id in needed else each for each in candidates]
         report.inputs = list(self.inputs.erase(candidates, dry_run=False))
-        self._end(report)
+        erasures = Erasures(self.state)
+        erasures.end(erasure, deleted_inputs=sum(each.deleted for each in report.inputs), left=report.left)
+        erasures.end_dead()
         return report
 
-    def _begun(self, inputs: Inputs) -> str:
-        now = self.state.clock.now()
-        record = Erasure(
-            id=f"e-{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
+    def _begun(self, erasure_id: str, held: Sequence[Held]) -> Erasure:
+        erasure = Erasure(
+            id=erasure_id,
             key=self.key,
             values=len(self.inputs.wanted.values),
-            inputs=inputs,
+            inputs=self.inputs.inputs,
             by=self.by,
             run_id=self.state.ledger.run_id,
-            begun_at=now,
+            begun_at=self.state.clock.now(),
+            found=[_found(each) for each in held],
         )
-        self.state.store.create(self.state.layout.erasure(record.id), record.model_dump_json().encode())
-        return record.id
+        Erasures(self.state).begin(erasure)
+        return erasure
 
     def _finished(
         self, undone: Sequence[Damaged], rebuilder: Rebuilder, scan: ForgetScan, report: ForgetReport
@@ -147,24 +151,16 @@ class Forgetter:
         fates = map_ordered(lambda uri: (uri, in_place.fate(uri)), listed)
         store.delete(uri for uri, fate in fates if fate is Fate.ORPHANED)
 
-    def _end(self, report: ForgetReport) -> None:
-        record = ErasureDone(
-            id=report.erasure,
-            manifests=[
-                ErasedManifest(
-                    manifest_id=each.manifest_id,
-                    date=each.date,
-                    generation=each.generation,
-                    rows=each.rows,
-                    rejected_lines=each.rejected_lines,
-                )
-                for each in report.forgotten
-            ],
-            deleted_inputs=sum(each.deleted for each in report.inputs),
-            left=report.left,
-            finished_at=self.state.clock.now(),
-        )
-        self.state.store.create(self.state.layout.erasure_done(record.id), record.model_dump_json().encode())
+
+def _found(held: Held) -> ErasedManifest:
+    commit = held.commit
+    return ErasedManifest(
+        manifest_id=commit.manifest_id,
+        date=commit.date,
+        generation=commit.generation + 1,
+        rows=held.rows,
+        rejected_lines=held.rejected_lines,
+    )
 
 
 def _forgotten(held: Held, generation: int) -> Forgotten:

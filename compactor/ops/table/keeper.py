@@ -1,21 +1,25 @@
 """Compares the table of the output with the ledger, and makes a lost table again from the ledger alone."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import NamedTuple
 
 from compactor.core.documents.records import Commit
-from compactor.core.errors import OperatorError, StuckError
+from compactor.core.errors import OperatorError, StuckError, TableHeldBack
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.ledger import LedgerState
 from compactor.ledger.state import State
 from compactor.ledger.table.progress import note_working
-from compactor.ops.table.table_report import HeldBack, TableReport
+from compactor.ops.table.table_report import HeldBack, StuckManifest, TableReport
+from compactor.table.catalog import TableFile
 from compactor.table.committer import Committer
 from compactor.table.named import Placed, needs_table
 from compactor.table.unmerged import looked_up
+from compactor.telemetry.error_text import described
+from compactor.telemetry.logs import log_event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +43,7 @@ class TableKeeper:
         """Compare the live files with those of all manifests that are done. Holds the name of each file in memory."""
         report = TableReport(self.name, recorded_batch=self.committer.batches.recorded())
         # The ledger before the table: what becomes done meanwhile is in the table, and not yet among the expected.
-        expected, open_files = dict[str, tuple[int, int]](), set[str]()
-        for found in self._states():
-            commit = found.outcome
-            for file in commit.outputs if isinstance(commit, Commit) and not self._is_retired(commit) else ():
-                expected[file.final] = (file.rows, file.size_bytes)
-                if not found.is_done:
-                    open_files.add(file.final)
-            if isinstance(commit, Commit) and commit.generation > 1 and not found.is_done:
-                open_files.update(self.committer.changes.replaced(commit.key, commit.generation))
+        expected, open_files = self._expected()
         report.held = [
             HeldBack(each.manifest_id, each.date, each.generation, each.batch, each.reason)
             for each in self.committer.batches.refused.all_held()
@@ -66,12 +62,29 @@ class TableKeeper:
         report.merged = sum(each.merged is not None for each in found_files)
         times = Counter(file.uri for file in live)
         report.doubled = sorted(uri for uri, many in times.items() if many > 1)
-        report.missing = sorted(expected.keys() - open_files - times.keys())
+        missing = expected.keys() - open_files - times.keys()
+        differing = {file.uri for file in live if file.uri in expected and not expected[file.uri].is_as(file)}
+        still = self._still(missing | differing, expected)
+        report.missing, report.differing = sorted(missing & still), sorted(differing & still)
         report.surplus = sorted(self._surplus(times.keys() - expected.keys() - open_files))
-        figures = ((file.uri, (file.records, file.size_bytes)) for file in live)
-        differing = {uri for uri, found in figures if expected.get(uri, found) != found}
-        report.differing = sorted(differing | {each.file.uri for each in found_files if each.differs})
+        report.differing = sorted({*report.differing, *(each.file.uri for each in found_files if each.differs)})
         return report
+
+    def _expected(self) -> tuple[dict[str, "_Expected"], set[str]]:
+        """The files of the valid commits, and those that the table may have or not, for their manifest is open."""
+        expected, open_files = dict[str, _Expected](), set[str]()
+        for found in self._states():
+            commit = found.outcome
+            if not isinstance(commit, Commit):
+                continue
+            key = commit.key
+            for file in () if self._is_retired(commit) else commit.outputs:
+                expected[file.final] = _Expected(key, commit.generation, file.rows, file.size_bytes)
+                if not found.is_done:
+                    open_files.add(file.final)
+            if commit.generation > 1 and not found.is_done:
+                open_files.update(self.committer.changes.replaced(key, commit.generation))
+        return expected, open_files
 
     def rebuild(self) -> TableReport:
         """Apply all batches on record that the table lacks, and then what is done and in no batch, or was held back.
@@ -82,6 +95,7 @@ class TableKeeper:
         """
         self._check_alone()
         applied = adopted = 0
+        stuck = dict[Placed, StuckError]()
         released = self._released()
         while (taken := (progress := self.committer.commit(())).applied or progress.refused) is not None:
             applied += progress.applied is not None
@@ -90,6 +104,7 @@ class TableKeeper:
         while left := list(islice(left_out, self.committer.max_manifests)):
             while left:
                 progress = self.committer.commit(left)
+                stuck |= progress.stuck
                 gone = {*progress.visible, *progress.superseded, *progress.stuck}
                 if progress.applied is not None:
                     self.on_batch(progress.applied.number)
@@ -98,7 +113,7 @@ class TableKeeper:
                     break  # nothing becomes of what is left
                 left = [each for each in left if each not in gone]
         report = self.compare()
-        report.applied, report.adopted = applied, adopted
+        report.applied, report.adopted, report.stuck = applied, adopted, list(_told(stuck))
         if applied or adopted:
             note_working(self.state)
         return report
@@ -126,6 +141,15 @@ class TableKeeper:
     def _is_retired(self, commit: Commit) -> bool:
         return self.committer.changes.is_retired(commit.key, commit.generation)
 
+    def _still(self, uris: set[str], expected: Mapping[str, "_Expected"]) -> set[str]:
+        """Those of these files whose commit is valid as before: none that was rebuilt since the ledger was read."""
+        keys = dict.fromkeys(expected[uri].key for uri in uris)
+        commits = (found.outcome for found in map_ordered(self._state, keys) if found is not None)
+        now = {
+            (each.key, each.generation) for each in commits if isinstance(each, Commit) and not self._is_retired(each)
+        }
+        return {uri for uri in uris if (expected[uri].key, expected[uri].generation) in now}
+
     def _surplus(self, uris: set[str]) -> Iterator[str]:
         """Those of these files that no manifest has that was decided since the ledger was read."""
         for uri in uris:
@@ -149,3 +173,24 @@ class TableKeeper:
             return self.state.ledger.state(key)
         except StuckError:
             return None  # `verify` tells of it
+
+
+class _Expected(NamedTuple):
+    """A file of a valid commit."""
+
+    key: ManifestKey
+    generation: int
+    rows: int
+    size_bytes: int
+
+    def is_as(self, file: TableFile) -> bool:
+        """Whether the table has it with its rows and length."""
+        return (file.records, file.size_bytes) == (self.rows, self.size_bytes)
+
+
+def _told(stuck: Mapping[Placed, StuckError]) -> Iterator[StuckManifest]:
+    """Log which manifests are stuck, and tell of those that are not in the report as held back."""
+    for each, error in stuck.items():
+        log_event("manifest.stuck", manifest_id=each.key.id, error=error)
+        if not isinstance(error, TableHeldBack):
+            yield StuckManifest(each.key.id, each.key.date, each.generation, described(error))

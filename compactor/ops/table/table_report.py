@@ -22,6 +22,23 @@ class HeldBack:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class StuckManifest:
+    """A manifest that `rebuild` could not add to the table.
+
+    Attributes:
+        manifest_id: Its id.
+        date: Its date, as YYYY-MM-DD.
+        generation: 1, or which rebuild of it.
+        why: What a person must fix.
+    """
+
+    manifest_id: str
+    date: str
+    generation: int
+    why: str
+
+
 @dataclass(slots=True)
 class TableReport:
     """The table, and each file that it has otherwise than the ledger.
@@ -43,6 +60,7 @@ class TableReport:
         held: Manifests that the table lacks because the catalog refuses them.
         applied: Batches on record that `rebuild` applied.
         adopted: Manifests that were in no batch, or held back, and that `rebuild` added.
+        stuck: Manifests that `rebuild` could not add, without those that are held back.
     """
 
     table: str
@@ -61,6 +79,7 @@ class TableReport:
     held: list[HeldBack] = field(default_factory=list)
     applied: int = 0
     adopted: int = 0
+    stuck: list[StuckManifest] = field(default_factory=list)
 
     @property
     def differs(self) -> bool:
@@ -69,5 +88,5 @@ class TableReport:
 
     @property
     def needs_operator(self) -> bool:
-        """Whether the table has other files than the ledger, or manifests are held back from it."""
-        return self.differs or bool(self.held)
+        """Whether the table has other files than the ledger, or manifests are held back from it or stuck."""
+        return self.differs or bool(self.held or self.stuck)

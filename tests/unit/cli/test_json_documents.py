@@ -39,7 +39,7 @@ from compactor.control.snapshot import Refusals, Snapshot
 from compactor.core.documents.expired import Expiry
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus, RangeReport
-from compactor.core.errors import RecordUnreadable, StoreUnavailable
+from compactor.core.errors import RecordUnreadable, StoreUnavailable, StuckError
 from compactor.core.exit_codes import ExitCode
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.manifest_key import ManifestKey
@@ -76,6 +76,7 @@ from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.schema.catalog import OtherType, Published
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings, load_settings
+from compactor.table.committer import Committer
 from compactor.table.standing import TableSeen
 from compactor.wiring import iceberg_catalog
 from compactor.wiring.control import ControlComponents
@@ -440,12 +441,19 @@ def tables(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     without = workspace.json("table", "maintain")[0]
     assert (without["exists"], without["dry_run"]) == (False, False)
     memory.exists = lambda _: True
+    with monkeypatch.context() as patch:
+        patch.setattr(Committer, "_hindrance", lambda *_: StuckError("its rows were moved"))
+        stuck, code = workspace.json("table", "rebuild")
+        assert (code, stuck["stuck"][0]["why"]) == (ExitCode.NEEDS_OPERATOR, "its rows were moved")
+        printed = workspace.call("table", "rebuild")
+        assert "Stuck: 1" in printed.stdout
+        assert "1 manifest could not be added" in printed.stderr
     workspace.json("table", "rebuild")
     merged = workspace.json("table", "merge", "--dry-run")[0]
     assert (merged["exists"], merged["merged_files"], merged["before"]["hit_rate"]) == (True, 0, 1.0)
     left = MergeReport("lake.events", not_merged=[NotMerged("/o/a.parquet", "expected a whole Parquet file")])
     refused = json.loads(_printed({**shallow(left), "dry_run": False}))
-    return [gone, made, twice, other, held, without, merged, refused]
+    return [gone, made, twice, other, held, without, stuck, merged, refused]
 
 
 def costs(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:

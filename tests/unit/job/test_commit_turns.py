@@ -11,7 +11,7 @@ from compactor.job import table_commits
 from compactor.job.batches import BatchRunner
 from compactor.job.steps.publication import Publisher
 from compactor.job.table_commits import TableCommits
-from compactor.ledger.table.progress import NOTED_MANIFESTS, ProgressNotes, noted_placed
+from compactor.ledger.table.progress import NOTED_MANIFESTS, ProgressNotes, noted_placed, read_progress
 from compactor.table.committer import Progress
 from compactor.table.named import Placed
 from compactor.table.turns import PATIENCE_INTERVALS, CommitTurns
@@ -124,6 +124,29 @@ def test_no_run_depends_on_the_first_one(harness: Harness, job_of: JobOf) -> Non
     assert third.step() == {"m2"}
     assert sink_of(harness).commits == 1
     harness.check_exact()
+
+
+def test_a_failure_that_another_run_has_ended(harness: Harness, job_of: JobOf) -> None:
+    """The first run fails with what others placed, and another one commits it: the first one says that all is well."""
+    first, second = job_of(1, leads=True), job_of(2, leads=False)
+    second.place("m1")
+    second.step()
+    sink_of(harness).is_down = True
+    first.step()
+    sink_of(harness).is_down = False
+    assert second.step(at_once=True) == {"m1"}
+
+    def failures() -> tuple[int, str]:
+        seen = read_progress(harness.app().state, 1)
+        assert seen is not None
+        return seen.failures, seen.error
+
+    assert failures()[0] == 1
+    harness.clock.advance(SECONDS)
+    first.step()
+    assert failures() == (0, "")
+    first.place("m2")
+    assert first.step(at_once=True) == {"m2"}
 
 
 def test_two_that_lead(harness: Harness, job_of: JobOf) -> None:

@@ -280,6 +280,53 @@ def test_rows_that_another_program_moved(world: TableWorld) -> None:
     assert "another program" in str(why)
 
 
+@pytest.mark.parametrize("replays", [False, True], ids=["job", "rebuild"])
+def test_rows_that_were_never_in_the_table(*, replays: bool) -> None:
+    """They are from before there was a table. No other program can have moved them: what was rebuilt goes in."""
+    world = TableWorld()
+    world.process([world.place("other")]).step()
+    second = rebuilt_from_before(world)
+    assert world.process([second], replays=replays).step().visible == [second]
+    world.check()
+
+
+def test_rows_of_a_generation_between(world: TableWorld) -> None:
+    """A rebuild was rebuilt before its batch: only the generation that the table has is looked for in it."""
+    world.process([world.place("a")]).step()
+    world.place("a", 2)
+    third = world.place("a", 3)
+    assert world.process([third]).step().visible == [third]
+    world.check()
+
+
+@pytest.mark.parametrize("replays", [False, True], ids=["job", "rebuild"])
+def test_rows_that_another_program_moved_twice_rebuilt(world: TableWorld, *, replays: bool) -> None:
+    """Of two earlier generations, the one that the table took counts, whatever batches there are beside it."""
+    for name in ("b", "a", "c"):
+        world.process([world.place(name)]).step()
+    world.place("a", 2)
+    world.table.rewrite(lambda file: type(file)(f"{file.uri}.merged", file.size_bytes, file.records, file.date))
+    third = world.place("a", 3)
+    assert [*world.process([third], replays=replays).step().stuck] == [third]
+
+
+def rebuilt_from_before(world: TableWorld) -> Placed:
+    """A manifest that was done before there was a table, and was rebuilt."""
+    world.ledger().finish(world.place("a").key)
+    return world.place("a", 2)
+
+
+def test_a_batch_that_cannot_be_read_while_rows_are_looked_for() -> None:
+    """Only the manifest waits whose rows may be in it."""
+    world = TableWorld()
+    for name in "bd":
+        world.process([world.place(name)]).step()
+    second, other = rebuilt_from_before(world), world.place("c")
+    world.store.put(world.layout.table_batch(1), b"{")
+    progress = world.process([second, other]).step()
+    assert (progress.visible, [*progress.stuck]) == ([other], [second])
+
+
 def test_the_cost_does_not_grow(world: TableWorld) -> None:
     """A batch costs as many calls after a hundred others as after the first, in a new process, too."""
 

@@ -5,7 +5,8 @@ from contextlib import suppress
 
 import pytest
 
-from tests.support.forgetting import check_tidy, deliver, forget, holding, others
+from compactor.core.documents.erasures import ErasureDone
+from tests.support.forgetting import REJECTS, ROWS, check_tidy, deliver, forget, holding, others
 from tests.support.harness import DiedError, Harness
 from tests.support.rebuilding import NEVER, WatchedStore, visible_rows
 
@@ -40,11 +41,25 @@ def killed_and_repeated(die_at: int, *, with_table: bool = False) -> None:
     report = forget(harness)
     assert (report.refused, report.failed, report.discrepancies) == ([], [], [])
     assert holding(harness) == []
+    assert recorded(harness) == {"m1": (ROWS, REJECTS), "m2": (ROWS, REJECTS)}
     assert (harness.output_rows(), harness.rejects()) == kept
     found = harness.verification()
     assert found.rows + found.rejected_lines + found.erased_lines == found.lines
     harness.run_once()
     check_tidy(harness)
+
+
+def recorded(harness: Harness) -> dict[str, tuple[int, int]]:
+    """The rows and rejected lines of each manifest that are on record as erased, once, by the erasure that did it."""
+    layout, found = harness.layout, dict[str, tuple[int, int]]()
+    uris = [info.uri for info in harness.store.list(layout.erasures_folder) if info.uri.endswith("-done.json")]
+    for done in (harness.ledger.record(uri, ErasureDone) for uri in uris):
+        for each in done.manifests:
+            erased = harness.commit(each.manifest_id).erased
+            assert erased is not None
+            assert (each.manifest_id in found, erased.erasures) == (False, [done.id])
+            found[each.manifest_id] = each.rows, each.rejected_lines
+    return found
 
 
 @pytest.mark.parametrize("with_table", [False, True], ids=["files", "table"])

@@ -4,11 +4,13 @@ from collections.abc import Iterable
 
 import pytest
 
+from compactor.adapters.memory.table import Answer
 from compactor.core.crash_points import CrashPoint
-from compactor.core.errors import AccessError, TryAgainError
+from compactor.core.documents.erasures import ErasureDone
+from compactor.core.errors import AccessError, CompactorError, OperatorError, StuckError, TryAgainError
 from compactor.ops.table.maintainer import Maintainer
-from tests.support.forgetting import PLAIN, check_tidy, deliver, forget, holding
-from tests.support.harness import DiedError, Harness, dying_at
+from tests.support.forgetting import PLAIN, ROWS, check_tidy, deliver, forget, holding
+from tests.support.harness import DiedError, Harness, dying_at, sink_of
 from tests.support.rebuilding import rebuild
 
 
@@ -73,17 +75,48 @@ def test_input_that_may_not_be_deleted(harness: Harness, monkeypatch: pytest.Mon
     assert all("/raw/" in uri for uri in holding(harness))
 
 
-def test_a_table_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [TryAgainError, OperatorError, StuckError])
+def test_a_table_that_does_not_answer(kind: type[CompactorError], monkeypatch: pytest.MonkeyPatch) -> None:
     """Its earlier snapshots stay for now; the call says that it is not done, and the next one goes on."""
     harness = Harness(table={})
     deliver(harness)
     harness.run_once()
 
     def silent(_maintainer: Maintainer) -> None:
-        raise TryAgainError("the catalog does not answer")
+        raise kind("the catalog does not answer")
 
     with monkeypatch.context() as patch:
         patch.setattr(Maintainer, "maintain", silent)
-        assert [each.why for each in forget(harness).failed] == ["the catalog does not answer"]
+        report = forget(harness)
+        assert [each.why for each in report.failed] == ["the catalog does not answer"]
+    done = harness.ledger.record(harness.layout.erasure_done(report.erasure), ErasureDone)
+    assert (len(done.manifests), done.left) == (2, report.left)
     assert forget(harness).left == 0
     assert harness.app().table_keeper().compare().rows == harness.verification().rows
+
+
+def test_a_table_that_takes_nothing() -> None:
+    """What was decided is on record as erased, although it is published by a later call."""
+    harness = Harness(table={})
+    deliver(harness)
+    harness.run_once()
+    sink_of(harness).answers = lambda: Answer.UNAVAILABLE
+    report = forget(harness)
+    assert ({each.manifest_id for each in report.failed}, report.forgotten) == ({"m1", "m2", ""}, [])
+    done = harness.ledger.record(harness.layout.erasure_done(report.erasure), ErasureDone)
+    assert [(each.manifest_id, each.rows) for each in done.manifests] == [("m1", ROWS), ("m2", ROWS)]
+    sink_of(harness).answers = lambda: Answer.WELL
+    assert forget(harness).left == 0
+    assert holding(harness) == []
+
+
+def test_rows_that_the_table_never_had() -> None:
+    """The table was set, and no `table rebuild` has added what was there before: all goes all the same."""
+    plain = Harness()
+    deliver(plain)
+    plain.run_once()
+    harness = Harness(table={}, store=plain.store)
+    assert forget(harness).left == 0
+    assert holding(harness) == []
+    assert harness.app().table_keeper().rebuild().adopted == 1
+    check_tidy(harness)

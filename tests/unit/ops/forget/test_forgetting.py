@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from compactor.core.crash_points import RedriveCrashPoint
+from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
 from compactor.core.documents.erasures import Erasure, ErasureDone
 from compactor.ops.rebuild.scan import RebuildScope
 from tests.support.forgetting import ALICE, OTHERS, PLAIN, REJECTS, ROWS, check_tidy, deliver, forget, holding, others
@@ -79,6 +79,23 @@ def test_it_is_on_record() -> None:
     erased = harness.commit("m1").erased
     assert erased is not None
     assert (erased.erasures, erased.rows) == ([report.erasure], ROWS)
+
+
+def test_a_call_that_only_seemed_dead() -> None:
+    """Another one tells what was erased by then; what the slow one tells at its end takes the place of that."""
+    harness = compacted()
+    told = list[ErasureDone]()
+
+    def on_crash_point(step: CrashPoint, manifest_id: str) -> None:
+        if step is CrashPoint.ATTEMPTED and manifest_id == "m2" and not told:
+            [begun] = harness.store.list(harness.layout.erasures_folder)
+            forget(harness, "zoe")
+            told.append(harness.ledger.record(f"{begun.uri.removesuffix('.json')}-done.json", ErasureDone))
+
+    report = forget(harness, on_crash_point=on_crash_point)
+    assert [(each.id, each.died) for each in told] == [(report.erasure, True)]
+    done = harness.ledger.record(harness.layout.erasure_done(report.erasure), ErasureDone)
+    assert (len(done.manifests), done.deleted_inputs, done.died) == (2, 8, False)
 
 
 def test_a_second_person() -> None:

@@ -1,14 +1,17 @@
 """Promises of `compactor table`: it finds what differs from the ledger, and makes a lost table again from it alone."""
 
+from dataclasses import replace
+
 import pytest
 
+from compactor.adapters.memory.table import MemoryTable
 from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.errors import OperatorError, SettingsError
 from compactor.job import table_commits
 from compactor.job.run_report import ManifestsUnfinished
 from compactor.ops.table.table_report import TableReport
-from compactor.table.catalog import TableFile
-from tests.support.harness import GOOD, Harness, sink_of
+from compactor.table.catalog import TableFile, TableHead
+from tests.support.harness import DAY, GOOD, Harness, sink_of
 from tests.support.rebuilding import rebuild
 from tests.support.retiring import NEXT_DAY, closed_days, compacted, retire, wait_and_close
 
@@ -54,6 +57,22 @@ def test_what_differs(harness: Harness) -> None:
     assert replaced(first, second) == {}
 
 
+def test_a_rebuild_meanwhile(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger is read before the table: files that a rebuild has replaced by then are not missing."""
+    keeper, table = harness.app().table_keeper(), sink_of(harness)
+    head, rebuilt = table.head, list[str]()
+
+    def slow() -> TableHead | None:
+        if not rebuilt:
+            rebuilt.append("m1")
+            assert rebuild(harness, "m1", force=True).failed == []
+        return head()
+
+    monkeypatch.setattr(MemoryTable, "head", lambda _: slow())
+    report = keeper.compare()
+    assert (rebuilt, differences(report), report.needs_operator) == (["m1"], {}, False)
+
+
 def test_a_lost_table(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """The job commits nothing to a new one until it was rebuilt; then it has the same files, and the job goes on."""
     monkeypatch.setattr(table_commits, "GIVES_UP_AFTER", 1)
@@ -89,6 +108,58 @@ def test_manifests_from_before_the_table() -> None:
     harness.deliver("m5", GOOD)
     harness.run_once()
     assert differences(harness.app().table_keeper().compare()) == {}
+
+
+@pytest.mark.parametrize("adopted_first", [False, True])
+def test_manifests_from_before_the_table_that_were_rebuilt(*, adopted_first: bool) -> None:
+    """What is rebuilt goes into the table, whether or not it was there before."""
+    plain = Harness()
+    for name in ("m1", "m2"):
+        plain.deliver(name, GOOD)
+    plain.run_once()
+    harness = Harness(table={}, store=plain.store)
+    if adopted_first:
+        harness.app().table_keeper().rebuild()
+    assert rebuild(harness, "m1", force=True).failed == []
+    report = harness.app().table_keeper().rebuild()
+    assert (report.adopted, report.needs_operator) == (0 if adopted_first else 1, False)
+    assert harness.run_once().stuck == {}
+    assert sorted(file.uri for file in sink_of(harness).live_files()) == sorted(
+        file.final for name in ("m1", "m2") for file in harness.commit(name).outputs
+    )
+    sink_of(harness).drop()
+    assert not harness.app().table_keeper().rebuild().needs_operator
+
+
+def test_a_manifest_that_was_rebuilt_before_the_table_was_set() -> None:
+    """Its files have the names of before: it is added all the same."""
+    plain = Harness()
+    plain.deliver("m1", GOOD)
+    plain.run_once()
+    before = plain.commit("m1").outputs
+    plain.store.delete([before[0].final])
+    assert rebuild(plain, "m1").failed == []
+    assert [each.final for each in plain.commit("m1").outputs] == [each.final for each in before]
+    report = Harness(table={}, store=plain.store).app().table_keeper().rebuild()
+    assert (report.adopted, report.needs_operator) == (1, False)
+
+
+def test_what_cannot_be_added(harness: Harness, caplog: pytest.LogCaptureFixture) -> None:
+    """The reason is in the report and in the log, and an operator is asked for; the others are added."""
+    plain, sink = Harness(store=harness.store), sink_of(harness)
+    first = harness.commit("m1").outputs[0].final
+    data = plain.store.read(first)
+    sink.rewrite(lambda file: replace(file, uri=f"{file.uri}.moved") if file.uri == first else file)
+    plain.deliver("m3", GOOD)
+    plain.run_once()
+    assert rebuild(plain, "m1", force=True).failed == []
+    plain.store.put(first, data)
+    report = harness.app().table_keeper().rebuild()
+    assert [(each.manifest_id, each.date, each.generation) for each in report.stuck] == [("m1", DAY, 2)]
+    assert "another program may have written them" in report.stuck[0].why
+    assert (report.adopted, report.needs_operator, TableReport("", exists=True).needs_operator) == (1, True, False)
+    assert TableReport("", exists=True, stuck=report.stuck).needs_operator
+    assert [record.getMessage() for record in caplog.records].count("manifest.stuck") == 1
 
 
 def test_what_is_held_back() -> None:
