@@ -20,7 +20,7 @@ from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.iceberg_table import IcebergTable
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
 from compactor.adapters.iceberg.upkeep import listed
-from compactor.core.errors import StoreUnavailable, TableRefused
+from compactor.core.errors import OperatorError, TableRefused
 from compactor.table.catalog import TableChange, TableHead
 from compactor.table.upkeep import MetadataFile, TableFolder, TableRef, leftovers
 from tests.support.iceberg_tables import NAME, client, iceberg_case, metadata_folder, sql_place
@@ -111,7 +111,7 @@ def test_a_table_that_lacks_a_file(case: CatalogCase, tmp_path: Path) -> None:
     """What else it needs is not known: nothing is removed."""
     [first, _] = sorted(metadata_folder(sql_place(tmp_path)).glob("snap-*"))
     first.unlink()
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(OperatorError, match=f"{first.name}.*restore this one, or drop the table in its catalog"):
         case.other().folder()
 
 
