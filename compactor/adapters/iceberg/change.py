@@ -58,7 +58,7 @@ class Change(Transaction):
     def table_metadata(self) -> TableMetadata:
         """The table with what is staged. No one changes it.
 
-        pyiceberg copies all snapshots each time, and asks for it some twenty times a change.
+        pyiceberg applies all updates each time, and asks for it some twenty times a change.
         """
         if not self._updates:
             return self._table.metadata
