@@ -25,7 +25,14 @@ from compactor.adapters.iceberg.schemas import (
 )
 from compactor.adapters.iceberg.shared_metadata import shared
 from compactor.adapters.iceberg.upkeep import files_of_all_snapshots, folder_of, history_of, listed, removed
-from compactor.core.errors import OperatorError, SettingsError, StoreUnavailable, TableCommitUnknown, TableConflict
+from compactor.core.errors import (
+    CompactorError,
+    OperatorError,
+    SettingsError,
+    StoreUnavailable,
+    TableCommitUnknown,
+    TableConflict,
+)
 from compactor.core.text.safe_text import visible
 from compactor.schema.schema import FILE_DATE, SchemaVersion
 from compactor.table.catalog import TableChange, TableFile, TableHead
@@ -70,6 +77,7 @@ class IcebergTable:
         return None if table is None or not self._is_complete(table) else self._head_of(table)
 
     def create(self, owner: str, schema: SchemaVersion) -> TableHead:
+        last: CompactorError | None = None
         for _ in range(_TRIES):
             table = self._load() or self._created(owner)
             if self._is_complete(table):
@@ -86,10 +94,12 @@ class IcebergTable:
             try:
                 change.send(self._catalog())
             except Exception as error:  # whatever it was, the next round sees what came of it
-                failure = refused_or_unknown(error, self._where)
-                if isinstance(failure, OperatorError):
-                    raise failure from error
-        raise StoreUnavailable(f"{self._where}: was not there after {_TRIES} attempts to create it")
+                last = refused_or_unknown(error, self._where)
+                if isinstance(last, OperatorError):
+                    raise last from error
+        raise StoreUnavailable(
+            f"{self._where}: was not there after {_TRIES} attempts to create it; the last failure: {last}"
+        ) from last
 
     def commit(self, head: TableHead, change: TableChange) -> int:
         table = self._at(head)

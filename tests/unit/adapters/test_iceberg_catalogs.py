@@ -214,6 +214,21 @@ def test_a_table_that_is_half_made(tmp_path: Path) -> None:
     assert [field.name for field in found.spec().fields] == ["file_date"]
 
 
+def test_a_table_that_cannot_be_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says why, of the last of several attempts."""
+    sent = list[int]()
+
+    def failing(*_: object) -> None:
+        sent.append(1)
+        raise OSError(28, f"No space left on device, attempt {len(sent)}")
+
+    monkeypatch.setattr(Change, "send", failing)
+    table = client(sql_place(tmp_path))
+    with pytest.raises(StoreUnavailable, match=r"after 5 attempts.*No space left on device, attempt 5") as raising:
+        table.create(OWNER, version(1))
+    assert isinstance(raising.value.__cause__, TableCommitUnknown)
+
+
 def test_a_fence_that_was_removed(tmp_path: Path) -> None:
     """It is unknown then which batches the table has."""
     table = client(sql_place(tmp_path))
