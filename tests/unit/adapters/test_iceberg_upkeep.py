@@ -151,6 +151,22 @@ def test_what_a_table_asks_for(case: CatalogCase, tmp_path: Path) -> None:
     assert found[1].keeps_all
 
 
+TARGET = "commit.manifest.target-size-bytes"
+
+
+def test_how_long_manifests_become(case: CatalogCase, tmp_path: Path) -> None:
+    """So short that no commit writes many entries anew, also of an older table, unless a person set it."""
+    for before, expected in [(None, "1048576"), ("9", "9")]:
+        assert loaded(tmp_path).properties[TARGET] == "1048576"
+        with loaded(tmp_path).transaction() as change:
+            change.remove_properties(TARGET)
+            if before:
+                change.set_properties({TARGET: before})
+        head = now(case)
+        case.catalog.commit(head, TableChange(head.fence + 1, (case.file(f"f{head.fence + 1}"),)))
+        assert loaded(tmp_path).properties[TARGET] == expected
+
+
 def test_a_merge_that_would_lose_files(case: CatalogCase, monkeypatch: pytest.MonkeyPatch) -> None:
     """Is not sent."""
     merge = _ManifestMergeManager.merge_manifests
