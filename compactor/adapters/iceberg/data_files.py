@@ -22,9 +22,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
-from pyiceberg.types import PrimitiveType
+from pyiceberg.types import NestedField
 
 from compactor.adapters.iceberg.partitions import Specs, values_in
+from compactor.adapters.iceberg.schemas import dropped_columns
 from compactor.core.errors import CompactorError, OperatorError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import visible
@@ -97,11 +98,9 @@ class _Entries:
         self._fields = {field.field_id: field for field in schema.fields}
         self._plan = compute_statistics_plan(schema, metadata.properties)
         # A person may drop a column. Later files have it still, and no reader finds it.
-        for field in (field for older in metadata.schemas[1:] for field in older.fields):
-            if field.field_id not in self._fields and isinstance(field.field_type, PrimitiveType):
-                nothing = StatisticsCollector(field.field_id, field.field_type, _NO_STATISTICS, field.name)
-                self._plan[field.field_id] = nothing
-                self._fields[field.field_id] = field
+        for number, (name, kind, _) in dropped_columns(metadata, schema).items():
+            self._plan[number] = StatisticsCollector(number, kind, _NO_STATISTICS, name)
+            self._fields[number] = NestedField(number, name, kind, required=False)
         self._bounded = {field.field_id for field in schema.fields[:MAX_COLUMNS_WITH_BOUNDS]}
 
     def entry(self, named: tuple[TableFile, PartitionSpec]) -> DataFile:

@@ -152,6 +152,8 @@ class IcebergTable:
         with self._whole(table), preparing(self._where):
             change = Change(table)
             change.expire(snapshot_ids)
+            if isinstance(self._catalog(), MetastoreCatalog):  # others may not know how, and refuse the whole change
+                change.remove_schemas(snapshot_ids)
         self._sent(table, change)
 
     def merge_manifests(self, head: TableHead) -> int:

@@ -179,8 +179,8 @@ def test_no_update_changes_what_is_there(case: CatalogCase) -> None:
         found = update.update_table_metadata(found, (each,), metadata_location="file:///m.json")
         plain = update.update_table_metadata(plain, (each,), metadata_location="file:///m.json")
         assert without_times(found) == without_times(plain)
-    for step, said in steps:
-        assert step.model_dump_json() == said
+    for earlier, said in steps:
+        assert earlier.model_dump_json() == said
 
 
 def without_times(metadata: TableMetadata) -> dict[str, Any]:

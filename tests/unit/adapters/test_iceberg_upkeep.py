@@ -220,3 +220,32 @@ def test_metadata_that_a_change_replaces(case: CatalogCase, tmp_path: Path) -> N
         case.catalog.merge_manifests(now(case))
     versions = sorted(metadata_folder(sql_place(tmp_path)).glob("*.metadata.json"))
     assert len(versions) <= 1 + 2 + 1
+
+
+def test_schemas_that_nothing_needs(case: CatalogCase, tmp_path: Path) -> None:
+    """Go with the snapshots that had them. One with a column that a person dropped stays: files may have it still."""
+    for number in range(2, 8):
+        head = now(case)
+        change = TableChange(head.fence + 1, (case.file(f"v{number}", number),), (), version(number))
+        case.catalog.commit(head, change)
+    with loaded(tmp_path).update_schema() as update:
+        update.delete_column("c5")
+    head = now(case)
+    case.catalog.commit(head, TableChange(head.fence + 1, (case.file("late", 7),)))
+    snapshots = loaded(tmp_path).metadata.snapshots
+    tagged = snapshots[3]
+    case.tag(tagged.snapshot_id)
+    columns = loaded(tmp_path).scan(snapshot_id=tagged.snapshot_id).to_arrow().column_names
+    case.catalog.expire(now(case), [each.snapshot_id for each in snapshots[:-1] if each is not tagged])
+    found = loaded(tmp_path)
+    assert {each.schema_id for each in found.metadata.schemas} == {
+        0,  # the placeholder
+        3,  # of the snapshot that is kept
+        5,  # the earliest with the column that was dropped
+        found.metadata.current_schema_id,
+    }
+    assert found.scan(snapshot_id=tagged.snapshot_id).to_arrow().column_names == columns
+    head = now(case)
+    case.catalog.commit(head, TableChange(head.fence + 1, (case.file("later", 7),), (), version(8)))
+    assert loaded(tmp_path).scan().to_arrow().num_rows == 3 * (2 + 6 + 2)
+    assert case.other().head() == now(case)
