@@ -15,7 +15,9 @@ from compactor.settings.sections import Table
 
 _WORK = Path(__file__).resolve().parents[2] / ".bench" / "upkeep"
 _AT = (10, 100, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10_000)
-HEADINGS = ("commits", "ms", "CPU ms", "metadata KB", "snapshots", "manifests", "files", "folder MB", "upkeep s")
+HEADINGS = (
+    "commits", "ms", "CPU ms", "mean", "most", "metadata KB", "snapshots", "manifests", "files", "folder MB", "upkeep s"
+)  # fmt: skip
 
 
 @click.command()
@@ -38,7 +40,7 @@ def main(*, commits: int, every: int, keep: int, without: bool, manifests: int |
             sys.stderr.write(f"{figures.commits} commits: {figures.cpu_seconds * 1000:.0f} ms of CPU time each\n")
     name = "without" if without else "with"
     (_WORK / f"{name}.json").write_text(json.dumps([asdict(each) for each in found], indent=2) + "\n")
-    sys.stdout.write(aligned([HEADINGS, *map(_cells, found)]) + "\n")
+    sys.stdout.write(aligned([HEADINGS, *map(cells, found)]) + "\n")
 
 
 def _carry(manifests: int) -> None:
@@ -51,11 +53,14 @@ def _carry(manifests: int) -> None:
     )
 
 
-def _cells(row: Figures) -> tuple[str, ...]:
+def cells(row: Figures) -> tuple[str, ...]:
+    """A row of the table that is printed."""
     return (
         f"{row.commits:,}",
         f"{row.seconds * 1000:.0f}",
         f"{row.cpu_seconds * 1000:.0f}",
+        f"{row.mean_cpu_seconds * 1000:.0f}",
+        f"{row.most_cpu_seconds * 1000:.0f}",
         f"{row.metadata_bytes / 1000:,.0f}",
         f"{row.snapshots:,}",
         f"{row.manifests:,}",

@@ -42,6 +42,12 @@ def damaged(path: Path) -> None:
     path.write_bytes(b"PAR1 no more")
 
 
+def with_a_damaged_footer(path: Path) -> None:
+    found = path.read_bytes()
+    length = int.from_bytes(found[-8:-4], "little")
+    path.write_bytes(found[: -8 - length] + bytes(length) + found[-8:])
+
+
 def of_another_type(path: Path) -> None:
     """With a number where the table has a text."""
     found = pq.read_table(path)
@@ -50,7 +56,7 @@ def of_another_type(path: Path) -> None:
     pq.write_table(found.set_column(at, field, pa.array([1, 2, 3])), path)
 
 
-@pytest.mark.parametrize("spoil", [gone, damaged, of_another_type])
+@pytest.mark.parametrize("spoil", [gone, damaged, with_a_damaged_footer, of_another_type])
 def test_a_file_that_cannot_be_adopted(world: SqlWorld, spoil: Callable[[Path], None]) -> None:
     """Its manifest is held back and the others are in the table; once it is well, an operator has it taken in."""
     placed = [world.place(name, files=1) for name in "abc"]

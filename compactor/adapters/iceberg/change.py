@@ -19,6 +19,7 @@ from pyiceberg.table.update import (
     AssertLastAssignedPartitionId,
     AssertRefSnapshotId,
     AssertTableUUID,
+    RemoveSchemasUpdate,
     RemoveSnapshotsUpdate,
     SetCurrentSchemaUpdate,
     SetDefaultSpecUpdate,
@@ -27,6 +28,7 @@ from pyiceberg.table.update import (
 from pyiceberg.table.update.snapshot import _SnapshotProducer
 
 from compactor.adapters.iceberg.mixed_snapshots import MixedAppend, MixedOverwrite, MixedReplace
+from compactor.adapters.iceberg.schemas import unneeded_schemas
 from compactor.core.errors import OperatorError
 
 _LAST_ADDED = -1
@@ -58,7 +60,7 @@ class Change(Transaction):
     def table_metadata(self) -> TableMetadata:
         """The table with what is staged. No one changes it.
 
-        pyiceberg copies all snapshots each time, and asks for it some twenty times a change.
+        pyiceberg applies all updates each time, and asks for it some twenty times a change.
         """
         if not self._updates:
             return self._table.metadata
@@ -155,6 +157,11 @@ class Change(Transaction):
         # `_stage` would leave these out: it takes one requirement of each kind, and has that of the main branch.
         self._requirements += tuple(AssertRefSnapshotId(ref=name, snapshot_id=each) for name, each in others)
         self._stage((RemoveSnapshotsUpdate(snapshot_ids=sorted(snapshot_ids)),))
+
+    def remove_schemas(self, expired: Collection[int]) -> None:
+        """Forget schemas that nothing needs without these snapshots: each new column adds one, with all columns."""
+        if numbers := unneeded_schemas(self._table.metadata, expired):
+            self._stage((RemoveSchemasUpdate(schema_ids=numbers),))
 
     def _counts(self, snapshot: Snapshot | None) -> tuple[int, int]:
         """How many files the manifests of a snapshot have, and how many rows, by their list."""

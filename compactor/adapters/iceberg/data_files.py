@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyiceberg.io import FileIO
+from pyiceberg.io import FileIO, InputStream
 from pyiceberg.io.pyarrow import (
     DataFileStatistics,
     MetricModeTypes,
@@ -22,10 +22,11 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
-from pyiceberg.types import PrimitiveType
+from pyiceberg.types import NestedField
 
 from compactor.adapters.iceberg.partitions import Specs, values_in
-from compactor.core.errors import OperatorError
+from compactor.adapters.iceberg.schemas import dropped_columns
+from compactor.core.errors import CompactorError, OperatorError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import visible
 from compactor.schema.field_ids import METADATA_IDS
@@ -33,6 +34,8 @@ from compactor.schema.schema import FILE_DATE
 from compactor.table.catalog import TableFile
 
 _FOOTERS_AT_ONCE = 8
+_FIRST_READ_BYTES = 64 * 1024  # of the end of a file: more than most footers have [as Arrow reads]
+_END_BYTES = 8  # behind the footer: its length in four bytes, and "PAR1"
 _EPOCH = date(1970, 1, 1)
 
 _NO_STATISTICS = MetricsMode(MetricModeTypes.NONE)
@@ -81,6 +84,11 @@ def table_file(entry: DataFile, specs: dict[int, PartitionSpec]) -> TableFile:
     return TableFile(entry.file_path, entry.file_size_in_bytes, entry.record_count, day, values=values)
 
 
+def _last(stream: InputStream, size_bytes: int, wanted_bytes: int) -> bytes:
+    stream.seek(max(0, size_bytes - wanted_bytes))
+    return bytes(stream.read(wanted_bytes))
+
+
 class _Entries:
     """Makes entries of files for one commit."""
 
@@ -90,16 +98,25 @@ class _Entries:
         self._fields = {field.field_id: field for field in schema.fields}
         self._plan = compute_statistics_plan(schema, metadata.properties)
         # A person may drop a column. Later files have it still, and no reader finds it.
-        for field in (field for older in metadata.schemas[1:] for field in older.fields):
-            if field.field_id not in self._fields and isinstance(field.field_type, PrimitiveType):
-                nothing = StatisticsCollector(field.field_id, field.field_type, _NO_STATISTICS, field.name)
-                self._plan[field.field_id] = nothing
-                self._fields[field.field_id] = field
+        for number, (name, kind, _) in dropped_columns(metadata, schema).items():
+            self._plan[number] = StatisticsCollector(number, kind, _NO_STATISTICS, name)
+            self._fields[number] = NestedField(number, name, kind, required=False)
         self._bounded = {field.field_id for field in schema.fields[:MAX_COLUMNS_WITH_BOUNDS]}
 
     def entry(self, named: tuple[TableFile, PartitionSpec]) -> DataFile:
         file, spec = named
-        footer, size_bytes = self._footer(file)
+        tail, size_bytes = self._tail(file)
+        try:
+            return self._entry(pq.read_metadata(pa.BufferReader(tail)), size_bytes, file, spec)
+        except CompactorError:
+            raise
+        except Exception as error:  # all of it is in memory, so only the bytes are to blame
+            raise OperatorError(
+                f"{visible(file.uri)}: not a Parquet file, or one with a damaged footer -> expected the file that the "
+                f"ledger names: `compactor verify`"
+            ) from error
+
+    def _entry(self, footer: pq.FileMetaData, size_bytes: int, file: TableFile, spec: PartitionSpec) -> DataFile:
         if (footer.num_rows, size_bytes) != (file.records, file.size_bytes):
             raise OperatorError(
                 f"{visible(file.uri)}: {footer.num_rows} rows in {size_bytes} bytes -> expected the {file.records} "
@@ -124,17 +141,20 @@ class _Entries:
         entry.spec_id = spec.spec_id  # in no version of the format a field of the entry itself
         return entry
 
-    def _footer(self, file: TableFile) -> tuple[pq.FileMetaData, int]:
+    def _tail(self, file: TableFile) -> tuple[bytes, int]:
+        """The last bytes of a file, with the whole footer, and its length."""
         try:
             with self._io.new_input(file.uri).open() as stream:
                 size_bytes = stream.seek(0, 2)
-                return pq.read_metadata(stream), size_bytes
+                tail = _last(stream, size_bytes, _FIRST_READ_BYTES)
+                footer_bytes = int.from_bytes(tail[-_END_BYTES:][:4], "little") + _END_BYTES
+                if len(tail) < footer_bytes <= size_bytes:
+                    tail = _last(stream, size_bytes, footer_bytes)
+                return tail, size_bytes
         except FileNotFoundError as error:
             raise OperatorError(
                 f"{visible(file.uri)}: not found -> expected the file that the ledger names: `compactor verify`"
             ) from error
-        except pa.ArrowInvalid as error:
-            raise OperatorError(f"{visible(file.uri)}: not a Parquet file -> expected the one of the ledger") from error
 
     def _ids_by_path(self, footer: pq.FileMetaData, uri: str) -> dict[str, int]:
         """The field id of each column of a file. Readers find columns by these, so each has to be that of the table."""

@@ -38,12 +38,25 @@ _MAY_PASS = frozenset({408, 425, 429})
 _CONFLICT, _NOT_FOUND = 409, 404
 
 
+class FileGone(StoreUnavailable):
+    """A file that the table names is not there: it is lost, or the table no longer names it.
+
+    Attributes:
+        said: What the store says, with the whole name.
+    """
+
+    def __init__(self, where: str, said: str) -> None:
+        super().__init__(f"{where}: a file that it names is gone: {said}")
+        self.said = said
+
+
 @contextmanager
 def reading(where: str) -> Iterator[None]:
     """Translate what goes wrong while nothing is changed: the catalog and its store are read, or files are prepared.
 
     Raises:
         StoreUnavailable: They do not answer, or say "not now".
+        FileGone: They have no such file.
         AccessError: They refuse.
         OperatorError: They answer with something that is not understood.
     """
@@ -91,6 +104,8 @@ def _of_reading(error: Exception, where: str) -> CompactorError:
     for kind, expected in _SET_UP_WRONG.items():
         if isinstance(error, kind):
             return OperatorError(f"{where}: {_said(error)} -> expected {expected}")
+    if isinstance(error, FileNotFoundError):
+        return FileGone(where, _whole(error))
     if isinstance(error, PermissionError):
         return AccessError(f"{where}: permission denied: {_said(error)}")
     if status is not None and _is_refused(status):
@@ -125,6 +140,10 @@ def _status(error: Exception) -> int | None:
     return None
 
 
+def _whole(error: Exception) -> str:
+    return visible(" ".join(str(error).split()) or type(error).__name__)
+
+
 def _said(error: Exception) -> str:
-    text = visible(" ".join(str(error).split()) or type(error).__name__)
+    text = _whole(error)
     return text if len(text) <= _MAX_CHARACTERS else text[: _MAX_CHARACTERS - 3] + "..."

@@ -1,7 +1,7 @@
 """The port of catalogs, with pyiceberg."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -13,7 +13,7 @@ from pyiceberg.table.metadata import SUPPORTED_TABLE_FORMAT_VERSION
 
 from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.data_files import data_files, live_data_files, table_file
-from compactor.adapters.iceberg.errors import preparing, reading, refused_or_unknown
+from compactor.adapters.iceberg.errors import FileGone, preparing, reading, refused_or_unknown
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
 from compactor.adapters.iceberg.partitions import SPEC, Specs
 from compactor.adapters.iceberg.schemas import (
@@ -23,8 +23,16 @@ from compactor.adapters.iceberg.schemas import (
     first_schema,
     new_metadata_columns,
 )
+from compactor.adapters.iceberg.shared_metadata import shared
 from compactor.adapters.iceberg.upkeep import files_of_all_snapshots, folder_of, history_of, listed, removed
-from compactor.core.errors import OperatorError, SettingsError, StoreUnavailable, TableCommitUnknown, TableConflict
+from compactor.core.errors import (
+    CompactorError,
+    OperatorError,
+    SettingsError,
+    StoreUnavailable,
+    TableCommitUnknown,
+    TableConflict,
+)
 from compactor.core.text.safe_text import visible
 from compactor.schema.schema import FILE_DATE, SchemaVersion
 from compactor.table.catalog import TableChange, TableFile, TableHead
@@ -35,13 +43,20 @@ OWNER, FENCE, SCHEMA_VERSION = "compactor.owner", "compactor.batch", "compactor.
 REFUSED = "compactor.refused-batch"  # not there before the first one
 """The properties that the product needs. Unlike what a snapshot says of itself, they never expire."""
 
+_TARGET, _TARGET_BYTES = "commit.manifest.target-size-bytes", str(1024 * 1024)  # 1 MB
+"""How long manifests become: one commit in a hundred merges small ones into the last, and writes that one anew.
+
+With pyiceberg's 8 MB, it would write 30,000 entries. A table that was made without this has it from the next commit on.
+"""
+
 _SETTINGS = {
+    _TARGET: _TARGET_BYTES,
     "commit.retry.num-retries": "0",
     "commit.manifest-merge.enabled": "true",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
-"""What a table is created with; the last three keep the cost of a commit flat."""
+"""What a table is created with; all but the second keep the cost of a commit flat."""
 
 _TRIES = 5  # to complete a new table while others do the same
 
@@ -69,6 +84,7 @@ class IcebergTable:
         return None if table is None or not self._is_complete(table) else self._head_of(table)
 
     def create(self, owner: str, schema: SchemaVersion) -> TableHead:
+        last: CompactorError | None = None
         for _ in range(_TRIES):
             table = self._load() or self._created(owner)
             if self._is_complete(table):
@@ -85,14 +101,16 @@ class IcebergTable:
             try:
                 change.send(self._catalog())
             except Exception as error:  # whatever it was, the next round sees what came of it
-                failure = refused_or_unknown(error, self._where)
-                if isinstance(failure, OperatorError):
-                    raise failure from error
-        raise StoreUnavailable(f"{self._where}: was not there after {_TRIES} attempts to create it")
+                last = refused_or_unknown(error, self._where)
+                if isinstance(last, OperatorError):
+                    raise last from error
+        raise StoreUnavailable(
+            f"{self._where}: was not there after {_TRIES} attempts to create it; the last failure: {last}"
+        ) from last
 
     def commit(self, head: TableHead, change: TableChange) -> int:
         table = self._at(head)
-        with preparing(self._where):
+        with self._whole(table), preparing(self._where):
             sent, snapshot_id = self._prepared(table, change)
         return self._sent(table, sent, snapshot_id)
 
@@ -111,7 +129,7 @@ class IcebergTable:
         if snapshot is None and snapshot_id is not None:
             raise OperatorError(f"{self._where}: has no snapshot {snapshot_id} -> expected one that did not expire")
         specs = table.specs()
-        with reading(self._where):
+        with self._whole(table), reading(self._where):
             for entry in live_data_files(table.io, snapshot) if snapshot else ():
                 yield table_file(entry, specs)
 
@@ -119,26 +137,28 @@ class IcebergTable:
         table = self._load()
         if table is None:
             return frozenset()
-        with reading(self._where):
+        with self._whole(table), reading(self._where):
             return frozenset(uri for uri in files_of_all_snapshots(table) if uri.startswith(folder))
 
     def history(self) -> tuple[TableHead, TableHistory] | None:
         table = self._load()
         if table is None or not self._is_complete(table):
             return None
-        with reading(self._where):
+        with self._whole(table), reading(self._where):
             return self._head_of(table), history_of(table)
 
     def expire(self, head: TableHead, snapshot_ids: Collection[int]) -> None:
         table = self._at(head)
-        with preparing(self._where):
+        with self._whole(table), preparing(self._where):
             change = Change(table)
             change.expire(snapshot_ids)
+            if isinstance(self._catalog(), MetastoreCatalog):  # others may not know how, and refuse the whole change
+                change.remove_schemas(snapshot_ids)
         self._sent(table, change)
 
     def merge_manifests(self, head: TableHead) -> int:
         table = self._at(head)
-        with preparing(self._where):
+        with self._whole(table), preparing(self._where):
             change = Change(table)
             snapshot_id = change.merge_manifests()
         return self._sent(table, change, snapshot_id)
@@ -148,8 +168,11 @@ class IcebergTable:
             return None  # S3 Tables does not let its files be listed, and removes them by itself
         with reading(self._where):
             files = listed(table)
-            table = self._load()  # what was written before has been committed, or is not named by it
-            return None if table is None or files is None else folder_of(table, files, without)
+        table = self._load()  # what was written before has been committed, or is not named by it
+        if table is None or files is None:
+            return None
+        with self._whole(table), reading(self._where):
+            return folder_of(table, files, without)
 
     def remove(self, names: Iterable[str]) -> int:
         table = self._load()
@@ -193,7 +216,8 @@ class IcebergTable:
             Specs(table.metadata, table.schema())  # is the table to blame, or the batch?
             made.set_properties({**notes, REFUSED: str(change.batch)})
             return made, made.use_files([], [], notes)
-        properties, columns = dict(notes), new_metadata_columns(table.metadata, self.metadata_columns)
+        properties = {**notes, **({} if _TARGET in table.properties else {_TARGET: _TARGET_BYTES})}
+        columns = new_metadata_columns(table.metadata, self.metadata_columns)
         if change.schema is not None:
             properties[SCHEMA_VERSION] = str(change.schema.version)
             columns = self._columns(change.schema)
@@ -222,11 +246,44 @@ class IcebergTable:
         return [entry for entry in entries if entry.file_path in wanted]
 
     def _load(self) -> Table | None:
+        try:
+            return self._loaded()
+        except FileGone as first:  # the metadata, which another change may just have replaced
+            try:
+                return self._loaded()
+            except FileGone as error:
+                raise (self._lost(error) if error.said == first.said else error) from error
+
+    def _loaded(self) -> Table | None:
         with reading(self._where):
             try:
-                return self._catalog().load_table(self.name)
+                table = self._catalog().load_table(self.name)
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
+            table.metadata = shared(table.metadata)
+            return table
+
+    @contextmanager
+    def _whole(self, table: Table) -> Iterator[None]:
+        """Tell files that a table has lost from those that went because it changed after it was read.
+
+        Raises:
+            TableConflict: It has changed.
+            OperatorError: It has lost a file.
+        """
+        try:
+            yield
+        except FileGone as error:
+            now = self._load()
+            if now is None or now.metadata_location != table.metadata_location:
+                raise TableConflict(f"{self._where}: the table is no longer as it was read ({error.said})") from error
+            raise self._lost(error) from error
+
+    def _lost(self, error: FileGone) -> OperatorError:
+        return OperatorError(
+            f"{error} -> expected all files of its metadata: restore this one, or drop the table in its catalog, "
+            "without its files, then `compactor table rebuild`"
+        )
 
     def _created(self, owner: str) -> Table:
         """The table without columns of its own, or the one that another process made first."""

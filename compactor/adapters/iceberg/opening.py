@@ -89,7 +89,8 @@ def open_catalog(place: CatalogPlace) -> Catalog:
     properties = catalog_properties(place)
     with reading(place.shown):
         if place.kind == "sql":
-            from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415 - SQLAlchemy is slow to import
+            # SQLAlchemy is slow to import
+            from compactor.adapters.iceberg.sql import RememberingSqlCatalog  # noqa: PLC0415
 
-            return SqlCatalog(NAME, **properties)
+            return RememberingSqlCatalog(NAME, **properties)
         return PatientRestCatalog(NAME, **properties)

@@ -16,6 +16,7 @@ from pyiceberg.types import (
     LongType,
     MapType,
     NestedField,
+    PrimitiveType,
     StringType,
     TimestamptzType,
 )
@@ -69,6 +70,25 @@ def extended_schema(metadata: TableMetadata, columns: Iterable[TableColumn]) -> 
         )
     number = 1 + max(schema.schema_id for schema in metadata.schemas)
     return Schema(*current.fields, *map(_field, added), schema_id=number)
+
+
+def dropped_columns(metadata: TableMetadata, schema: Schema) -> dict[int, tuple[str, PrimitiveType, int]]:
+    """Columns that a person dropped, by their ids: as the earliest schema has them, and its number."""
+    there, found = {field.field_id for field in schema.fields}, dict[int, tuple[str, PrimitiveType, int]]()
+    for older in metadata.schemas[1:]:  # the first one is the placeholder
+        for field in older.fields:
+            if field.field_id not in there and isinstance(field.field_type, PrimitiveType):
+                found.setdefault(field.field_id, (field.name, field.field_type, older.schema_id))
+    return found
+
+
+def unneeded_schemas(metadata: TableMetadata, expired: Collection[int]) -> list[int]:
+    """The numbers of schemas that neither the table, nor another snapshot, nor a file with a dropped column needs."""
+    needed = {metadata.current_schema_id, metadata.schemas[0].schema_id}
+    kept = (each for each in metadata.snapshots if each.snapshot_id not in expired)
+    needed.update(each.schema_id for each in kept if each.schema_id is not None)
+    needed.update(number for _, _, number in dropped_columns(metadata, metadata.schema()).values())
+    return sorted({each.schema_id for each in metadata.schemas} - needed)
 
 
 def new_metadata_columns(metadata: TableMetadata, wanted: Collection[str]) -> tuple[TableColumn, ...]:

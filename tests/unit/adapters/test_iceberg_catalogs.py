@@ -1,15 +1,19 @@
 """How catalogs of Iceberg tables are opened, and whose tables are used."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import requests
 from pyiceberg.exceptions import ForbiddenError, ServiceUnavailableError
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import ManifestFile
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import new_table_metadata
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.sorting import SortOrder
 from pyiceberg.types import NestedField, StringType
 from requests.adapters import HTTPAdapter
@@ -29,9 +33,9 @@ from compactor.core.errors import (
     TableConflict,
     TableRefused,
 )
-from compactor.table.catalog import TableChange
-from tests.support.iceberg_tables import NAME, client, sql_place
-from tests.support.table_catalogs import OWNER, version
+from compactor.table.catalog import TableChange, TableHead
+from tests.support.iceberg_tables import NAME, client, iceberg_case, metadata_folder, sql_place
+from tests.support.table_catalogs import OWNER, CatalogCase, version
 
 ARN = "arn:aws:s3tables:eu-west-1:123456789012:bucket/lake"
 
@@ -210,6 +214,21 @@ def test_a_table_that_is_half_made(tmp_path: Path) -> None:
     assert [field.name for field in found.spec().fields] == ["file_date"]
 
 
+def test_a_table_that_cannot_be_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says why, of the last of several attempts."""
+    sent = list[int]()
+
+    def failing(*_: object) -> None:
+        sent.append(1)
+        raise OSError(28, f"No space left on device, attempt {len(sent)}")
+
+    monkeypatch.setattr(Change, "send", failing)
+    table = client(sql_place(tmp_path))
+    with pytest.raises(StoreUnavailable, match=r"after 5 attempts.*No space left on device, attempt 5") as raising:
+        table.create(OWNER, version(1))
+    assert isinstance(raising.value.__cause__, TableCommitUnknown)
+
+
 def test_a_fence_that_was_removed(tmp_path: Path) -> None:
     """It is unknown then which batches the table has."""
     table = client(sql_place(tmp_path))
@@ -249,3 +268,77 @@ def test_a_database_that_is_gone(tmp_path: Path) -> None:
     )
     with pytest.raises(StoreUnavailable):
         table.head()
+
+
+LOST = r"expected all files of its metadata: restore this one, or drop the table in its catalog"
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> CatalogCase:
+    """A table with one file, in a folder with a long name."""
+    folder = tmp_path / ("long" * 40)
+    folder.mkdir()
+    made = iceberg_case(sql_place(folder), folder)
+    made.catalog.commit(made.catalog.create(OWNER, version(1)), TableChange(1, (made.file("a"),)))
+    return made
+
+
+def files(case: CatalogCase, pattern: str) -> list[Path]:
+    assert isinstance(case.catalog, IcebergTable)
+    return sorted(metadata_folder(case.catalog.place).glob(pattern))
+
+
+def now(case: CatalogCase) -> TableHead:
+    head = case.catalog.head()
+    assert head is not None
+    return head
+
+
+@pytest.mark.parametrize("lost", ["*-m0.avro", "snap-*.avro"], ids=("manifest", "list of manifests"))
+def test_a_file_of_metadata_that_is_lost(case: CatalogCase, lost: str) -> None:
+    """No batch is blamed, and none waits for the store: a person is told which file it is, and what helps."""
+    [path] = files(case, lost)
+    path.unlink()
+    gone, head = case.file("a"), now(case)
+    calls: list[Callable[[], object]] = [
+        lambda: case.catalog.commit(head, TableChange(2, (), removed=(gone.uri,))),
+        lambda: list(case.catalog.live_files()),
+        lambda: case.catalog.files_below(""),
+    ]
+    if lost.startswith("snap"):
+        calls += [
+            lambda: case.catalog.commit(head, TableChange(2, (case.file("b"),))),
+            lambda: case.catalog.commit(head, TableChange(2, (), is_refused=True)),
+            lambda: case.catalog.merge_manifests(head),
+            case.catalog.history,
+        ]
+    for call in calls:
+        with pytest.raises(OperatorError, match=f"{re.escape(str(path))}.*{LOST}") as raising:
+            call()
+        assert not isinstance(raising.value, TableRefused)
+
+
+def test_metadata_that_is_lost(case: CatalogCase) -> None:
+    """The table cannot be read at all by a process that has not read it before."""
+    path = files(case, "*.metadata.json")[-1]
+    path.unlink()
+    with pytest.raises(OperatorError, match=f"{re.escape(str(path))}.*{LOST}"):
+        case.other().head()
+
+
+def test_a_file_that_went_because_the_table_changed(case: CatalogCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is no loss: another process has expired what named it."""
+    head, [path] = now(case), files(case, "snap-*.avro")
+    manifests = Snapshot.manifests
+
+    def overtaken(self: Snapshot, io: FileIO) -> list[ManifestFile]:
+        if path.exists():
+            path.unlink()
+            open_catalog(sql_place(path.parents[4])).load_table(NAME).transaction().set_properties(
+                {"of": "another"}
+            ).commit_transaction()
+        return manifests(self, io)
+
+    monkeypatch.setattr(Snapshot, "manifests", overtaken)
+    with pytest.raises(TableConflict, match=path.name):
+        case.catalog.commit(head, TableChange(2, (case.file("b"),)))

@@ -1,5 +1,6 @@
 """Files in a table of Iceberg: its values are those of the files, and a file that would read as NULL is refused."""
 
+import random
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -8,13 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.io.pyarrow import PyArrowFile
 from pyiceberg.table import Table
 from pyiceberg.types import StringType
 
 from compactor.adapters.iceberg.data_files import MAX_COLUMNS_WITH_BOUNDS, live_data_files
 from compactor.adapters.iceberg.iceberg_table import IcebergTable
 from compactor.adapters.iceberg.opening import open_catalog
-from compactor.core.errors import OperatorError, SettingsError
+from compactor.core.errors import OperatorError, SettingsError, StoreUnavailable, TableRefused
 from compactor.schema.schema import RESCUED_COLUMN, RESCUED_TYPE, Column, SchemaVersion
 from compactor.table.catalog import TableChange, TableFile, TableHead
 from tests.support.iceberg_tables import NAME, arrow_schema, client, sql_place, written
@@ -136,6 +138,63 @@ def test_files_that_do_not_fit(table: IcebergTable, tmp_path: Path) -> None:
     refused(table, file, "not a Parquet file")
     path.unlink()
     refused(table, file, "not found -> expected the file that the ledger names")
+
+
+def damage(path: Path, seed: int) -> None:
+    """Write over some bytes of a footer, or over all of them."""
+    found, chance = bytearray(path.read_bytes()), random.Random(seed)
+    length = int.from_bytes(found[-8:-4], "little")
+    begin = len(found) - 8 - length
+    if not seed:
+        found[begin:-8] = bytes(length)
+    for _ in range(8):
+        found[begin + chance.randrange(length)] = chance.randrange(256)
+    path.write_bytes(found)
+
+
+def test_footers_that_are_damaged(table: IcebergTable, tmp_path: Path) -> None:
+    """Whatever the library makes of one, the file is to blame, by its whole name, and not the store."""
+    path = tmp_path / f"{'long' * 50}.parquet"
+    head, refusals = created(table, version(1)), list[str]()
+    for seed in range(60):
+        file = written(path, version(1), [{"c1": "x"}])
+        damage(path, seed)
+        try:
+            table.commit(head, TableChange(head.fence + 1, (file,)))
+            head = table.head() or head
+        except TableRefused as error:
+            refusals.append(str(error))
+    assert len(refusals) > 30
+    assert all(error.startswith(file.uri) for error in refusals)
+    assert any("not a Parquet file, or one with a damaged footer" in error for error in refusals)
+
+
+def test_a_store_that_fails_to_read_a_file(
+    table: IcebergTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Is trouble that passes: the file may be well."""
+    head, file = created(table, version(1)), written(tmp_path / "a.parquet", version(1), [{"c1": "x"}])
+    opened = PyArrowFile.open
+
+    def failing(self: PyArrowFile, *arguments: Any) -> Any:
+        if self.location == file.uri:
+            raise OSError(5, "Input/output error")
+        return opened(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PyArrowFile, "open", failing)
+        with pytest.raises(StoreUnavailable, match="Input/output error"):
+            table.commit(head, TableChange(1, (file,)))
+    table.commit(head, TableChange(1, (file,)))
+
+
+def test_a_long_footer(table: IcebergTable, tmp_path: Path) -> None:
+    """Is read as a whole, also where it is longer than what is read first."""
+    wide = version(800)
+    file = written(tmp_path / "wide.parquet", wide, [{name.name: "x" for name in wide.columns}])
+    assert pq.read_metadata(tmp_path / "wide.parquet").serialized_size > 64 * 1024
+    table.commit(created(table, wide), TableChange(1, (file,)))
+    assert [each.records for each in table.live_files()] == [1]
 
 
 def test_columns_of_others(table: IcebergTable, tmp_path: Path) -> None:

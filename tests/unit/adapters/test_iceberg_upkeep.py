@@ -20,7 +20,7 @@ from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.iceberg_table import IcebergTable
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
 from compactor.adapters.iceberg.upkeep import listed
-from compactor.core.errors import StoreUnavailable, TableRefused
+from compactor.core.errors import OperatorError, TableRefused
 from compactor.table.catalog import TableChange, TableHead
 from compactor.table.upkeep import MetadataFile, TableFolder, TableRef, leftovers
 from tests.support.iceberg_tables import NAME, client, iceberg_case, metadata_folder, sql_place
@@ -111,7 +111,7 @@ def test_a_table_that_lacks_a_file(case: CatalogCase, tmp_path: Path) -> None:
     """What else it needs is not known: nothing is removed."""
     [first, _] = sorted(metadata_folder(sql_place(tmp_path)).glob("snap-*"))
     first.unlink()
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(OperatorError, match=f"{first.name}.*restore this one, or drop the table in its catalog"):
         case.other().folder()
 
 
@@ -149,6 +149,22 @@ def test_what_a_table_asks_for(case: CatalogCase, tmp_path: Path) -> None:
     found = case.catalog.history()
     assert found is not None
     assert found[1].keeps_all
+
+
+TARGET = "commit.manifest.target-size-bytes"
+
+
+def test_how_long_manifests_become(case: CatalogCase, tmp_path: Path) -> None:
+    """So short that no commit writes many entries anew, also of an older table, unless a person set it."""
+    for before, expected in [(None, "1048576"), ("9", "9")]:
+        assert loaded(tmp_path).properties[TARGET] == "1048576"
+        with loaded(tmp_path).transaction() as change:
+            change.remove_properties(TARGET)
+            if before:
+                change.set_properties({TARGET: before})
+        head = now(case)
+        case.catalog.commit(head, TableChange(head.fence + 1, (case.file(f"f{head.fence + 1}"),)))
+        assert loaded(tmp_path).properties[TARGET] == expected
 
 
 def test_a_merge_that_would_lose_files(case: CatalogCase, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,3 +220,32 @@ def test_metadata_that_a_change_replaces(case: CatalogCase, tmp_path: Path) -> N
         case.catalog.merge_manifests(now(case))
     versions = sorted(metadata_folder(sql_place(tmp_path)).glob("*.metadata.json"))
     assert len(versions) <= 1 + 2 + 1
+
+
+def test_schemas_that_nothing_needs(case: CatalogCase, tmp_path: Path) -> None:
+    """Go with the snapshots that had them. One with a column that a person dropped stays: files may have it still."""
+    for number in range(2, 8):
+        head = now(case)
+        change = TableChange(head.fence + 1, (case.file(f"v{number}", number),), (), version(number))
+        case.catalog.commit(head, change)
+    with loaded(tmp_path).update_schema() as update:
+        update.delete_column("c5")
+    head = now(case)
+    case.catalog.commit(head, TableChange(head.fence + 1, (case.file("late", 7),)))
+    snapshots = loaded(tmp_path).metadata.snapshots
+    tagged = snapshots[3]
+    case.tag(tagged.snapshot_id)
+    columns = loaded(tmp_path).scan(snapshot_id=tagged.snapshot_id).to_arrow().column_names
+    case.catalog.expire(now(case), [each.snapshot_id for each in snapshots[:-1] if each is not tagged])
+    found = loaded(tmp_path)
+    assert {each.schema_id for each in found.metadata.schemas} == {
+        0,  # the placeholder
+        3,  # of the snapshot that is kept
+        5,  # the earliest with the column that was dropped
+        found.metadata.current_schema_id,
+    }
+    assert found.scan(snapshot_id=tagged.snapshot_id).to_arrow().column_names == columns
+    head = now(case)
+    case.catalog.commit(head, TableChange(head.fence + 1, (case.file("later", 7),), (), version(8)))
+    assert loaded(tmp_path).scan().to_arrow().num_rows == 3 * (2 + 6 + 2)
+    assert case.other().head() == now(case)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.upkeep.__main__ import HEADINGS, cells
 from bench.upkeep.carried import carried
 from bench.upkeep.commits import Figures, Upkeep, measured
 
@@ -28,6 +29,9 @@ def test_a_few_commits(folders: list[Path]) -> None:
     assert alone.snapshots == 40
     assert alone.metadata_bytes - late.metadata_bytes > 30 * 500  # of thirty snapshots
     assert late.upkeep_seconds > alone.upkeep_seconds == 0
+    assert alone.cpu_seconds < alone.most_cpu_seconds
+    assert alone.most_cpu_seconds / 40 < alone.mean_cpu_seconds < alone.most_cpu_seconds
+    assert dict(zip(HEADINGS, cells(alone), strict=True))["most"] == f"{alone.most_cpu_seconds * 1000:.0f}"
 
 
 def test_what_is_carried(tmp_path: Path) -> None:
