@@ -131,7 +131,7 @@ def test_a_run_that_is_to_end_gives_up_with_more_than_fits(monkeypatch: pytest.M
 
 
 def test_a_run_that_has_given_up_still_takes_what_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commits for other shards failed before its stream delivered anything: it does not end as if there were nothing."""
+    """Commits for others failed before its stream delivered anything: it does not end as if it had nothing to do."""
     harness = Harness(table={})
     harness.deliver("m1", GOOD)
     monkeypatch.setattr(table_commits.TableCommits, "has_given_up", lambda _: True)
