@@ -259,9 +259,10 @@ class Committer:
     ) -> tuple[list[BatchedManifest], "_Replaced"]:
         """The manifests of the next batch; notes what became of those that are not to be in it."""
         # The manifests of finished batches are done: these are checked now, after it was read what is finished.
-        chosen, first = list[BatchedManifest](), self.named.chosen(unnamed, self.max_manifests)
+        chosen = list[BatchedManifest]()
+        first, going = self._replacing(self.named.chosen(unnamed, self.max_manifests), progress)
         is_rebuilt = any(each.generation > 1 for each in first)
-        replaced = _Replaced(self._live(head) if is_rebuilt else (), self._replaced(first) if is_rebuilt else ())
+        replaced = _Replaced(self._live(head) if is_rebuilt else (), going)
         for each, found in map_ordered(partial(self._checked, replaced), first):
             if found is PlacedState.UNNAMED:
                 chosen.append(each.batched)
@@ -270,6 +271,20 @@ class Committer:
             else:
                 (progress.visible if found is PlacedState.VISIBLE else progress.superseded).append(each)
         return chosen, replaced
+
+    def _replacing(self, placed: Sequence[Placed], progress: Progress) -> tuple[list[Placed], set[str]]:
+        """Those whose earlier outcomes can be read, with the files that they replace; the others are stuck."""
+        readable, going = list[Placed](), set[str]()
+        for each in placed:
+            try:
+                going |= self._replaced([each])
+            except RecordTooNew:
+                raise
+            except RecordUnreadable as error:
+                progress.stuck[each] = error
+            else:
+                readable.append(each)
+        return readable, going
 
     def _live(self, head: TableHead) -> list[LiveFile]:
         files = self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
@@ -310,7 +325,7 @@ class Committer:
             return StuckError(
                 f"manifest {placed.key.id}: {moved} has rows of it and is not in the table, so that another program "
                 "may have written them to another file; expected the files of its earlier generation in the table: "
-                "drop it in its catalog, without its files, then `compactor table rebuild` makes it again"
+                "drop the table in its catalog, without its files, then `compactor table rebuild` makes it again"
             )
         own, store = self.changes.replaced(placed.key, placed.generation), self.state.store
         files = [each for each in replaced.merged_files_with(own) if not Releases(self.state).has(each.date, each.uri)]

@@ -71,6 +71,7 @@ class NamedManifests:
     _generations: dict[str, int] = field(default_factory=dict)
     _limits: dict[Placed, int] = field(default_factory=dict)
     _refused: set[int] = field(default_factory=set)
+    _in_vain: dict[Placed, int] = field(default_factory=dict)  # the last batch that was searched for it
 
     def read_to(self, fence: int, refused: int = 0) -> None:
         """Read the batches that the table has and that were not read before.
@@ -132,20 +133,29 @@ class NamedManifests:
     def last_before(self, placed: Placed) -> Placed | None:
         """The last earlier generation of a manifest that a batch brought into the table; None if none did.
 
-        If it is in no unfinished batch, this searches all batches since its decision.
+        If that one is not done, this is None as well: the next one was decided before its batch had an effect, so that
+        it took the earlier ones out of the table and brought nothing. What is in no unfinished batch is searched in all
+        batches since its decision.
 
         Raises:
             RecordUnreadable: A batch or an outcome cannot be read.
         """
-        named = self._generations.get(placed.key.id, 0)
-        if self.replays or named:
-            return Placed(placed.key, named) if named else None
-        for earlier in range(placed.generation - 1, 0, -1):
-            since = self.ledger.outcome_of(placed.key, earlier).decided_at - _SEARCHED_BEFORE
-            number = self.batches.number_of(placed.key, earlier, since=since, searches_all=True)
-            if number is not None and number <= self._read:
-                return Placed(placed.key, earlier)
+        key, named = placed.key, self._generations.get(placed.key.id, 0)
+        for earlier in [named] if self.replays and named else range(placed.generation - 1, 0, -1):
+            is_done = self.ledger.is_done(key, earlier)
+            if earlier == named or (is_done and not self.replays and self._is_in_a_batch(key, earlier)):
+                return Placed(key, earlier) if is_done else None
         return None
+
+    def _is_in_a_batch(self, key: ManifestKey, generation: int) -> bool:
+        """Whether a batch that was read has a generation; batches that were searched in vain are not read again."""
+        placed, last = Placed(key, generation), self.batches.recorded()
+        since = self.ledger.outcome_of(key, generation).decided_at - _SEARCHED_BEFORE
+        after = self._in_vain.get(placed, 0)
+        number = self.batches.number_of(key, generation, since=since, after=after, searches_all=True)
+        if number is None:
+            self._in_vain[placed] = last
+        return number is not None and number <= self._read
 
     def finish(self, done: Collection[Placed]) -> None:
         """Note that manifests are done, and forget the batches of which all are.

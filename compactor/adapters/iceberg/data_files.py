@@ -26,7 +26,7 @@ from pyiceberg.types import NestedField
 
 from compactor.adapters.iceberg.partitions import Specs, values_in
 from compactor.adapters.iceberg.schemas import dropped_columns
-from compactor.core.errors import CompactorError, OperatorError
+from compactor.core.errors import OperatorError, StoreUnavailable
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import visible
 from compactor.schema.field_ids import METADATA_IDS
@@ -36,6 +36,7 @@ from compactor.table.catalog import TableFile
 _FOOTERS_AT_ONCE = 8
 _FIRST_READ_BYTES = 64 * 1024  # of the end of a file: more than most footers have [as Arrow reads]
 _END_BYTES = 8  # behind the footer: its length in four bytes, and "PAR1"
+_MAGIC = b"PAR1"
 _EPOCH = date(1970, 1, 1)
 
 _NO_STATISTICS = MetricsMode(MetricModeTypes.NONE)
@@ -84,6 +85,19 @@ def table_file(entry: DataFile, specs: dict[int, PartitionSpec]) -> TableFile:
     return TableFile(entry.file_path, entry.file_size_in_bytes, entry.record_count, day, values=values)
 
 
+def _footer(tail: bytes, uri: str) -> pq.FileMetaData:
+    """Parse the footer in the last bytes of a file."""
+    try:
+        return pq.read_metadata(pa.BufferReader(tail))
+    except MemoryError as error:
+        raise StoreUnavailable(f"{visible(uri)}: no memory for its footer of {len(tail)} bytes") from error
+    except Exception as error:  # all of it is in memory, so only the bytes are to blame
+        raise OperatorError(
+            f"{visible(uri)}: not a Parquet file, or one with a damaged footer -> expected the file that the "
+            f"ledger names: `compactor verify`"
+        ) from error
+
+
 def _last(stream: InputStream, size_bytes: int, wanted_bytes: int) -> bytes:
     stream.seek(max(0, size_bytes - wanted_bytes))
     return bytes(stream.read(wanted_bytes))
@@ -106,15 +120,7 @@ class _Entries:
     def entry(self, named: tuple[TableFile, PartitionSpec]) -> DataFile:
         file, spec = named
         tail, size_bytes = self._tail(file)
-        try:
-            return self._entry(pq.read_metadata(pa.BufferReader(tail)), size_bytes, file, spec)
-        except CompactorError:
-            raise
-        except Exception as error:  # all of it is in memory, so only the bytes are to blame
-            raise OperatorError(
-                f"{visible(file.uri)}: not a Parquet file, or one with a damaged footer -> expected the file that the "
-                f"ledger names: `compactor verify`"
-            ) from error
+        return self._entry(_footer(tail, file.uri), size_bytes, file, spec)
 
     def _entry(self, footer: pq.FileMetaData, size_bytes: int, file: TableFile, spec: PartitionSpec) -> DataFile:
         if (footer.num_rows, size_bytes) != (file.records, file.size_bytes):
@@ -148,7 +154,9 @@ class _Entries:
                 size_bytes = stream.seek(0, 2)
                 tail = _last(stream, size_bytes, _FIRST_READ_BYTES)
                 footer_bytes = int.from_bytes(tail[-_END_BYTES:][:4], "little") + _END_BYTES
-                if len(tail) < footer_bytes <= size_bytes:
+                # A false length could be that of a large file.
+                is_footer = tail.endswith(_MAGIC) and size_bytes == file.size_bytes
+                if is_footer and len(tail) < footer_bytes <= size_bytes:
                     tail = _last(stream, size_bytes, footer_bytes)
                 return tail, size_bytes
         except FileNotFoundError as error:

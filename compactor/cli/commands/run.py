@@ -42,7 +42,8 @@ def run(invocation: Invocation, *, once: bool, shard: str | None) -> ExitCode:
 
     With several streams in the settings, the job works on all that share it; --stream NAME works on one alone.
 
-    Exit codes: 3 if manifests became dead letters or files were quarantined.
+    Exit codes: 0 also if it was asked to stop and manifests wait for their next attempt; with --once that is 1. 3 if
+    manifests became dead letters or files were quarantined.
     """
     settings = invocation.deployment()
     if shard is not None:

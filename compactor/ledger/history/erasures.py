@@ -26,10 +26,16 @@ class Erasures:
         self.state.store.create(self.state.layout.erasure(erasure.id), erasure.model_dump_json().encode())
 
     def end(self, erasure: Erasure, *, deleted_inputs: int, left: int) -> None:
-        """Record what an erasure did, in place of what another call has recorded that believed this one dead."""
+        """Record what an erasure did, in place of what another call has recorded that believed this one dead.
+
+        Where that cannot be told now, a later call records it.
+        """
+        erased = self._erased(erasure)
+        if erased is None:
+            return
         done = ErasureDone(
             id=erasure.id,
-            manifests=self._erased(erasure),
+            manifests=erased,
             deleted_inputs=deleted_inputs,
             left=left,
             finished_at=self.state.clock.now(),
@@ -37,11 +43,17 @@ class Erasures:
         self.state.store.put(self.state.layout.erasure_done(done.id), done.model_dump_json().encode())
 
     def end_dead(self) -> None:
-        """Record what those erasures did that have no such record: their calls died, or still go on."""
+        """Record what those erasures did that have no such record, because their calls died.
+
+        One that may still take something, or of which that cannot be told now, is left to a later call.
+        """
         for erasure in self._unfinished():
+            erased = self._erased(erasure)
+            if erased is None or "found" not in erasure.model_fields_set:  # else by a release that did not note it
+                continue
             done = ErasureDone(
                 id=erasure.id,
-                manifests=self._erased(erasure),
+                manifests=erased,
                 deleted_inputs=0,
                 left=0,
                 finished_at=self.state.clock.now(),
@@ -60,16 +72,21 @@ class Erasures:
             except StuckError:
                 continue  # a later call with the right release, or with an earlier version of it, reads it
 
-    def _erased(self, erasure: Erasure) -> list[ErasedManifest]:
-        """What an erasure has taken of what it found. One that failed later, or is not published yet, counts."""
-        went = map_ordered(partial(self._went, erasure.id), erasure.found)
+    def _erased(self, erasure: Erasure) -> list[ErasedManifest] | None:
+        """What an erasure has taken of what it found; None if that cannot be told.
+
+        One that failed later, or is not published yet, counts.
+        """
+        went = list(map_ordered(partial(self._went, erasure.id), erasure.found))
+        if None in went:
+            return None
         return [each for each, is_gone in zip(erasure.found, went, strict=True) if is_gone]
 
-    def _went(self, erasure_id: str, found: ErasedManifest) -> bool:
-        """Whether an erasure has taken what it found of a manifest: its commit tells."""
+    def _went(self, erasure_id: str, found: ErasedManifest) -> bool | None:
+        """Whether an erasure has taken what it found of a manifest: the outcome tells, once there is one to read."""
         try:
             outcome = self.state.ledger.outcome_of(ManifestKey(found.date, found.manifest_id), found.generation)
         except (ObjectNotFound, StuckError):
-            return False
+            return None
         erased = outcome.erased if isinstance(outcome, Commit) else None
         return erased is not None and erasure_id in erased.erasures

@@ -86,7 +86,7 @@ class TableBatches:
         return low
 
     def number_of(
-        self, key: ManifestKey, generation: int, *, since: datetime, searches_all: bool = False
+        self, key: ManifestKey, generation: int, *, since: datetime, after: int = 0, searches_all: bool = False
     ) -> int | None:
         """The number of the batch that has a generation of a manifest; None if none of `SEARCHED_BATCHES` has.
 
@@ -96,10 +96,11 @@ class TableBatches:
             key: The manifest.
             generation: From 1.
             since: When it was decided: the search begins with the batches of that time.
+            after: The last batch that need not be read.
             searches_all: Read as many batches as it takes.
         """
         last = self.recorded()
-        numbers = range(self._first_from(since - CLOCKS_DIFFER, last), last + 1)
+        numbers = range(max(self._first_from(since - CLOCKS_DIFFER, last), after + 1), last + 1)
         numbers = numbers if searches_all else numbers[:SEARCHED_BATCHES]
         named = (key, generation)
         found = map_ordered(self.batch, numbers, threads=_THREADS)

@@ -1,6 +1,8 @@
 """Files in a table of Iceberg: its values are those of the files, and a file that would read as NULL is refused."""
 
 import random
+import tracemalloc
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -150,6 +152,35 @@ def damage(path: Path, seed: int) -> None:
     for _ in range(8):
         found[begin + chance.randrange(length)] = chance.randrange(256)
     path.write_bytes(found)
+
+
+def test_a_file_with_a_false_length_of_its_footer(table: IcebergTable, tmp_path: Path) -> None:
+    """It is not read whole, however long it is."""
+    head, path = created(table, version(1)), tmp_path / "long.parquet"
+    file = written(path, version(1), [{"c1": "x"}])
+    path.write_bytes(bytes(5_000_000) + (5_000_000).to_bytes(4, "little") + b"none")
+    tracemalloc.start()
+    try:
+        with pytest.raises(TableRefused, match="damaged footer"):
+            table.commit(head, TableChange(1, (replace(file, size_bytes=5_000_008),)))
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 3_000_000
+
+
+def test_too_little_memory_is_no_fault_of_a_file(
+    table: IcebergTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is trouble that may pass."""
+    head, file = created(table, version(1)), written(tmp_path / "a.parquet", version(1), [{"c1": "x"}])
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("compactor.adapters.iceberg.data_files.pq.read_metadata", fail)
+    with pytest.raises(StoreUnavailable, match="no memory for its footer"):
+        table.commit(head, TableChange(1, (file,)))
 
 
 def test_footers_that_are_damaged(table: IcebergTable, tmp_path: Path) -> None:

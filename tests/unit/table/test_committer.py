@@ -11,6 +11,7 @@ from compactor.adapters.memory.table import Answer
 from compactor.core.errors import OperatorError, StoreUnavailable, StuckError, TableCommitUnknown, TableConflict
 from compactor.core.layout import base_name
 from compactor.table import changes, committer
+from compactor.table.applying import Applier
 from compactor.table.named import Placed
 from tests.support.harness import DiedError
 from tests.support.table_catalogs import version
@@ -288,6 +289,40 @@ def test_rows_that_were_never_in_the_table(*, replays: bool) -> None:
     second = rebuilt_from_before(world)
     assert world.process([second], replays=replays).step().visible == [second]
     world.check()
+
+
+@pytest.mark.parametrize("replays", [False, True])
+def test_a_generation_whose_batch_came_too_late(
+    world: TableWorld, monkeypatch: pytest.MonkeyPatch, *, replays: bool
+) -> None:
+    """The next one was decided before its batch had an effect: it was never in the table, so no program moved it."""
+    world.process([world.place("a")]).step()
+    second = world.place("a", 2)
+    with monkeypatch.context() as patch, contextlib.suppress(DiedError):
+        patch.setattr(Applier, "applied", _die)
+        world.process([second]).step()
+    third = world.place("a", 3)
+    if replays:
+        world.table.drop()
+    process = world.process([third], replays=replays)
+    for _ in range(5):
+        assert not process.step().stuck
+    assert sorted(world.live()) == sorted(each.final for each in world.ledger().outcome_of(third.key, 3).outputs)
+
+
+def _die(*_: object) -> None:
+    raise DiedError
+
+
+def test_an_outcome_that_cannot_be_read_holds_up_no_other(world: TableWorld) -> None:
+    """Of an earlier generation of one that was rebuilt: only that one is stuck."""
+    world.process([world.place("a")]).step()
+    second, other = world.place("a", 2), world.place("b")
+    world.store.put(world.layout.outcome(second.key, 1), b"{")
+    process = world.process([second, other])
+    progress = process.step()
+    assert set(progress.stuck) == {second}
+    assert other in {*progress.visible, *process.step().visible}
 
 
 def test_rows_of_a_generation_between(world: TableWorld) -> None:

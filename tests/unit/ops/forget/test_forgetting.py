@@ -1,6 +1,7 @@
 """Promises of `forget`: no object holds what was asked for, all else stays, and everything adds up."""
 
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
@@ -8,7 +9,7 @@ from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
 from compactor.core.documents.erasures import Erasure, ErasureDone
 from compactor.ops.rebuild.scan import RebuildScope
 from tests.support.forgetting import ALICE, OTHERS, PLAIN, REJECTS, ROWS, check_tidy, deliver, forget, holding, others
-from tests.support.harness import DiedError, Harness
+from tests.support.harness import DiedError, Harness, dying_at
 from tests.support.rebuilding import rebuild
 from tests.support.redriving import line_limit, redrive
 
@@ -81,21 +82,44 @@ def test_it_is_on_record() -> None:
     assert (erased.erasures, erased.rows) == ([report.erasure], ROWS)
 
 
-def test_a_call_that_only_seemed_dead() -> None:
-    """Another one tells what was erased by then; what the slow one tells at its end takes the place of that."""
-    harness = compacted()
-    told = list[ErasureDone]()
+@pytest.mark.parametrize("dies", [False, True], ids=["ends", "dies"])
+def test_a_call_that_only_seemed_dead(*, dies: bool) -> None:
+    """Another one does not tell for it what it may still erase; it tells itself, or a later one does."""
+    harness, beside = compacted(), list[str]()
 
     def on_crash_point(step: CrashPoint, manifest_id: str) -> None:
-        if step is CrashPoint.ATTEMPTED and manifest_id == "m2" and not told:
-            [begun] = harness.store.list(harness.layout.erasures_folder)
-            forget(harness, "zoe")
-            told.append(harness.ledger.record(f"{begun.uri.removesuffix('.json')}-done.json", ErasureDone))
+        if step is CrashPoint.ATTEMPTED and manifest_id == "m2" and not beside:
+            beside.append(forget(harness, "zoe").erasure)
+        if step is CrashPoint.DECIDED and manifest_id == "m2" and dies:
+            raise DiedError
 
-    report = forget(harness, on_crash_point=on_crash_point)
-    assert [(each.id, each.died) for each in told] == [(report.erasure, True)]
-    done = harness.ledger.record(harness.layout.erasure_done(report.erasure), ErasureDone)
-    assert (len(done.manifests), done.deleted_inputs, done.died) == (2, 8, False)
+    with suppress(DiedError):
+        forget(harness, on_crash_point=on_crash_point)
+    forget(harness)
+    [done] = [each for each in ended(harness) if each.manifests]
+    assert ([each.manifest_id for each in done.manifests], done.died) == (["m1", "m2"], dies)
+    assert done.id not in beside
+
+
+def ended(harness: Harness) -> list[ErasureDone]:
+    """What is on record of erasures that are over."""
+    names = [info.uri for info in harness.store.list(harness.layout.erasures_folder) if info.uri.endswith("-done.json")]
+    return [harness.ledger.record(uri, ErasureDone) for uri in names]
+
+
+def test_an_outcome_that_cannot_be_read_for_a_while() -> None:
+    """What an erasure that died took is told once it can be read, not left out for ever."""
+    harness = compacted()
+    with suppress(DiedError):
+        forget(harness, on_crash_point=dying_at(CrashPoint.DECIDED))
+    outcome = harness.layout.outcome(harness.commit("m1").key, 2)
+    kept = harness.store.read(outcome)
+    harness.store.put(outcome, b"{")
+    forget(harness, "zoe")
+    harness.store.put(outcome, kept)
+    forget(harness)
+    dead = [each for each in ended(harness) if each.died]
+    assert [[each.manifest_id for each in one.manifests] for one in dead] == [["m1", "m2"]]
 
 
 def test_a_second_person() -> None:
