@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import cycle
+from typing import Self
 
 import pytest
 
@@ -122,9 +123,9 @@ def test_a_run_that_is_to_end_gives_up_with_more_than_fits(monkeypatch: pytest.M
     sink_of(harness).is_down = True
     source = ListedManifests(harness.store, harness.layout.manifests_folder, 1, 0.01)
     service = harness.app().service_on(harness.engine(), source)
-    ended = Ended(service, once=True)
-    assert ended.within(20), "it has given up on the table"
-    assert isinstance(ended.error, ManifestsUnfinished)
+    with Running(service, once=True) as running:
+        assert running.ends(), "it gives up on the table"
+    assert isinstance(running.error, ManifestsUnfinished)
     assert len(harness.waiting()) == 12
     sink_of(harness).is_down = False
     assert harness.run_once().committed == 12
@@ -158,19 +159,17 @@ def test_an_object_that_only_a_listing_finds_waits_for_no_room(monkeypatch: pyte
     names = [f"m{number}" for number in range(8)]
     for name in names:
         harness.deliver(name, GOOD)
-    hidden = harness.put_manifest("_hidden.json", b"{")
     sink_of(harness).is_down = True
     source = ListedManifests(harness.store, harness.layout.manifests_folder, 8, 0.01)
     service = harness.app().service_on(harness.engine(), source)
     service.poll_seconds = 0.01
     assert service.table is not None
-    ended = Ended(service, once=False)
-    assert eventually(lambda: service.table.is_full() and not service.runner.has_room())
-    assert eventually(lambda: hidden in service._listed)
-    sink_of(harness).is_down = False
-    assert eventually(lambda: not harness.waiting()), "it goes on"
-    service.stop()
-    assert ended.within(20)
+    with Running(service, once=False):
+        assert eventually(lambda: service.table.is_full() and not service.runner.has_room())
+        hidden = harness.put_manifest("_hidden.json", b"{")  # only now: while there is room, it is taken in at once
+        assert eventually(lambda: hidden in service._listed)
+        sink_of(harness).is_down = False
+        assert eventually(lambda: not harness.waiting()), "it goes on"
     check_table(harness, *names)
 
 
@@ -188,39 +187,45 @@ def test_after_a_death_the_first_manifests_wait_for_no_room(monkeypatch: pytest.
         harness.deliver(name, GOOD)
     service = harness.app().service_on(harness.engine(), source)
     service.poll_seconds = 0.01
-    ended = Ended(service, once=False)
-    assert eventually(lambda: not harness.waiting()), "it goes on"
-    service.stop()
-    assert ended.within(20)
+    with Running(service, once=False):
+        assert eventually(lambda: not harness.waiting()), "it goes on"
     check_table(harness, *names)
 
 
-class Ended:
-    """Runs a job in a thread of its own, and tells how it ended."""
+class Running:
+    """Runs a job in a thread of its own as long as the block lasts, whatever comes of that.
+
+    Attributes:
+        error: What ended it.
+    """
 
     def __init__(self, service: Service, *, once: bool) -> None:
         self.error: BaseException | None = None
-        self._service = service
-        self._thread = threading.Thread(target=self._run, args=(once,), daemon=True)
-        self._thread.start()
+        self._service, self._once = service, once
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def _run(self, once: bool) -> None:
+    def _run(self) -> None:
         try:
-            self._service.run(once=once)
+            self._service.run(once=self._once)
         except BaseException as exc:  # noqa: BLE001 - the test looks at it
             self.error = exc
 
-    def within(self, seconds: float) -> bool:
-        """Whether it ended in time; one that did not is stopped, so that nothing goes on after the test."""
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._service.stop()
+        self._thread.join(30)
+        assert not self._thread.is_alive(), "it ends when it is asked to"
+
+    def ends(self, seconds: float = 30.0) -> bool:
+        """Whether it ends by itself in time."""
         self._thread.join(seconds)
-        has_ended = not self._thread.is_alive()
-        if not has_ended:
-            self._service.stop()
-            self._thread.join(seconds)
-        return has_ended
+        return not self._thread.is_alive()
 
 
-def eventually(is_reached: Callable[[], bool], seconds: float = 20.0) -> bool:
+def eventually(is_reached: Callable[[], bool], seconds: float = 30.0) -> bool:
     """Whether something comes true in time."""
     until = time.monotonic() + seconds
     while not is_reached() and time.monotonic() < until:
