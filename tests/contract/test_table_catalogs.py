@@ -12,7 +12,7 @@ from compactor.core.errors import OperatorError, StoreUnavailable, TableCommitUn
 from compactor.table.catalog import TableChange, TableHead
 from tests.support.iceberg_tables import iceberg_case, rest_place, sql_place
 from tests.support.rest_catalog import RestCatalogServer
-from tests.support.table_catalogs import OWNER, CatalogCase, memory_case, version
+from tests.support.table_catalogs import OWNER, CatalogCase, memory_case, now, version
 
 CASES: dict[str, Callable[[pytest.FixtureRequest], CatalogCase]] = {
     "memory": lambda _: memory_case(),
@@ -45,12 +45,6 @@ def added(case: CatalogCase, head: TableHead, batch: int, *names: str) -> TableH
     """The head after a batch of files."""
     case.catalog.commit(head, TableChange(batch, tuple(case.file(name) for name in names)))
     return now(case)
-
-
-def now(case: CatalogCase) -> TableHead:
-    head = case.catalog.head()
-    assert head is not None
-    return head
 
 
 def test_a_new_table(case: CatalogCase) -> None:

@@ -17,15 +17,15 @@ CLAIMS = (
     Guard(
         "a part with a damaged record holds up no other",
         "manifests/building/sealer.py",
-        "            except (StuckError, AccessError) as exc:\n                self._note",
-        "            except KeyError as exc:\n                self._note",
+        "            is_bound = _or_fault(partial(self._is_bound, part))\n",
+        "            is_bound = self._is_bound(part)\n",
         (_SEALING + "::test_a_young_part_with_a_damaged_record_is_left_out",),
     ),
     Guard(
         "a part with a damaged record makes no other one due",
         "manifests/building/sealer.py",
-        "            if error is None:\n",
-        "            if True:\n",
+        "            if isinstance(found, Exception):\n",
+        "            if False:\n",
         (_SEALING + "::test_a_damaged_record_makes_no_other_part_due",),
     ),
     Guard(

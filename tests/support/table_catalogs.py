@@ -7,7 +7,7 @@ from datetime import timedelta
 from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.memory.table import MemoryTable
 from compactor.schema.schema import Column, SchemaVersion
-from compactor.table.catalog import TableCatalog, TableFile
+from compactor.table.catalog import TableCatalog, TableFile, TableHead
 
 OWNER = "file:///lake/state/"
 DATE = "2026-01-02"
@@ -36,6 +36,13 @@ class CatalogCase:
     age: Callable[[float], None]
     drop: Callable[[], None] | None = None
     drop_keeps_files: bool = True
+
+
+def now(case: CatalogCase) -> TableHead:
+    """The head of the table, which is there."""
+    head = case.catalog.head()
+    assert head is not None
+    return head
 
 
 def memory_case() -> CatalogCase:

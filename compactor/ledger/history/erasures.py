@@ -30,17 +30,8 @@ class Erasures:
 
         Where that cannot be told now, a later call records it.
         """
-        erased = self._erased(erasure)
-        if erased is None:
-            return
-        done = ErasureDone(
-            id=erasure.id,
-            manifests=erased,
-            deleted_inputs=deleted_inputs,
-            left=left,
-            finished_at=self.state.clock.now(),
-        )
-        self.state.store.put(self.state.layout.erasure_done(done.id), done.model_dump_json().encode())
+        if (done := self._done(erasure, deleted_inputs=deleted_inputs, left=left)) is not None:
+            self.state.store.put(self.state.layout.erasure_done(erasure.id), done)
 
     def end_dead(self) -> None:
         """Record what those erasures did that have no such record, because their calls died.
@@ -48,18 +39,10 @@ class Erasures:
         One that may still take something, or of which that cannot be told now, is left to a later call.
         """
         for erasure in self._unfinished():
-            erased = self._erased(erasure)
-            if erased is None or "found" not in erasure.model_fields_set:  # else by a release that did not note it
+            if "found" not in erasure.model_fields_set:  # by a release that did not note it
                 continue
-            done = ErasureDone(
-                id=erasure.id,
-                manifests=erased,
-                deleted_inputs=0,
-                left=0,
-                finished_at=self.state.clock.now(),
-                died=True,
-            )
-            self.state.store.create(self.state.layout.erasure_done(done.id), done.model_dump_json().encode())
+            if (done := self._done(erasure, deleted_inputs=0, left=0, died=True)) is not None:
+                self.state.store.create(self.state.layout.erasure_done(erasure.id), done)
 
     def _unfinished(self) -> Iterator[Erasure]:
         layout = self.state.layout
@@ -72,15 +55,23 @@ class Erasures:
             except StuckError:
                 continue  # a later call with the right release, or with an earlier version of it, reads it
 
-    def _erased(self, erasure: Erasure) -> list[ErasedManifest] | None:
-        """What an erasure has taken of what it found; None if that cannot be told.
+    def _done(self, erasure: Erasure, *, deleted_inputs: int, left: int, died: bool = False) -> bytes | None:
+        """The record of what an erasure has taken of what it found; None if that cannot be told.
 
-        One that failed later, or is not published yet, counts.
+        A manifest that failed later, or is not published yet, counts.
         """
         went = list(map_ordered(partial(self._went, erasure.id), erasure.found))
         if None in went:
             return None
-        return [each for each, is_gone in zip(erasure.found, went, strict=True) if is_gone]
+        done = ErasureDone(
+            id=erasure.id,
+            manifests=[each for each, is_gone in zip(erasure.found, went, strict=True) if is_gone],
+            deleted_inputs=deleted_inputs,
+            left=left,
+            finished_at=self.state.clock.now(),
+            died=died,
+        )
+        return done.model_dump_json().encode()
 
     def _went(self, erasure_id: str, found: ErasedManifest) -> bool | None:
         """Whether an erasure has taken what it found of a manifest: the outcome tells, once there is one to read."""

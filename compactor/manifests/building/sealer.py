@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeVar
 
 from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.documents.manifest import Manifest
@@ -27,6 +29,8 @@ from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimed, Claimer, part_key
 from compactor.manifests.partitioning import due, new_manifest_id
 from compactor.telemetry.logs import log_event
+
+T = TypeVar("T")
 
 SEAL_INTERVAL_SECONDS = 60
 """How often the sealer is called; a part that would be too old at the next call is sealed at this one."""
@@ -132,47 +136,38 @@ class Sealer:
                 yield part
             elif part is not None:
                 refused = part if isinstance(part, AccessError) else refused
-                log_event("part.unreadable", uri=info.uri, error=part)
-                report.unreadable[info.uri] = str(part)
+                _note_unreadable(info.uri, part, report.unreadable)
         if refused is not None and not is_any_read:
             raise refused
 
-    def _read(self, info: ObjectInfo) -> tuple[ObjectInfo, Manifest | RecordUnreadable | AccessError | None]:
+    def _read(self, info: ObjectInfo) -> tuple[ObjectInfo, Manifest | StuckError | AccessError | None]:
+        return info, _or_fault(partial(self._part, info.uri))
+
+    def _part(self, uri: str) -> Manifest | None:
         try:
-            data = self.state.store.read(info.uri)
-            parse = Manifest.model_validate_json
-            part = read_record(parse, data, info.uri, kind="Manifest", expected="a pending part")
+            data = self.state.store.read(uri)
         except ObjectNotFound:  # another sealer was faster
-            return info, None
-        except CredentialsRefused:  # no part is to blame
-            raise
-        except (RecordUnreadable, AccessError) as exc:
-            return info, exc
-        name = base_name(info.uri).removesuffix(".json")
+            return None
+        part = read_record(Manifest.model_validate_json, data, uri, kind="Manifest", expected="a pending part")
+        name = base_name(uri).removesuffix(".json")
         if part.manifest_id != name:
-            return info, RecordUnreadable(f"{info.uri}: manifest_id is {part.manifest_id}, expected {name}")
-        return info, part
+            raise RecordUnreadable(f"{uri}: manifest_id is {part.manifest_id}, expected {name}")
+        return part
 
     def _with_readable_records(
         self, parts: Iterable[Manifest], old_until: datetime, report: SealReport
     ) -> Iterator[Manifest]:
         """Leave out old parts of which a record is damaged: they stay, and would make young ones due at each call."""
 
-        def fault(part: Manifest) -> Exception | None:
-            try:
-                if part.created_at <= old_until:
-                    self.state.ledger.accepted(part.manifest_id)
-            except CredentialsRefused:
-                raise
-            except (StuckError, AccessError) as exc:
-                return exc
-            return None
+        def read(part: Manifest) -> tuple[Manifest, object]:
+            is_old = part.created_at <= old_until
+            return part, _or_fault(partial(self.state.ledger.accepted, part.manifest_id)) if is_old else None
 
-        for part, error in map_ordered(lambda each: (each, fault(each)), parts):
-            if error is None:
-                yield part
+        for part, found in map_ordered(read, parts):
+            if isinstance(found, Exception):
+                _note_unreadable(self.state.layout.pending_part(part.manifest_id), found, report.unreadable)
             else:
-                self._note_unreadable(part, error, report.unreadable)
+                yield part
 
     def _tried(self, parts: Sequence[Manifest]) -> _Sealed:
         """Seal parts together. After a passing error, leave them to the next call and go on with other groups."""
@@ -209,27 +204,35 @@ class Sealer:
         """Bind parts; return those that are, and the ids that were revoked. A damaged record holds up its own part."""
         bound, revoked = list[Manifest](), set[str]()
         for part in parts:
-            try:
-                if self._is_bound(part):
-                    bound.append(part)
-                else:
-                    revoked.add(part.manifest_id)
-            except CredentialsRefused:
-                raise
-            except (StuckError, AccessError) as exc:
-                self._note_unreadable(part, exc, sealed.unreadable)
+            is_bound = _or_fault(partial(self._is_bound, part))
+            if isinstance(is_bound, Exception):
+                _note_unreadable(self.state.layout.pending_part(part.manifest_id), is_bound, sealed.unreadable)
+            elif is_bound:
+                bound.append(part)
+            else:
+                revoked.add(part.manifest_id)
         return bound, revoked
-
-    def _note_unreadable(self, part: Manifest, error: Exception, unreadable: dict[str, str]) -> None:
-        uri = self.state.layout.pending_part(part.manifest_id)
-        log_event("part.unreadable", uri=uri, error=error)
-        unreadable[uri] = str(error)
 
     def _is_bound(self, part: Manifest) -> bool:
         """Bind a part; return False if its id was revoked and another claimant took its files over."""
         is_bound = self.claimer.bind(part, "part")
         self.on_crash_point(BuildCrashPoint.PART_BOUND, part.manifest_id)
         return is_bound
+
+
+def _or_fault(call: Callable[[], T]) -> T | StuckError | AccessError:
+    """What a call about one part returns, or the error that has to do with this part alone."""
+    try:
+        return call()
+    except CredentialsRefused:  # no part is to blame
+        raise
+    except (StuckError, AccessError) as exc:
+        return exc
+
+
+def _note_unreadable(uri: str, error: Exception, unreadable: dict[str, str]) -> None:
+    log_event("part.unreadable", uri=uri, error=error)
+    unreadable[uri] = str(error)
 
 
 def _add(report: SealReport, sealed: _Sealed) -> None:

@@ -33,9 +33,9 @@ from compactor.core.errors import (
     TableConflict,
     TableRefused,
 )
-from compactor.table.catalog import TableChange, TableHead
+from compactor.table.catalog import TableChange
 from tests.support.iceberg_tables import NAME, client, iceberg_case, metadata_folder, sql_place
-from tests.support.table_catalogs import OWNER, CatalogCase, version
+from tests.support.table_catalogs import OWNER, CatalogCase, now, version
 
 ARN = "arn:aws:s3tables:eu-west-1:123456789012:bucket/lake"
 
@@ -286,12 +286,6 @@ def case(tmp_path: Path) -> CatalogCase:
 def files(case: CatalogCase, pattern: str) -> list[Path]:
     assert isinstance(case.catalog, IcebergTable)
     return sorted(metadata_folder(case.catalog.place).glob(pattern))
-
-
-def now(case: CatalogCase) -> TableHead:
-    head = case.catalog.head()
-    assert head is not None
-    return head
 
 
 @pytest.mark.parametrize("lost", ["*-m0.avro", "snap-*.avro"], ids=("manifest", "list of manifests"))

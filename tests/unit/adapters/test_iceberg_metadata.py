@@ -21,9 +21,9 @@ from pyiceberg.types import NestedField, StringType
 
 from compactor.adapters.iceberg.iceberg_table import IcebergTable
 from compactor.adapters.iceberg.shared_metadata import SharedMetadata, shared
-from compactor.table.catalog import FilePartition, TableChange, TableHead
+from compactor.table.catalog import FilePartition, TableChange
 from tests.support.iceberg_tables import iceberg_case, sql_place
-from tests.support.table_catalogs import OWNER, CatalogCase, version
+from tests.support.table_catalogs import OWNER, CatalogCase, now, version
 
 
 @pytest.fixture
@@ -34,12 +34,6 @@ def case(tmp_path: Path) -> CatalogCase:
     for number in range(1, 4):
         made.catalog.commit(now(made), TableChange(number, (made.file(f"f{number}"),)))
     return made
-
-
-def now(case: CatalogCase) -> TableHead:
-    head = case.catalog.head()
-    assert head is not None
-    return head
 
 
 def remembered(case: CatalogCase) -> Table:

@@ -24,7 +24,7 @@ from compactor.core.errors import OperatorError, TableRefused
 from compactor.table.catalog import TableChange, TableHead
 from compactor.table.upkeep import MetadataFile, TableFolder, TableRef, leftovers
 from tests.support.iceberg_tables import NAME, client, iceberg_case, metadata_folder, sql_place
-from tests.support.table_catalogs import CatalogCase, version
+from tests.support.table_catalogs import CatalogCase, now, version
 from tests.support.table_upkeep import OWNER
 
 
@@ -42,12 +42,6 @@ def committed(case: CatalogCase, batches: int) -> TableHead:
     for number in range(1, batches + 1):
         case.catalog.commit(head, TableChange(number, (case.file(f"f{number}"),)))
         head = now(case)
-    return head
-
-
-def now(case: CatalogCase) -> TableHead:
-    head = case.catalog.head()
-    assert head is not None
     return head
 
 
