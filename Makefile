@@ -39,10 +39,10 @@ VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 HOUSE := tests/unit/house
 # What takes little and tells much comes first. The soak runs beside the first ones, none of which measures time.
-RELEASE_STEPS := lint checkov simulate spec-full test-guards test-faults-kills test-full test-faults-s3 test-hostile-native test-hostile-spark bench-guard test-large soak
+RELEASE_STEPS := lint checkov simulate spec-full spec-guards test-guards test-faults-kills test-full test-faults-s3 test-hostile-native test-hostile-spark bench-guard test-large soak
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full simulate simulate-guards browser soak fuzz lint format bench bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full spec-guards simulate simulate-guards browser soak fuzz lint format bench bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -98,8 +98,11 @@ test-guards: $(READY) $(TLA_TOOLS) ## Remove each guard from a copy of the code,
 spec: $(TLA_TOOLS) ## Explore the model of the protocol in spec/, in its small configurations
 	@$(BIN)/python -m tests.protocol
 
-spec-full: $(TLA_TOOLS) ## Explore the large configurations, too, and take each guard out of the model
+spec-full: $(TLA_TOOLS) ## Explore the large configurations, too
 	@$(BIN)/python -m tests.protocol --full
+
+spec-guards: $(TLA_TOOLS) ## Take each guard out of the model, and check that a property fails
+	@$(BIN)/python -m tests.protocol --guards
 
 simulate: $(DEVELOPER) ## Simulate the whole system in one process for SEEDS=200 (SEED=7 for one of them, DAYS=30 for a month)
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(DAYS),--days $(DAYS))

@@ -1,11 +1,13 @@
 """Runs targets of the Makefile one after the other, all of them whatever comes of each, and sums up at the end.
 
 python -m tests.release [--again] [--beside TARGET] TARGET ... is what `make test-all` does with all that a release has
-to pass. It takes hours, so a target that has passed on the very same commit is not run again, unless it is asked for.
+to pass. It takes hours, so a target that has passed on the very same files is not run again, unless it is asked for:
+the files are those of `INPUTS`, or of the whole commit for a target that is not named there.
 One target that measures no time may run beside the others, from the start on; what it prints is shown at the end.
 """
 
 import argparse
+import hashlib
 import json
 import subprocess
 import sys
@@ -13,12 +15,44 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PASSED = ROOT / ".tools" / "release-parts.json"
+
+_PRODUCT = (
+    "Makefile",
+    "pyproject.toml",
+    "locks",
+    "compactor",
+    "native",
+    "config",
+    "glue_entry.py",
+    "lambdas",
+    "deploy",
+    "tools",
+)
+_HARNESS = (*_PRODUCT, "tests/support", "tests/cases", "tests/protocol", "spec")
+"""What `tests/support` needs, too."""
+_MODEL = ("spec", *(f"tests/protocol/{name}.py" for name in ("__main__", "configurations", "tlc")))
+_FAULTS = (*_HARNESS, "tests/faults", "tests/conftest.py")
+_MEASURED = (*_HARNESS, "tests/faults", "bench")
+
+INPUTS: Mapping[str, Sequence[str]] = {
+    "checkov": _PRODUCT,
+    "simulate": (*_HARNESS, "tests/simulation", "tests/guards"),
+    "spec-full": _MODEL,
+    "spec-guards": _MODEL,
+    "test-faults-kills": _FAULTS,
+    "test-faults-s3": _FAULTS,
+    "test-hostile-native": (*_MEASURED, "tests/hostile"),
+    "test-hostile-spark": (*_MEASURED, "tests/hostile"),
+    "bench-guard": _MEASURED,
+    "soak": (*_HARNESS, "tests/soak", "tests/faults"),
+}
+"""The files and folders that a part runs or reads. It has to pass again once one of them has changed."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +60,7 @@ class Part:
     """What came of one part.
 
     Attributes:
-        earlier: Whether it passed in an earlier run on the same commit.
+        earlier: Whether it passed in an earlier run on the same files.
     """
 
     name: str
@@ -38,40 +72,49 @@ class Part:
         """A line of the summary."""
         ended = "passed" if self.exit_code == 0 else f"FAILED with exit code {self.exit_code}"
         minutes, seconds = divmod(round(self.seconds), 60)
-        return f"  {self.name:<20} {minutes:>4} min {seconds:02} s  {ended}{' earlier on this commit' * self.earlier}"
+        return f"  {self.name:<20} {minutes:>4} min {seconds:02} s  {ended}{' earlier on these files' * self.earlier}"
 
 
 class PassedParts:
-    """Remembers which parts passed on a commit; nothing is remembered where files differ from the commit.
+    """Remembers which parts passed on which files; nothing is remembered where files differ from the commit.
 
     Args:
-        file: Where they are kept; those of another commit are forgotten.
-        commit: Its id; None where files differ from it, or where there is none.
+        file: Where they are kept.
+        files_of: The fingerprint of the files of a part; None where files differ from the commit, or there is none.
     """
 
-    def __init__(self, file: Path, commit: str | None) -> None:
-        self._file, self._commit = file, commit
+    def __init__(self, file: Path, files_of: Callable[[str], str | None]) -> None:
+        self._file, self._files_of = file, files_of
+
+    def files_of(self, name: str) -> str | None:
+        """The fingerprint of the files that a part runs or reads as they are now."""
+        return self._files_of(name)
 
     def all(self) -> dict[str, Part]:
-        """Those of this commit by name."""
-        if self._commit is None or not self._file.exists():
-            return {}
-        kept = json.loads(self._file.read_text())
-        return {part["name"]: Part(**part) for part in kept["parts"]} if kept["commit"] == self._commit else {}
+        """Those that passed on the files as they are now, by name."""
+        kept = {name: Part(**part["part"]) for name, part in self._kept().items() if self._is_of_now(name, part)}
+        return {name: replace(part, earlier=True) for name, part in kept.items()}
 
-    def add(self, part: Part) -> None:
-        """Remember one."""
-        if self._commit is None:
-            return
-        parts = {**self.all(), part.name: part}
+    def add(self, part: Part, files: str) -> None:
+        """Remember one that passed on these files."""
+        kept = {**self._kept(), part.name: {"files": files, "part": asdict(part)}}
         self._file.parent.mkdir(exist_ok=True)
-        self._file.write_text(json.dumps({"commit": self._commit, "parts": [asdict(each) for each in parts.values()]}))
+        self._file.write_text(json.dumps(kept, indent=1))
+
+    def _is_of_now(self, name: str, part: Mapping[str, Any]) -> bool:
+        files = self._files_of(name)
+        return files is not None and part["files"] == files
+
+    def _kept(self) -> dict[str, Any]:
+        kept: dict[str, Any] = json.loads(self._file.read_text()) if self._file.exists() else {}
+        return kept
 
 
-def clean_commit() -> str | None:
-    """The id of the commit that the files are those of; None if they differ from it, or git does not know."""
-    asked = [_asked("git", "status", "--porcelain"), _asked("git", "rev-parse", "HEAD")]
-    return asked[1] if asked[0] == "" else None
+def committed_files(name: str) -> str | None:
+    """The fingerprint of the files that a part runs or reads; None if any file differs from the commit."""
+    paths = INPUTS.get(name, ["."])
+    tree = _asked("git", "ls-tree", "-r", "HEAD", "--", *paths)
+    return hashlib.sha256(tree.encode()).hexdigest() if tree and _asked("git", "status", "--porcelain") == "" else None
 
 
 def _asked(*command: str) -> str | None:
@@ -84,24 +127,23 @@ def _asked(*command: str) -> str | None:
 def run_parts(
     commands: Mapping[str, Sequence[str]],
     passed: PassedParts,
-    commit_now: Callable[[], str | None] = clean_commit,
     beside: str = "",
 ) -> int:
     """Run each command, and print one line for each of them; the exit code is 0 if all have passed.
 
     Args:
         commands: By the name of the part.
-        passed: Those that need no other run.
-        commit_now: The commit that the files are those of, for a part counts for a commit only if they stayed so.
+        passed: Those that need no other run. A part is added if its files stayed as they were while it ran.
         beside: The part that runs beside the others, if any; what it prints comes after all that they print.
     """
-    earlier, before = passed.all(), commit_now()
-    parts = {name: Part(name, 0, part.seconds, earlier=True) for name, part in earlier.items() if name in commands}
+    earlier, before = passed.all(), {name: passed.files_of(name) for name in commands}
+    parts = {name: part for name, part in earlier.items() if name in commands}
 
     def ended(part: Part) -> None:
         parts[part.name] = part
-        if part.exit_code == 0 and commit_now() == before:
-            passed.add(part)
+        files = before[part.name]
+        if part.exit_code == 0 and files is not None and passed.files_of(part.name) == files:
+            passed.add(part, files)
 
     with ThreadPoolExecutor(1) as threads, tempfile.TemporaryFile("w+") as printed:
         asked = [name for name in commands if name not in earlier]
@@ -129,14 +171,14 @@ def _run(name: str, command: Sequence[str], output: IO[str] | None = None) -> Pa
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.release")
-    parser.add_argument("--again", action="store_true", help="run also what passed on this commit")
+    parser.add_argument("--again", action="store_true", help="run also what passed on these files")
     parser.add_argument("--beside", metavar="TARGET", default="", help="run this one beside the others")
     parser.add_argument("targets", nargs="+", metavar="TARGET")
     options = parser.parse_args()
     if options.again:
         PASSED.unlink(missing_ok=True)
     targets = {target: ["make", "--no-print-directory", target] for target in options.targets}
-    return run_parts(targets, PassedParts(PASSED, clean_commit()), beside=options.beside)
+    return run_parts(targets, PassedParts(PASSED, committed_files), beside=options.beside)
 
 
 if __name__ == "__main__":

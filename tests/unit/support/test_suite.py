@@ -1,14 +1,16 @@
 """The suite itself: it passes in any environment, skips nothing that was required, and stores nothing in CI."""
 
+import ast
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.release import PassedParts, run_parts
+from tests.release import INPUTS, PassedParts, run_parts
 from tests.support.environment import CREDENTIALS, clear_environment
 from tests.support.extras import CHROMIUM, EXTRAS, missing_lines, missing_required
 from tests.support.jvm_starts import jvm_lines, jvm_starts
@@ -103,7 +105,7 @@ def test_jvm_starts_are_counted(tmp_path: Path) -> None:
 
 def test_the_summary_of_a_release(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Every part runs whatever comes of the one before it; one that fails is named and fails the whole."""
-    nothing = PassedParts(tmp_path / "parts.json", None)
+    nothing = PassedParts(tmp_path / "parts.json", lambda _: None)
     assert run_parts({"one": ["false"], "two": ["true"]}, nothing) == 1
     assert run_parts({"two": ["true"]}, nothing) == 0
     told = capfd.readouterr().out.splitlines()
@@ -123,32 +125,64 @@ def test_a_part_beside_the_others(tmp_path: Path, capfd: pytest.CaptureFixture[s
         "three": ["false"],
     }
     log.touch()
-    assert run_parts(parts, PassedParts(file, "c1"), lambda: "c1", beside="two") == 1
+    assert run_parts(parts, PassedParts(file, lambda _: "f1"), beside="two") == 1
     told = capfd.readouterr().out.splitlines()
     assert told[:5] == ["== one", "== three", "== two", "beside", "== summary"]
     assert [line.split()[0] for line in told[5:]] == ["one", "two", "three", "FAILED:"]
-    assert run_parts({**parts, "two": ["false"]}, PassedParts(file, "c1"), lambda: "c1", beside="two") == 1
+    assert run_parts({**parts, "two": ["false"]}, PassedParts(file, lambda _: "f1"), beside="two") == 1
     assert capfd.readouterr().out.splitlines()[0] == "== three"
-    assert run_parts({"two": ["false"]}, PassedParts(file, "c2"), lambda: "c2", beside="two") == 1
+    assert run_parts({"two": ["false"]}, PassedParts(file, lambda _: "f2"), beside="two") == 1
     assert "FAILED: two" in capfd.readouterr().out
 
 
-def test_a_part_of_a_release_passes_once_a_commit(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """What passed is not run again on its commit; what failed is, and all is on another commit or a changed tree."""
+def test_a_part_of_a_release_passes_once_on_its_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """What passed is not run again while its files are the same; what failed is, and what files were changed under."""
     file, log = tmp_path / "parts.json", tmp_path / "log"
+    files: dict[str, str | None] = {"a": "a1", "b": "b1"}
 
-    def run(commit: str | None, *failing: str, later: str | None = None) -> list[str]:
+    def run(*failing: str, meanwhile: str | None = None) -> list[str]:
         log.write_text("")
-        now = iter([commit, *[later or commit] * 3])
-        ends = {name: f"echo {name} >> {log}; {'false' if name in failing else 'true'}" for name in ("a", "b")}
-        parts = {name: ["sh", "-c", script] for name, script in ends.items()}
-        code = run_parts(parts, PassedParts(file, commit), lambda: next(now))
+        ends = {name: f"echo {name} >> {log}; {'false' if name in failing else 'true'}" for name in files}
+        seen = iter([files["a"]] * 2)  # whether it passed before, and what it begins with
+        passed = PassedParts(file, lambda name: next(seen, meanwhile or files["a"]) if name == "a" else files[name])
+        code = run_parts({name: ["sh", "-c", script] for name, script in ends.items()}, passed)
         assert code == (1 if failing else 0)
         return log.read_text().split()
 
-    assert run("c1", "b") == ["a", "b"]
-    assert run("c1", "b") == ["b"]
-    assert "a" in capfd.readouterr().out.split("== summary")[-1].split("earlier on this commit")[0]
-    assert (run("c1"), run("c1")) == (["b"], [])
-    assert (run("c2", later="c3"), run("c2")) == (["a", "b"], ["a", "b"])
-    assert run(None) == ["a", "b"]
+    assert run("b") == ["a", "b"]
+    assert run("b") == ["b"]
+    assert "a" in capfd.readouterr().out.split("== summary")[-1].split("earlier on these files")[0]
+    assert (run(), run()) == (["b"], [])
+    files["b"] = "b2"
+    assert (run(), run()) == (["b"], []), "the files of the other are as they were"
+    files["a"] = "a2"
+    assert (run(meanwhile="a3"), run(), run()) == (["a"], ["a"], []), "they changed while it ran"
+    files |= {"a": None, "b": None}
+    assert (run(), run()) == (["a", "b"], ["a", "b"]), "they differ from every commit"
+
+
+def test_the_files_of_a_part_are_all_that_it_imports() -> None:
+    """A part that passed is not run again while these are the same: none may be missing. The product imports itself."""
+    for name, inputs in INPUTS.items():
+        places = [ROOT / path for path in inputs]
+        for found in [file for place in places if place.name != "compactor" for file in modules_below(place)]:
+            for imported in imports_of(found):
+                assert any(place in (imported, *imported.parents) for place in places), (name, found, imported)
+
+
+def modules_below(path: Path) -> list[Path]:
+    """The Python files of a file or folder."""
+    return [path] if path.suffix == ".py" else [*path.rglob("*.py")]
+
+
+@cache
+def imports_of(module: Path) -> set[Path]:
+    """The files of this tree that a module imports, wherever in it."""
+    nodes = list(ast.walk(ast.parse(module.read_bytes())))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    stems = [ROOT.joinpath(*name.split(".")) for name in names]
+    places = {*(stem.with_suffix(".py") for stem in stems), *(stem / "__init__.py" for stem in stems)}
+    return {place for place in places if place.exists() and place.read_bytes().strip()}
