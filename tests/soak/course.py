@@ -18,6 +18,9 @@ from tests.soak.throughput import Span
 FINISHING_SECONDS = 1800.0
 """After a brown-out, the next attempt at a manifest may be due only in 10 minutes."""
 
+PATIENCE_SECONDS = 1800.0
+"""For the next attempt at any troubled manifest: on a busy machine one may wait 20 minutes for a slow lane."""
+
 _PAUSE_SECONDS = 2.0
 _YOUNG_SECONDS = {"spark": (1.0, 12.0), "native": (1.0, 12.0), "plain": (0.3, 2.0)}
 
@@ -108,9 +111,11 @@ class Course:
     def _decide_trouble(self) -> None:
         """Wait until all trouble is decided. Only beside commits of others can it be told from trouble of the place."""
         self._run(AFTERMATH, 0.0)
-        until = time.monotonic() + FINISHING_SECONDS
+        records, until = self.feeder.records_of_trouble(), time.monotonic() + PATIENCE_SECONDS
         while self.feeder.troubled() and time.monotonic() < until:
             self.supervisor.stay(time.monotonic() + _PAUSE_SECONDS)
+            if (now := self.feeder.records_of_trouble()) != records:
+                records, until = now, time.monotonic() + PATIENCE_SECONDS
 
     def _lives(self, phase: Phase) -> Iterator[Life]:
         return lives(f"{self.seed}:{phase.name}", phase.endings, _YOUNG_SECONDS[self.job.engine])

@@ -140,6 +140,11 @@ class Feeder:
         """How many of those are troubled."""
         return sum(is_troubled(base_name(uri)) for uri in self._left())
 
+    def records_of_trouble(self) -> set[str]:
+        """The records in the ledger of troubled manifests: each attempt and each decision adds one."""
+        records = self._store.list(self._app.layout.ledger_folder_of(DAY))
+        return {info.uri for info in records if any(is_troubled(part) for part in info.uri.split("/"))}
+
     def _left(self) -> set[str]:
         left = {info.uri for info in self._store.list(self._manifests) if is_delivery(info.uri)}
         return left - self.record.expected.closed
