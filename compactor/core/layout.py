@@ -599,7 +599,7 @@ class Layout:
         return f"{self.table_folder}doomed.json"
 
     def last_upkeep(self, task: str) -> str:
-        """When the jobs last finished a task of the upkeep of the table. Not part of the ledger."""
+        """What came of a task of the upkeep of the table. Not part of the ledger."""
         return f"{self.table_folder}last-{task}.json"
 
     def table_progress(self, shard: int) -> str:
@@ -655,8 +655,13 @@ class Layout:
 
     @property
     def last_cleaning(self) -> str:
-        """When daily retention last finished."""
+        """What came of daily retention."""
         return f"{folder(self.state)}cleaned.json"
+
+    @property
+    def last_closing(self) -> str:
+        """What came of the daily closing of dates."""
+        return f"{folder(self.state)}closing.json"
 
     @property
     def claims_file(self) -> str:

@@ -19,6 +19,27 @@ _RELEASED = "tests/unit/ops/table/test_released_originals.py"
 
 TABLE = (
     Guard(
+        "upkeep that fails is on record",
+        "job/retention/table_upkeep.py",
+        "                    self._last(task).failed(now, exc)",
+        "                    pass",
+        ("tests/unit/job/test_table_upkeep.py::test_trouble",),
+    ),
+    Guard(
+        "a task that fails is told of until it finishes",
+        "job/retention/beside.py",
+        "            since = last.failing_since or now",
+        "            since = now",
+        ("tests/unit/ops/status/test_housekeeping.py",),
+    ),
+    Guard(
+        "a clean-up that was not due has not failed",
+        "job/retention/daily.py",
+        "            if is_due:\n                self._last.failed(now, exc)\n                self._follow(now)",
+        "            self._last.failed(now, exc)\n            if is_due:\n                self._follow(now)",
+        ("tests/unit/job/test_retention.py::test_nothing_follows_where_no_clean_up_was_due",),
+    ),
+    Guard(
         "a run that is to end gives up with table and queue full",
         "job/service.py",
         "                if once and self._is_blocked():",

@@ -6,6 +6,7 @@ from compactor.control.diagnosis.health import Condition, Finding, finding
 from compactor.core.documents.totals import are_few_rows
 from compactor.core.text.formatting import by_name, count, percent
 from compactor.core.text.suggestions import Suggestions
+from compactor.ledger.housekeeping import FailingTask
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.streams_seen import StreamSeen
 from compactor.table.standing import TableSeen
@@ -38,6 +39,13 @@ def manifests_held_back(table: TableSeen | None) -> Iterator[Finding]:
     """Whether manifests are held back from the table."""
     if table is not None and table.held:
         yield finding(Condition.MANIFESTS_HELD_BACK, f"table {table.name}: {table.held_words}")
+
+
+def housekeeping_fails(tasks: Iterable[FailingTask]) -> Iterator[Finding]:
+    """Whether what jobs do beside their work keeps failing: then state, or metadata of the table, grows."""
+    for each in tasks:
+        reason = f"{each.name} has failed since {each.failing_since:%Y-%m-%d %H:%M} UTC: {each.error}"
+        yield finding(Condition.HOUSEKEEPING_FAILS, reason, subject=each.name.replace(" ", "_"))
 
 
 def topics_behind(topics: Iterable[TopicSeen]) -> Iterator[Finding]:

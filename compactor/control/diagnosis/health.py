@@ -114,6 +114,12 @@ class Condition(StrEnum):
     )
     SHARD_DOWN = "shard_down", "needs_you", "look", "compactor control --dry-run --shard says why it is not started"
     SHARDS_WAIT = "shards_wait", "needs_you", "look", "end the run without a shard with compactor stop"
+    HOUSEKEEPING_FAILS = (
+        "housekeeping_fails",
+        "needs_you",
+        "look",
+        "fix the cause; a job that runs tries again by itself",
+    )
     STATE_LASTS = "state_lasts", "needs_you", "act", "see the run in the AWS console"
     UNKNOWN_STATE = "unknown_state", "needs_you", "look", "see the run in the AWS console, and deploy a newer release"
     UNKNOWN = "unknown", "needs_you", "look", "if it lasts, run compactor doctor --elsewhere"

@@ -66,6 +66,7 @@ FORMATS: Mapping[str, Format] = {
     "KinesisProgress": Format(),
     "KinesisSeen": Format(),
     "LastCleaning": Format(),
+    "LastClosing": Format(),
     "LastUpkeep": Format(),
     "Manifest": Format(reads=2),
     "OpenMarker": Format(),

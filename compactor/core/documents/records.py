@@ -520,10 +520,28 @@ class RunHeartbeat(Document):
     shard: str = ""
 
 
-class LastCleaning(Document):
-    """When daily retention last finished. Overwritten each time."""
+class LastCall(Document):
+    """What came of a task that jobs repeat. Overwritten each time.
+
+    Attributes:
+        finished_at: When it last finished; before that, when a job first looked whether it was due.
+        failing_since: When the first call since then failed; None if none did.
+        failed_at: When the last of these failed.
+        error: Why it did.
+    """
 
     finished_at: AwareDatetime
+    failing_since: AwareDatetime | None = None
+    failed_at: AwareDatetime | None = None
+    error: str = ""
+
+
+class LastCleaning(LastCall):
+    """What came of daily retention."""
+
+
+class LastClosing(LastCall):
+    """What came of closing dates."""
 
 
 class RecentCommit(Document):

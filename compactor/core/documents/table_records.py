@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
-from compactor.core.documents.records import Document
+from compactor.core.documents.records import Document, LastCall
 from compactor.core.manifest_key import ManifestKey
 
 
@@ -142,10 +142,8 @@ class TableProgress(Document):
     placed: tuple[BatchedManifest, ...] = ()
 
 
-class LastUpkeep(Document):
-    """When the jobs last finished a task of the upkeep of the table. Overwritten each time."""
-
-    finished_at: AwareDatetime
+class LastUpkeep(LastCall):
+    """What came of a task of the upkeep of the table."""
 
 
 class FinishedBatches(Document):

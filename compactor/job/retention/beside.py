@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from compactor.core.documents.records import LastCleaning
-from compactor.core.documents.table_records import LastUpkeep
-from compactor.core.errors import ObjectNotFound
+from compactor.core.documents.records import LastCall
+from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.ledger.state import State
+from compactor.telemetry.error_text import described
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class LastTime:
-    """A small object that records when something last finished.
+    """A small object that records when something last finished, and since when it fails.
 
     Attributes:
         state: Where it is.
@@ -53,20 +54,36 @@ class LastTime:
 
     state: State
     uri: str
-    kind: type[LastCleaning | LastUpkeep]
+    kind: type[LastCall]
 
     def is_due(self, now: datetime, every_seconds: float) -> bool:
         """Whether an interval has passed. Without a record, or with a damaged one, it begins now.
 
         A record from the future, of a clock that was wrong, holds things up for one interval at most.
         """
-        try:
-            last = self.kind.model_validate_json(self.state.store.read(self.uri))
-        except (ObjectNotFound, ValueError):
-            self.remember(now)
+        last = self._known()
+        if last is None:
+            self.finished(now)
             return False
         return abs((now - last.finished_at).total_seconds()) >= every_seconds
 
-    def remember(self, now: datetime) -> None:
+    def finished(self, now: datetime) -> None:
         """Record that it has finished."""
-        self.state.store.put(self.uri, self.kind(finished_at=now).model_dump_json().encode())
+        self._put(self.kind(finished_at=now))
+
+    def failed(self, now: datetime, error: BaseException) -> None:
+        """Record that it has failed, for `status` to show; it is due as before. What cannot be recorded is left out."""
+        with suppress(CompactorError):
+            last = self._known() or self.kind(finished_at=now)
+            since = last.failing_since or now
+            changes = {"failing_since": since, "failed_at": now, "error": described(error)}
+            self._put(last.model_copy(update=changes))
+
+    def _known(self) -> LastCall | None:
+        try:
+            return self.kind.model_validate_json(self.state.store.read(self.uri))
+        except (ObjectNotFound, ValueError):
+            return None
+
+    def _put(self, last: LastCall) -> None:
+        self.state.store.put(self.uri, last.model_dump_json().encode())

@@ -24,7 +24,8 @@ SLICE_SECONDS = 1.0
 class DailyRetention:
     """Runs retention once a day during a run without end.
 
-    A small object records when retention last finished, so a restart does not change the time of the next one.
+    A small object records when retention last finished, so a restart does not change the time of the next one, and
+    since when it fails, for `status` to show.
 
     Args:
         state: Where that object is.
@@ -72,6 +73,7 @@ class DailyRetention:
             self._next_check = now + timedelta(seconds=RETRY_SECONDS)
             log_event("retention.failed", error=exc)
             if is_due:
+                self._last.failed(now, exc)
                 self._follow(now)
 
     def _clean(self, unfinished: CleaningReport, now: datetime) -> None:
@@ -83,7 +85,7 @@ class DailyRetention:
             self._unfinished = report
             return
         self._unfinished = None
-        self._last.remember(now)
+        self._last.finished(now)
         log_event(
             "retention.finished",
             removed=dict(report.removed),

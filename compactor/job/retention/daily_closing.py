@@ -2,18 +2,25 @@
 
 from collections.abc import Callable
 
-from compactor.job.retention.beside import Beside
+from compactor.core.documents.records import LastClosing
+from compactor.job.retention.beside import Beside, LastTime
+from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
 
 
 class DailyClosing:
     """Closes dates in a thread of its own: to verify a day takes minutes, and nothing of the run waits for it.
 
+    A small object records when it finished, and since when it fails, for `status` to show.
+
     Args:
+        state: Where that object is.
         close: Closes what has been quiet. It may end with the process at any point.
     """
 
-    def __init__(self, close: Callable[[], None]) -> None:
+    def __init__(self, state: State, close: Callable[[], None]) -> None:
+        self._state = state
+        self._last = LastTime(state, state.layout.last_closing, LastClosing)
         self._close = close
         self._thread = Beside("closing", self._run)
 
@@ -28,5 +35,7 @@ class DailyClosing:
     def _run(self) -> None:
         try:
             self._close()
+            self._last.finished(self._state.clock.now())
         except Exception as exc:  # noqa: BLE001 - whatever it is, the dates stay open until the next day
+            self._last.failed(self._state.clock.now(), exc)
             log_event("closing.failed", error=exc)

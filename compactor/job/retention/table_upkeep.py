@@ -39,7 +39,8 @@ class UpkeepTask:
 class TableUpkeep:
     """The tasks of one run, of which one is at work at a time.
 
-    A small object records when each finished, so a restart does not change the time of the next call.
+    A small object records when each finished, so a restart does not change the time of the next call, and since when
+    it fails, for `status` to show.
 
     Attributes:
         state: Where these objects are.
@@ -73,13 +74,17 @@ class TableUpkeep:
 
     def _run_due(self) -> None:
         for task in self.tasks:
+            is_due = False
             try:
-                if self._is_due(task) and self.leads():
+                is_due = self._is_due(task) and self.leads()
+                if is_due:
                     log_event("table.upkeep_done", task=task.name, done=dict(task.run()))
-                    self._last(task).remember(self.state.clock.now())
+                    self._last(task).finished(self.state.clock.now())
             except Exception as exc:  # noqa: BLE001 - whatever it is, the next call does what is left
-                pause = min(RETRY_SECONDS, task.every_seconds)
-                self._paused[task.name] = self.state.clock.now() + timedelta(seconds=pause)
+                pause, now = min(RETRY_SECONDS, task.every_seconds), self.state.clock.now()
+                self._paused[task.name] = now + timedelta(seconds=pause)
+                if is_due:
+                    self._last(task).failed(now, exc)
                 log_event("table.upkeep_failed", task=task.name, pause_seconds=round(pause, 3), error=exc)
 
     def _is_due(self, task: UpkeepTask) -> bool:

@@ -9,6 +9,7 @@ from typing import TypeVar
 from compactor.core.distributions import Distribution
 from compactor.core.documents.records import NEEDS_OPERATOR
 from compactor.ledger.history.expired_seen import ExpiredSeen
+from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import SizedBytes
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.streams_seen import StreamSeen
@@ -251,3 +252,4 @@ class Figures:
     table: TableSeen | None = None  # the table that lists the output, as of now; null if the settings name none
     topics: tuple[TopicSeen, ...] = ()  # the topics that jobs plan, as of their latest plans
     kinesis: tuple[StreamSeen, ...] = ()  # the streams of Kinesis that jobs plan, as of their latest plans
+    housekeeping: tuple[FailingTask, ...] = ()  # what jobs do beside their work, and what fails of it as of now

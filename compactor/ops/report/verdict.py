@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from compactor.control.diagnosis.findings import (
     dead_letters,
     few_rows,
+    housekeeping_fails,
     kinesis_behind,
     manifests_held_back,
     quarantined_files,
@@ -103,6 +104,7 @@ def _to_look(figures: Figures, sla_seconds: float | None, suggest: Suggestions) 
         off = f"the records of {count(totals.clocks_off, 'manifest')} are dated more than five minutes off the store's"
         why = "Either a clock was wrong or the records were copied"
         yield finding(Condition.CLOCKS_OFF, f"{off} time, which this report uses instead. {why}")
+    yield from housekeeping_fails(each for each in figures.housekeeping if figures.period.holds(each.failed_at))
 
 
 def _of_times(figures: Figures, sla_seconds: float) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from itertools import chain
 from compactor.control.diagnosis.findings import (
     dead_letters,
     few_rows,
+    housekeeping_fails,
     kinesis_behind,
     manifests_held_back,
     quarantined_files,
@@ -114,6 +115,7 @@ def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
     yield from few_rows(sum(each.records for each in facts.recent), rejects(facts.recent).lines, rules.suggest)
     for each in columns_nearly_full(facts.columns):
         yield replace(each, next_move=rules.suggest.at(each.next_move))
+    yield from housekeeping_fails(facts.housekeeping)
 
 
 def _at_rest(facts: Facts, rules: Rules) -> Finding:

@@ -12,6 +12,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.history.redrive_log import RedriveLog
+from compactor.ledger.housekeeping import failing_tasks
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import learned_ratio
 from compactor.ledger.state import State
@@ -46,7 +47,7 @@ class StatusReader:
     expired) and the ring of latest commits. It reads at most `MANIFESTS_READ` waiting manifests, `RECENT_SLOTS`
     summaries, three records of each of `LATENCY_COMMITS` commits, and the redrive logs of `LETTERS_READ` dead letters
     and `COMMITS_READ` commits, each of a few records; where files are quarantined, also the commits of the ring since;
-    and with a table one record of each job.
+    one record of each task beside the work; and with a table one record of each job.
     What never changes is read once.
     """
 
@@ -91,6 +92,7 @@ class StatusReader:
             table=None if self.table is None else table_seen(self.state, self.table, now),
             topics=() if self.topics is None else self.topics.seen(now),
             kinesis=() if self.kinesis is None else self.kinesis.seen(now),
+            housekeeping=failing_tasks(self.state, with_table=self.table is not None),
         )
         status = Status(
             **vars(facts),

@@ -11,6 +11,7 @@ from compactor.core.text.formatting import shown_seconds
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.history.expired_seen import NOTHING_EXPIRED, ExpiredSeen
+from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import SizedBytes
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.streams_seen import StreamSeen
@@ -139,6 +140,7 @@ class Facts:
     table: TableSeen | None = None  # the table that lists the output; null if the settings name none
     topics: tuple[TopicSeen, ...] = ()  # the topics that jobs plan
     kinesis: tuple[StreamSeen, ...] = ()  # the streams of Kinesis that jobs plan
+    housekeeping: tuple[FailingTask, ...] = ()  # what jobs do beside their work, and what fails of it
 
     @property
     def last_commit_at(self) -> datetime | None:

@@ -366,7 +366,7 @@ class App(TableComponents):
                 self.cleaner,
                 archive_days=self.settings.retention.archive_days,
                 rejects_days=self.settings.retention.rejects_days,
-                then=DailyClosing(self.close_quiet_dates).start,
+                then=DailyClosing(self.state, self.close_quiet_dates).start,
             ),
             source=source,
             runs=self.runs,

@@ -50,6 +50,7 @@ from compactor.job.run_report import RunReport
 from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Heartbeat
+from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import with_share
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.inventory.document import Inventory
@@ -131,6 +132,9 @@ STREAMS_SEEN = (
 )
 """A stream of Kinesis before and after the first plan."""
 
+FAILING = (FailingTask("table merge", COMMITS[0].decided_at, COMMITS[0].decided_at, "denied"),)
+"""Upkeep of the table that fails."""
+
 NEW_TABLE = VerifyReport(table=VerifiedTable("lake.events"))
 """What is verified beside a table without a batch."""
 
@@ -186,7 +190,9 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     older = COMMITS[0].model_copy(update={**OLDER, "redriven": {"line_too_long": 1}})
     old = replace(STATUSES["idle"], recent=(older, FULL), backlog=unread)
     old = replace(old, misfits=misfits(old.recent))
-    listed = [replace(old, table=each, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN) for each in TABLES_SEEN]
+    listed = [
+        replace(old, table=each, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN, housekeeping=FAILING) for each in TABLES_SEEN
+    ]
     empty = replace(old, sizes=OutputSizes(1, 1, with_share(0, 0, 0)))
     found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old, empty, *listed)]
     found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
@@ -637,7 +643,7 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         make_report(each.app(), WHOLE_DAY, TEN_WORKERS, is_job_named=True, with_samples=False)
         for each in (harness, Harness())
     ]
-    followed = replace(figures, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN)
+    followed = replace(figures, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN, housekeeping=FAILING)
     listed = [replace(day, figures=replace(followed, table=each)) for each in TABLES_SEEN]
     changed = [replace(day, figures=unknown), replace(day, sla_seconds=None), *listed]
     made = [each.document() for each in (day, *changed, *priced)]

@@ -18,7 +18,7 @@ from tests.support.stored import UPDATE
 ROOT = Path(__file__).resolve().parents[3]
 OVERWRITTEN = (
     *("BreakerClosed", "ClosedTotals", "FinishedBatches", "LastCleaning", "RecentCommit", "RunHeartbeat"),
-    *("StartsRefused", "TableProgress", "Told", "TopicProgress", "KinesisProgress"),
+    *("LastClosing", "LastUpkeep", "StartsRefused", "TableProgress", "Told", "TopicProgress", "KinesisProgress"),
 )
 """Kinds that processes of both releases overwrite, so that neither may wait for the other."""
 
@@ -47,6 +47,7 @@ def test_every_kind_of_record_is_in_the_table() -> None:
     parts = {"FileReport", "RangeReport", "StagedFile", "Rebuild", "RedrivenInput", "Commit", "DeadLetter"}
     parts |= {"ManifestSums", "OpenLetter", "OpenFile", "SettledFile", "DoubledVersion", "DateSpan", "BatchedManifest"}
     parts |= {"Erased", "ErasedManifest", "PartitionProgress", "ShardLink", "ShardLoss", "MergedFile", "PlanProgress"}
+    parts |= {"LastCall"}
     assert found - parts <= FORMATS.keys()
 
 

@@ -30,6 +30,7 @@ from compactor.job.retention.daily import (
 )
 from compactor.job.service import Service
 from compactor.ledger.history.redrive_log import RedriveLog
+from compactor.ledger.housekeeping import failing_tasks
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 from tests.support.logged import events_logged
@@ -476,6 +477,8 @@ def test_what_follows_the_clean_up_follows_it_in_any_case(trouble: str) -> None:
             harness.clock.advance(CHECK_SECONDS)
             retention.step()
     assert len(events) > 10, "it is tried again each hour"
+    [told] = failing_tasks(app.state, with_table=False)
+    assert told.name == "retention"
     assert len(followed) == 2, "a day after the start, and a day after that"
     assert harness.store.stat(staged) is None
 
@@ -493,6 +496,7 @@ def test_nothing_follows_where_no_clean_up_was_due() -> None:
             harness.clock.advance(CHECK_SECONDS)
             retention.step()
     assert (len(events), followed) == (1, [])
+    assert failing_tasks(app.state, with_table=False) == (), "nothing that was due has failed"
 
 
 def test_files_of_no_attempt_are_passed_over_one_by_one() -> None:

@@ -2,11 +2,13 @@
 
 import logging
 from collections.abc import Mapping
+from datetime import timedelta
 
 import pytest
 
 from compactor.core.errors import CompactorError
 from compactor.job.retention.table_upkeep import CHECK_SECONDS, RETRY_SECONDS, TableUpkeep, UpkeepTask
+from compactor.ledger.housekeeping import failing_tasks
 from tests.support.fakes import ListSource
 from tests.support.harness import GOOD, Harness, sink_of
 from tests.unit.ops.table.test_merger import check, live, rows
@@ -105,6 +107,9 @@ def test_trouble(caplog: pytest.LogCaptureFixture) -> None:
     later(harness, upkeep, RETRY_SECONDS)
     assert calls == ["failing", "working", "failing"]
     assert "table.upkeep_failed" in caplog.text
+    [told] = failing_tasks(harness.app().state, with_table=True)
+    assert (told.name, told.error) == ("table maintain", "no")
+    assert told.failed_at - told.failing_since >= timedelta(seconds=RETRY_SECONDS)
 
 
 def test_beside_the_work_of_a_run() -> None:

@@ -10,6 +10,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
+from compactor.ledger.housekeeping import failing_tasks
 from compactor.ledger.state import State
 from compactor.manifests.kafka.topics_seen import TopicWatch
 from compactor.manifests.kinesis.streams_seen import StreamWatch
@@ -82,6 +83,7 @@ class ReportReader:
             table=None if self.table is None else table_seen(self.state, self.table, self.state.clock.now()),
             topics=() if self.topics is None else self.topics.seen(self.state.clock.now()),
             kinesis=() if self.kinesis is None else self.kinesis.seen(self.state.clock.now()),
+            housekeeping=failing_tasks(self.state, with_table=self.table is not None),
         )
 
     def _facts(self, listed: Listed, period: Period) -> CommitFacts | DeadLetterFacts | str | None:

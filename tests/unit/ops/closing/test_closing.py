@@ -14,6 +14,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.job.retention.daily import DailyRetention
 from compactor.job.retention.daily_closing import DailyClosing
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
+from compactor.ledger.housekeeping import failing_tasks
 from compactor.ops.closing.report import ClosingReport
 from compactor.ops.closing.version_index import VersionIndex
 from compactor.ops.redrive.scan import find_redrivable
@@ -380,7 +381,7 @@ def test_the_job_closes_after_its_daily_clean_up() -> None:
     assert summaries(harness) == {}
     closed(harness)
     compacted(harness, "late")
-    closing = DailyClosing(harness.app().close_quiet_dates)
+    closing = DailyClosing(harness.app().state, harness.app().close_quiet_dates)
     settings = harness.settings.retention
     retention = DailyRetention(app.state, app.cleaner, archive_days=settings.archive_days, then=closing.start)
     for _ in range(4):
@@ -391,13 +392,16 @@ def test_the_job_closes_after_its_daily_clean_up() -> None:
     check(harness)
 
 
-def test_trouble_in_the_daily_closing_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """It ends neither the run nor the thread of the run."""
+def test_trouble_in_the_daily_closing_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """It ends neither the run nor the thread of the run, and is over with the next closing."""
 
     def fail() -> None:
         raise CompactorError("no")
 
-    closing = DailyClosing(fail)
-    closing.start()
-    closing.wait()
+    state = Harness().app().state
+    for close, failing in ((fail, ["closing"]), (fail, ["closing"]), (lambda: None, [])):
+        closing = DailyClosing(state, close)
+        closing.start()
+        closing.wait()
+        assert [each.name for each in failing_tasks(state, with_table=False)] == failing
     assert "closing.failed" in caplog.text

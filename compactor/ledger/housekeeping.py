@@ -1,0 +1,55 @@
+"""Which tasks that jobs repeat beside their work keep failing. No work waits for them, so it shows nowhere else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from compactor.core.documents.records import LastCall, LastCleaning, LastClosing
+from compactor.core.documents.table_records import LastUpkeep
+from compactor.core.errors import ObjectNotFound
+from compactor.core.map_ordered import map_ordered
+from compactor.ledger.state import State
+
+TOLD_FOR = timedelta(days=2)
+"""A task that is asked for fails again within a day; what failed longer ago was switched off, or no job runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailingTask:
+    """A task that jobs repeat, and that has failed since it last finished."""
+
+    name: str  # retention, closing, table maintain or table merge
+    failing_since: datetime  # when the first call failed since then
+    failed_at: datetime  # when the last one did
+    error: str  # why it did
+
+
+def failing_tasks(state: State, *, with_table: bool) -> tuple[FailingTask, ...]:
+    """The tasks that fail now, by one small record of each.
+
+    Args:
+        state: Has the records.
+        with_table: Whether there is a table with upkeep of its own.
+    """
+    layout = state.layout
+    records: dict[str, tuple[str, type[LastCall]]] = {
+        "retention": (layout.last_cleaning, LastCleaning),
+        "closing": (layout.last_closing, LastClosing),
+    }
+    if with_table:
+        records |= {f"table {task}": (layout.last_upkeep(task), LastUpkeep) for task in ("maintain", "merge")}
+    return _failing(state, records, state.clock.now())
+
+
+def _failing(state: State, records: Mapping[str, tuple[str, type[LastCall]]], now: datetime) -> tuple[FailingTask, ...]:
+    def read(name: str) -> FailingTask | None:
+        uri, kind = records[name]
+        try:
+            last = kind.model_validate_json(state.store.read(uri))
+        except (ObjectNotFound, ValueError):  # the next call writes it anew
+            return None
+        if last.failing_since is None or last.failed_at is None or now - last.failed_at > TOLD_FOR:
+            return None
+        return FailingTask(name, last.failing_since, last.failed_at, last.error)
+
+    return tuple(found for found in map_ordered(read, records) if found is not None)

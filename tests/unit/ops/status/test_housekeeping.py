@@ -1,0 +1,69 @@
+"""What jobs do beside their work, and what fails of it: `status` and the report tell, in the same words."""
+
+from datetime import timedelta
+
+from compactor.cli.commands.report import make_report
+from compactor.control.diagnosis.health import Condition
+from compactor.core.documents.table_records import LastUpkeep
+from compactor.core.errors import AccessError
+from compactor.cost.prices import CLASSIC
+from compactor.job.retention.beside import LastTime
+from compactor.ledger.housekeeping import TOLD_FOR, FailingTask
+from compactor.ops.report.period import Period
+from tests.support.harness import GOOD, Harness
+
+HOUR = timedelta(hours=1)
+
+
+def last_upkeep(harness: Harness) -> LastTime:
+    return LastTime(harness.app().state, harness.layout.last_upkeep("maintain"), LastUpkeep)
+
+
+def told(harness: Harness) -> tuple[FailingTask, ...]:
+    return harness.app().status_reader.read().housekeeping
+
+
+def test_upkeep_that_keeps_failing() -> None:
+    """It is told with the time of the first failure and the error of the last, until it finishes."""
+    harness = Harness(table={})
+    harness.deliver("m1", GOOD)
+    harness.run_once()
+    last, began = last_upkeep(harness), harness.clock.now()
+    last.finished(began)
+    assert told(harness) == ()
+    for what in ("first", "second"):
+        last.failed(harness.clock.now(), AccessError(f"the {what} call was denied"))
+        harness.clock.advance(HOUR.total_seconds())
+    with harness.app().heartbeat:
+        status = harness.app().status_reader.read()
+    assert [(each.name, each.failing_since) for each in status.housekeeping] == [("table maintain", began)]
+    since = f"table maintain has failed since {began:%Y-%m-%d %H:%M} UTC"
+    assert status.state.reason == f"{since}: the second call was denied"
+    assert (status.state.condition, status.state.severity) == (Condition.HOUSEKEEPING_FAILS, "look")
+    now = harness.clock.now()
+    made = make_report(harness.app(), Period(now - 3 * HOUR, now), CLASSIC, is_job_named=False, with_samples=False)
+    assert [(point.name, point.reason) for point in made.verdict.points] == [
+        ("housekeeping_fails_table_maintain", status.state.reason)
+    ]
+    earlier = Period(now - 9 * HOUR, now - 5 * HOUR)
+    assert not make_report(harness.app(), earlier, CLASSIC, is_job_named=False, with_samples=False).verdict.points
+    last.finished(now)
+    assert told(harness) == ()
+
+
+def test_what_failed_long_ago_and_is_not_tried_any_more() -> None:
+    """It was switched off, or no job runs: then there is nothing to fix. A damaged record is written anew."""
+    harness = Harness(table={})
+    last_upkeep(harness).failed(harness.clock.now(), AccessError("denied"))
+    assert [each.name for each in told(harness)] == ["table maintain"]
+    harness.clock.advance(TOLD_FOR.total_seconds() + 1)
+    assert told(harness) == ()
+    harness.store.put(harness.layout.last_closing, b"{")
+    assert told(harness) == ()
+
+
+def test_without_a_table() -> None:
+    """Its upkeep is none of the stream's."""
+    harness = Harness()
+    last_upkeep(harness).failed(harness.clock.now(), AccessError("denied"))
+    assert told(harness) == ()
