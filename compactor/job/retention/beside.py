@@ -61,7 +61,7 @@ class LastTime:
 
         A record from the future, of a clock that was wrong, holds things up for one interval at most.
         """
-        last = self._known()
+        last = self._last_call()
         if last is None:
             self.finished(now)
             return False
@@ -69,21 +69,21 @@ class LastTime:
 
     def finished(self, now: datetime) -> None:
         """Record that it has finished."""
-        self._put(self.kind(finished_at=now))
+        self._overwrite(self.kind(finished_at=now))
 
     def failed(self, now: datetime, error: BaseException) -> None:
         """Record that it has failed, for `status` to show; it is due as before. What cannot be recorded is left out."""
         with suppress(CompactorError):
-            last = self._known() or self.kind(finished_at=now)
+            last = self._last_call() or self.kind(finished_at=now)
             since = last.failing_since or now
             changes = {"failing_since": since, "failed_at": now, "error": described(error)}
-            self._put(last.model_copy(update=changes))
+            self._overwrite(last.model_copy(update=changes))
 
-    def _known(self) -> LastCall | None:
+    def _last_call(self) -> LastCall | None:
         try:
             return self.kind.model_validate_json(self.state.store.read(self.uri))
         except (ObjectNotFound, ValueError):
             return None
 
-    def _put(self, last: LastCall) -> None:
+    def _overwrite(self, last: LastCall) -> None:
         self.state.store.put(self.uri, last.model_dump_json().encode())
