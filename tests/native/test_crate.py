@@ -1,5 +1,6 @@
 """The crate of the native engine: installed wherever it can be built, and tested by its own tests."""
 
+import os
 import subprocess
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +20,8 @@ def test_the_module_is_there() -> None:
 
 @CARGO.needed
 @pytest.mark.timeout(1800)
-def test_the_tests_of_the_crate() -> None:
+@pytest.mark.parametrize("rounds", ["10", pytest.param("60", marks=pytest.mark.full)])
+def test_the_tests_of_the_crate(rounds: str) -> None:
     """`cargo test` passes."""
     # As an extension module it is linked without libpython, which not every machine has; no test may need it.
     # The dev profile: in release, cargo compiles every dependency again, because the tests need object code and the
@@ -27,6 +29,7 @@ def test_the_tests_of_the_crate() -> None:
     done = subprocess.run(
         ["cargo", "test", "--quiet", "--locked", "--features", "extension-module"],
         cwd=ROOT / "native",
+        env={**os.environ, "ROUNDS": rounds},
         capture_output=True,
         text=True,
         check=False,

@@ -104,11 +104,13 @@ fn check_statistics(chunk: &ColumnChunkMetaData, texts: &Texts) {
     }
 }
 
-/// Few and many values, short and long ones, single nulls and long runs of them, in batches of any length.
+/// Few and many values, short and long ones, single nulls and long runs of them, in batches of any length; `ROUNDS` for
+/// more of them, of which each takes a second without optimisation.
 #[test]
 fn any_rows() {
     let mut random = Random(7);
-    for round in 0..60 {
+    let rounds = std::env::var("ROUNDS").map_or(10, |given| given.parse().unwrap());
+    for round in 0..rounds {
         let values = [1, 3, 300, 70_000][random.below(4)];
         let longest = [1, 12, 40, 300][random.below(4)];
         let mut batches = Vec::new();
