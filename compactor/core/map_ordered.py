@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from itertools import chain, islice
 from typing import TypeVar
 
 THREADS = 16
@@ -15,16 +16,22 @@ R = TypeVar("R")
 def map_ordered(work: Callable[[T], R], items: Iterable[T], *, threads: int = THREADS) -> Iterator[R]:
     """Yield the result of `work` for each item, in the order of the items.
 
-    Meant for work that waits for a store. Up to twice as many items as threads are in progress or finished.
+    Meant for work that waits for a store. Up to twice as many items as threads are in progress or finished. A single
+    item needs no thread beside the caller's.
 
     Args:
         work: Called from several threads at once; its errors are raised here, in the order of the items.
         items: Read from the caller's thread, no further ahead than needed.
         threads: How many calls run at once.
     """
+    left = iter(items)
+    first = list(islice(left, 2))
+    if len(first) <= 1:
+        yield from map(work, first)
+        return
     with (
         ThreadPoolExecutor(threads) as pool,
-        closing(calls_ahead(pool, work, items, depth=2 * threads - 1)) as calls,
+        closing(calls_ahead(pool, work, chain(first, left), depth=2 * threads - 1)) as calls,
     ):
         for call in calls:
             yield call.result()

@@ -56,6 +56,12 @@ def test_an_error_comes_in_its_turn() -> None:
     assert max(begun) < 5 + 2 * THREADS + 1
 
 
+@pytest.mark.parametrize("items", [0, 1])
+def test_a_single_item_needs_no_other_thread(items: int) -> None:
+    """Most calls have one item or none, and a thread takes longer than many a piece of work."""
+    assert [*map_ordered(lambda _: threading.current_thread(), range(items))] == [threading.current_thread()] * items
+
+
 def test_who_stops_early_waits_for_little() -> None:
     """Leaving the results early leaves no thread behind."""
     before = set(threading.enumerate())
