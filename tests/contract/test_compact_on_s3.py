@@ -23,6 +23,7 @@ from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
 from compactor.settings.compact_paths import Options
 from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE
+from tests.support.sampling import few
 
 pytestmark = NATIVE.needed
 
@@ -86,7 +87,7 @@ def test_local_files_are_remembered_where_the_state_is_on_s3(folder_to_s3: tuple
     assert [(each["uri"], each["reason"]) for each in found["left_out"]] == [(str(files / "b.ndjson"), "replaced")]
 
 
-@pytest.mark.parametrize("lost", ["folder for caches", "the file", "no folder"])
+@pytest.mark.parametrize("lost", few(["folder for caches", "the file", "no folder"], 1))
 def test_what_is_remembered_may_be_lost(
     folder_to_s3: tuple[str, str], lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ def compacted(publish: str, aws_endpoint: str, bucket: str) -> tuple[Harness, Tr
     client = s3_client(REGION, aws_endpoint)
     store = S3Store(client)
     harness = Harness(table={}, output={"publish": publish}, root=f"s3://{bucket}/{publish}", store=store)
-    lines = b"".join(b'{"id": "%d", "text": "%s"}\n' % (at, _random(at)) for at in range(12_000))
+    lines = b"".join(b'{"id": "%d", "text": "%s"}\n' % (at, _random(at)) for at in range(9_500))
     harness.deliver("m1", lines, FLAWED)
     traffic = Traffic(client)
     assert harness.run_once(engine=harness.app().native_engine(ThreadBinWorkers(store))).committed == 1
@@ -57,7 +58,7 @@ def compacted(publish: str, aws_endpoint: str, bucket: str) -> tuple[Harness, Tr
 
 
 def _random(seed: int) -> bytes:
-    return b"%0600x" % pow(7919, seed + 1, 2**2203 - 1)
+    return Random(seed).randbytes(300).hex().encode()
 
 
 @pytest.fixture(autouse=True)

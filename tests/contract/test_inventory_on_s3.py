@@ -91,9 +91,14 @@ def test_each_format_and_a_listing_agree(lake: Lake) -> None:
         (["--inventory", "{root}/nowhere/manifest.json"], 1, "there is no such object; expected the manifest.json"),
         (["{root}/output", "--inventory", "{inventory}"], 2, "expected a folder within input.allowed_prefixes"),
         (["--inventory", "{inventory}", "--rate", "0"], 2, "expected live, unlimited, or manifests an hour"),
-        (["--inventory", "{inventory}", "--rate", "nan"], 2, "expected live, unlimited, or manifests an hour"),
+        pytest.param(
+            ["--inventory", "{inventory}", "--rate", "nan"],
+            2,
+            "expected live, unlimited, or manifests an hour",
+            marks=pytest.mark.full,
+        ),
         (["{root}/raw", "--rate", "live"], 2, "--rate is for --inventory"),
-        ([], 2, "Missing argument"),
+        pytest.param([], 2, "Missing argument", marks=pytest.mark.full),
     ],
 )
 def test_wrong_use(lake: Lake, words: list[str], code: int, message: str) -> None:

@@ -212,7 +212,6 @@ def test_brokers_that_are_down(broker: KafkaBroker, monkeypatch: pytest.MonkeyPa
     assert len(read(case, 0, 400, topic_id)[0]) == 400
 
 
-@pytest.mark.full
 def test_a_broker_gives_what_records_have_beside_their_values(broker: KafkaBroker) -> None:
     """If it is asked for: keys, times, and headers, of which a name may come twice and a value may be missing."""
     from confluent_kafka import Producer  # noqa: PLC0415 - the client may not be there

@@ -111,7 +111,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KinesisServer]:
         yield found
 
 
-@pytest.fixture(params=["memory", "fan-out", "fan-out over http", "moto", "npm"])
+CASES = ["memory", "fan-out", "fan-out over http", "moto", "npm"]
+
+# Only the server from npm keeps the records of a shard that was split, and it takes seconds to start.
+without_npm = pytest.mark.parametrize(
+    "case", [*CASES[:-1], pytest.param(CASES[-1], marks=pytest.mark.full)], indirect=True
+)
+
+
+@pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest) -> Iterator[Case]:
     with ExitStack() as stack:
 
@@ -132,6 +140,7 @@ def made_case(request: pytest.FixtureRequest, served: Callable[[MemoryKinesis], 
     )
 
 
+@without_npm
 def test_streams(case: Case) -> None:
     """One that is there has an id, and another one once it was made again; one that is not there is None."""
     first = case.log.stream(case.stream)
@@ -184,6 +193,7 @@ def test_split_and_merged_shards(case: Case) -> None:
         assert ([each.data for each in found], tip.is_end) == ([b"child"], False)
 
 
+@without_npm
 def test_a_shard_that_is_not_there(case: Case) -> None:
     """It may have been listed a moment ago, so the next plan has to find out."""
     with pytest.raises(StoreUnavailable, match="gone since it was listed"):

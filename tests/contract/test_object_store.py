@@ -7,9 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from boto3.s3.transfer import TransferConfig
+from moto.backends import get_backend
+from moto.core import DEFAULT_ACCOUNT_ID
 
+from compactor.adapters.aws import s3
+from compactor.adapters.aws.s3 import S3Store
 from compactor.core.errors import ObjectChanged, ObjectNotFound
 
+MIB = 1024 * 1024
 ODD_NAMES = [
     *[
         "a b",
@@ -89,9 +95,12 @@ def test_listing_and_status_agree(place: Any) -> None:
     ]
 
 
-def test_names_are_taken_literally(place: Any) -> None:
+@pytest.mark.parametrize(
+    "odd", [ODD_NAMES[::2], pytest.param(ODD_NAMES[1::2], marks=pytest.mark.full)], ids=["half", "other half"]
+)
+def test_names_are_taken_literally(place: Any, odd: list[str]) -> None:
     """Characters with a meaning to shells, globs, URLs or Hadoop are ordinary ones, in files and in folders."""
-    for name in ODD_NAMES:
+    for name in odd:
         uri, target = f"{place.root}{name}/{name}", f"{place.root}{name}/copy of {name}"
         assert place.store.create(uri, b"1")
         place.store.copy(uri, target)
@@ -166,10 +175,10 @@ def test_a_replaced_object_is_another_version(place: Any, how: str, tmp_path: Pa
 def test_many_quick_replacements_are_all_different_versions(place: Any) -> None:
     """Versions differ even if they follow each other at once and have the same length."""
     etags = set()
-    for number in range(50):
+    for number in range(20):
         place.store.put(place.root + "a", f"{number:03}".encode())
         etags.add(place.store.stat(place.root + "a").etag)
-    assert len(etags) == 50
+    assert len(etags) == 20
 
 
 def test_create_leaves_another_object_alone(place: Any) -> None:
@@ -190,18 +199,18 @@ def test_of_many_that_create_at_once_exactly_one_wins(place: Any) -> None:
 
     def compete(number: int) -> list[bool]:
         won = []
-        for turn in range(5):
+        for turn in range(3):
             barrier.wait()
             won.append(place.store.create(f"{place.root}race/{turn}", f"{number}".encode() * 1000))
         return won
 
     with ThreadPoolExecutor(16) as threads:
         results = list(threads.map(compete, range(16)))
-    for turn in range(5):
+    for turn in range(3):
         winners = [number for number, won in enumerate(results) if won[turn]]
         assert len(winners) == 1
         assert place.store.read(f"{place.root}race/{turn}") == f"{winners[0]}".encode() * 1000
-    assert names(place) == [f"race/{turn}" for turn in range(5)]
+    assert names(place) == [f"race/{turn}" for turn in range(3)]
 
 
 def test_listing_is_in_the_order_of_bytes(place: Any) -> None:
@@ -252,10 +261,12 @@ def test_copy_replaces_and_stays_apart(place: Any) -> None:
     assert names(place) == ["out/part", "third"]
 
 
-def test_upload_takes_a_file_of_any_size(place: Any, tmp_path: Path) -> None:
+def test_upload_takes_a_file_of_any_size(place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file's content is uploaded whole, also one that is sent in several parts, and the file is left as it is."""
+    small_parts = TransferConfig(multipart_threshold=6 * MIB, multipart_chunksize=5 * MIB, max_concurrency=4)
+    monkeypatch.setattr(s3, "_UPLOAD", small_parts)
     path = tmp_path / "big file"
-    content = bytes(range(256)) * 4 * 1024 * 70  # 70 MiB: above the size from which S3 gets it in parts
+    content = bytes(range(256)) * 4 * 1024 * 11  # 11 MiB: three parts in S3
     path.write_bytes(content)
     place.store.upload(place.root + "x/big", path)
     assert place.store.stat(place.root + "x/big").size_bytes == len(content)
@@ -278,12 +289,21 @@ def test_delete_may_be_repeated(place: Any) -> None:
     assert names(place) == ["a/b/1", "a/c"]
 
 
+def _put_into_moto(uri: str) -> None:
+    """Put an empty object where the stand-in of this process keeps them: a thousand requests take very long."""
+    bucket, _, key = uri.removeprefix("s3://").partition("/")
+    get_backend("s3")[DEFAULT_ACCOUNT_ID]["aws"].put_object(bucket, key, b"")
+
+
 @pytest.mark.parametrize("place", ["memory", "local", "s3"], indirect=True)
 def test_thousands_are_listed_and_deleted_as_they_are_listed(place: Any) -> None:
     """More objects than a page of S3 holds are listed once each and in order, and can be deleted on the way."""
     every = [f"day/{number % 7}/{number:04}" for number in range(1_003)]
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda name: place.store.put(place.root + name, b""), every))
+    for name in every:
+        if isinstance(place.store, S3Store):
+            _put_into_moto(place.root + name)
+        else:
+            place.store.put(place.root + name, b"")
     assert names(place) == sorted(every)
     assert names(place, start_after=place.root + sorted(every)[3]) == sorted(every)[4:]
     place.store.delete(info.uri for info in place.store.list(place.root))
@@ -293,6 +313,7 @@ def test_thousands_are_listed_and_deleted_as_they_are_listed(place: Any) -> None
 def test_folders_may_come_and_go_under_a_writer(place: Any) -> None:
     """Writing into a folder succeeds while others empty it all the time."""
     stop = threading.Event()
+    rounds = 5 if isinstance(place.store, S3Store) else 25  # S3 has no folders
 
     def empty() -> None:
         while not stop.is_set():
@@ -302,7 +323,7 @@ def test_folders_may_come_and_go_under_a_writer(place: Any) -> None:
         emptied = threads.submit(empty)
         try:
             place.store.put(place.root + "source", b"1")
-            for number in range(25):
+            for number in range(rounds):
                 place.store.put(f"{place.root}x/y/z/{number % 5}", b"1")
                 place.store.create(f"{place.root}x/y/z/{number % 5}", b"1")
                 place.store.copy(place.root + "source", f"{place.root}x/y/z/{number % 5}")

@@ -1,6 +1,7 @@
 """What every object store promises about objects that are written as their bytes come."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,16 @@ import pytest
 
 from compactor.adapters.aws import multipart
 from compactor.core.errors import ObjectChanged
+from tests.support.sampling import few_rows
 
 MIB = 1024 * 1024
-PART = multipart._PART_BYTES
-BIG = bytes(range(251)) * (40 * MIB // 251)  # three parts in S3, the same at no two beginnings
+PART = 5 * MIB  # the least that S3 takes
+BIG = bytes(range(251)) * (12 * MIB // 251)  # three parts in S3, the same at no two beginnings
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multipart, "_PART_BYTES", PART)
 
 
 def in_pieces(data: bytes, size: int) -> list[bytes]:
@@ -44,14 +51,14 @@ def unfinished(place: Any, request: pytest.FixtureRequest, tmp_path: Path) -> Ca
     [
         [],
         [b""],
-        [b"one"],
+        pytest.param([b"one"], marks=pytest.mark.full),
         [b"", b"\x00", b"", b"\xff\r\n", b""],
         in_pieces(BIG[:99_999], 7),
-        in_pieces(BIG, 3_000_001),
-        [b"PAR1", BIG, b"PAR1"],
+        in_pieces(BIG, 1_000_001),
+        pytest.param([b"PAR1", BIG, b"PAR1"], marks=pytest.mark.full),
         [BIG[:PART]],
         [BIG[:PART], BIG[: PART + 1]],
-        in_pieces(BIG[: 2 * PART], MIB),
+        pytest.param(in_pieces(BIG[: 2 * PART], MIB), marks=pytest.mark.full),
     ],
     ids=["nothing", "empty", "one", "few", "many", "large", "large at once", "a part", "over a part", "two parts"],
 )
@@ -79,8 +86,10 @@ def test_nothing_is_there_before_the_end(place: Any, size: int) -> None:
     assert [info.size_bytes for info in place.store.list(place.root)] == [size, size]
 
 
-@pytest.mark.parametrize("error", [OSError(2, "of the caller"), ValueError("of the caller"), KeyboardInterrupt()])
-@pytest.mark.parametrize("size", [0, 1, len(BIG)], ids=["empty", "small", "large"])
+ERRORS = [OSError(2, "of the caller"), KeyboardInterrupt(), ValueError("of the caller")]
+
+
+@pytest.mark.parametrize(("size", "error"), few_rows(product((0, 1, len(BIG)), ERRORS), 4))
 def test_an_error_abandons_what_was_written(
     place: Any, unfinished: Callable[[], list[str]], size: int, error: BaseException
 ) -> None:
@@ -139,7 +148,9 @@ def test_of_two_writers_the_last_to_end_wins(place: Any, unfinished: Callable[[]
     assert unfinished() == []
 
 
-SIZES = pytest.mark.parametrize("size", [0, 1, len(BIG)], ids=["empty", "small", "large"])
+SIZES = pytest.mark.parametrize(
+    "size", [0, pytest.param(1, marks=pytest.mark.full), len(BIG)], ids=["empty", "small", "large"]
+)
 
 
 @SIZES
@@ -149,7 +160,7 @@ def test_a_new_object_is_whole_and_unseen_before_its_end(
     """It is all pieces one after the other, as that of any other writer."""
     uri = place.root + "a/b/c"
     with place.store.new_writer(uri) as writer:
-        for piece in in_pieces(BIG[:size], 3_000_001):
+        for piece in in_pieces(BIG[:size], 1_000_001):
             writer.write(piece)
         assert place.store.stat(uri) is None
     assert place.store.read(uri) == BIG[:size]

@@ -72,7 +72,14 @@ def test_requests_of_a_call(name: str, aws_endpoint: str, bucket: str, tmp_path:
 
 
 @pytest.mark.parametrize(
-    "size", [1, STREAMED_PART_BYTES, STREAMED_PART_BYTES + 1, 2 * STREAMED_PART_BYTES, 2 * STREAMED_PART_BYTES + 1]
+    "size",
+    [
+        1,
+        STREAMED_PART_BYTES,
+        STREAMED_PART_BYTES + 1,
+        pytest.param(2 * STREAMED_PART_BYTES, marks=pytest.mark.full),
+        pytest.param(2 * STREAMED_PART_BYTES + 1, marks=pytest.mark.full),
+    ],
 )
 def test_requests_of_a_streamed_output(size: int, aws_endpoint: str, bucket: str) -> None:
     """An object that is written as it comes is sent in the parts that estimates take it for."""

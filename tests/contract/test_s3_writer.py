@@ -92,7 +92,14 @@ def abandon(store: S3Store, uri: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "parts"), [(0, 0), (1, 0), (PART, 0), (PART + 1, 2), (2 * PART, 2), (2 * PART + 1, 3), (6 * PART, 6)]
+    ("size", "parts"),
+    [
+        (0, 0),
+        (PART, 0),
+        (PART + 1, 2),
+        *(pytest.param(*each, marks=pytest.mark.full) for each in ((1, 0), (2 * PART, 2), (2 * PART + 1, 3))),
+        (6 * PART, 6),
+    ],
 )
 def test_requests_of_a_written_object(store: S3Store, traffic: Traffic, bucket: str, size: int, parts: int) -> None:
     """An object of one part takes one request, a larger one a request each part, and two."""
@@ -120,7 +127,7 @@ def test_writing_goes_on_while_parts_are_sent(store: S3Store, traffic: Traffic, 
     assert store.read(f"s3://{bucket}/a") == DATA * 3 + b"x"
 
 
-@pytest.mark.parametrize("part", [1, 2, 5, 6])
+@pytest.mark.parametrize("part", [1, *(pytest.param(part, marks=pytest.mark.full) for part in (2, 5)), 6])
 def test_a_part_that_fails_abandons_the_object(
     store: S3Store, traffic: Traffic, bucket: str, nothing_left: Callable[[], bool], part: int
 ) -> None:

@@ -4,7 +4,7 @@ A function is reachable if reachable code mentions its name, a method if reachab
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,9 @@ NOT_THERE = {
 """By entry point, modules that never run from there, each with the reason."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_TELLING = (ast.Name, ast.Attribute, ast.Import, ast.ImportFrom)
+"""What a mention is found in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,13 @@ def reachable(entry: str) -> frozenset[Found]:
     _mention_module(module, mentions)
     found: set[Found] = set()
     while True:
-        live = _live_classes(mentions)
+        mentioned = mentions.names | mentions.attributes
+        live = _live_classes(mentions.modules, mentioned)
         new = {
             each
             for name in mentions.modules
             for each in _functions(name)
-            if each not in found and _runs(each, mentions, live)
+            if _runs(each, mentions, mentioned, live) and each not in found
         }
         if not new:
             return frozenset(found)
@@ -70,17 +74,17 @@ def reachable(entry: str) -> frozenset[Found]:
         found |= new
 
 
-def _runs(function: Found, mentions: _Mentions, live: set[str]) -> bool:
+def _runs(function: Found, mentions: _Mentions, mentioned: set[str], live: set[str]) -> bool:
     if not function.class_name:
-        return function.name in mentions.names | mentions.attributes
+        return function.name in mentioned
     is_special = function.name.startswith("__")
     return function.class_name in live and (is_special or function.name in mentions.attributes)
 
 
-def _live_classes(mentions: _Mentions) -> set[str]:
+def _live_classes(modules: set[str], mentioned: set[str]) -> set[str]:
     """The classes that are mentioned, and their base classes."""
-    bases = {name: parents for module in mentions.modules for name, parents in _classes(module).items()}
-    live = {name for name in bases if name in mentions.names | mentions.attributes}
+    bases = {name: parents for module in modules for name, parents in _classes(module).items()}
+    live = {name for name in bases if name in mentioned}
     while more := {parent for name in live for parent in bases.get(name, ())} - live:
         live |= more
     return live
@@ -149,25 +153,30 @@ def _classes(module: str) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _top_level(module: str) -> Iterator[ast.AST]:
+@cache
+def _top_level(module: str) -> tuple[ast.AST, ...]:
     """The code that runs on import: everything except function bodies, annotations and base classes."""
-    for statement in _tree(module).body:
-        parts = statement.body if isinstance(statement, ast.ClassDef) else [statement]
-        for part in parts:
-            if not isinstance(part, Function):
-                yield from _without_annotations(part)
+    statements = _tree(module).body
+    parts = (part for each in statements for part in (each.body if isinstance(each, ast.ClassDef) else [each]))
+    return _telling(part for part in parts if not isinstance(part, Function))
 
 
 @cache
 def _body(node: Function) -> tuple[ast.AST, ...]:
-    return tuple(each for part in (*node.body, *node.decorator_list) for each in _without_annotations(part))
+    return _telling((*node.body, *node.decorator_list))
 
 
-def _without_annotations(node: ast.AST) -> Iterator[ast.AST]:
-    yield node
-    for name, value in ast.iter_fields(node):
-        if name in {"annotation", "returns"}:
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
-                yield from _without_annotations(child)
+def _telling(nodes: Iterable[ast.AST]) -> tuple[ast.AST, ...]:
+    """What mentions something in some code without its annotations."""
+    waiting, found = list(nodes), []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, _TELLING):
+            found.append(node)
+        for name in node._fields:
+            value = None if name in {"annotation", "returns"} else getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                waiting.append(value)
+            elif isinstance(value, list):
+                waiting += [each for each in value if isinstance(each, ast.AST)]
+    return tuple(found)

@@ -18,9 +18,9 @@ from botocore.exceptions import ClientError
 from deploy.__main__ import deploy
 from deploy.policies import policies
 from tests.deployment.resolving import ROOT
-from tests.deployment.test_deploying import root, session, stand_in
+from tests.deployment.test_deploying import root, session
 
-__all__ = ["root", "session", "stand_in"]  # fixtures
+__all__ = ["root", "session"]  # fixtures
 
 ACCOUNT, REGION = "123456789012", "eu-central-1"
 _HERE = f"{REGION}:{ACCOUNT}:"

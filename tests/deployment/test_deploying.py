@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,12 +16,13 @@ from urllib.request import Request, urlopen
 import pytest
 from boto3.session import Session
 from botocore.exceptions import WaiterError
+from click.testing import CliRunner
 
 from compactor.core.errors import SettingsError
-from compactor.demo.local_aws import CREDENTIALS, local_aws
+from compactor.demo.local_aws import CREDENTIALS
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.settings.settings import Settings, load_settings, parse_settings
-from deploy.__main__ import deploy
+from deploy.__main__ import deploy, main
 from deploy.existing_names import NAMES, planned_names
 from deploy.locks import job_modules, locked
 from deploy.preflight import Preflight
@@ -37,14 +36,8 @@ BUCKET = "example-artefacts-dev"
 BUCKET_ARN = "arn:aws:s3tables:eu-central-1:123456789012:bucket/orders-tables"
 OWN_WHEEL = "ndjson_compactor-0.1.0-cp311-abi3-manylinux_2_28_x86_64.whl"
 FAST = {"Delay": 0, "MaxAttempts": 10}
+EMPTY_ZIP = b"PK\x05\x06" + bytes(18)
 POLICY = '{"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}}'
-
-
-@pytest.fixture(scope="module")
-def stand_in() -> Iterator[str]:
-    """A local stand-in for AWS, in a process of its own."""
-    with local_aws() as url:
-        yield url
 
 
 @pytest.fixture
@@ -80,8 +73,7 @@ def make_job_wheels(folder: Path) -> None:
     """Empty wheels of the job's packages."""
     folder.mkdir()
     for name, version in locked("job").items():
-        with zipfile.ZipFile(folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl", "w"):
-            pass
+        (folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl").write_bytes(EMPTY_ZIP)
 
 
 def kinds(session: Any) -> set[str]:
@@ -118,6 +110,7 @@ def test_from_plan_to_stack(session: Any, root: Path, capsys: pytest.CaptureFixt
     assert asked == []
 
 
+@pytest.mark.full
 def test_the_native_engine_on_glue_5(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On Glue 5.1 pip installs the wheel from the artefact bucket, where it keeps its name."""
     file = root / "deploy" / "parameters" / "dev.json"
@@ -145,18 +138,14 @@ def test_glue_6_gets_wheels_alone(session: Any, root: Path, capsys: pytest.Captu
         deploy("dev", Session, confirm=lambda: True, root=root)
 
 
-def test_without_credentials(tmp_path: Path) -> None:
+def test_without_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without credentials the command prints one line and exits with 2."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "deploy", "dev"],
-        cwd=ROOT,
-        env={**environment, "HOME": str(tmp_path), "AWS_EC2_METADATA_DISABLED": "true"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    done = CliRunner().invoke(main, ["dev"])
+    assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == (
         "credentials: none found -> expected AWS credentials from a profile, a role or environment variables\n"
     )
@@ -240,16 +229,24 @@ def test_wheels_that_glue_could_not_load(root: Path) -> None:
     assert "needs glibc 2.35, expected 2.34 at most" in glibc
 
 
-def test_an_input_bucket_that_exists(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_input_bucket_that_exists(session: Any) -> None:
     """It has to be there, and should send its events to EventBridge."""
-    file = root / "deploy" / "parameters" / "dev.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "InputBucketIsNew": "no"}))
-    assert "fault    input bucket     input.allowed_prefixes: bucket example-raw-dev does not exist" in checked(
-        root, capsys
+    checks = Preflight(
+        session=session,
+        client=session.client,
+        account="123456789012",
+        template=template(),
+        parameters={**parameters_of("dev"), "InputBucketIsNew": "no"},
+        files=(),
+        is_new=True,
     )
+    [found] = checks.results(only=["input bucket"])
+    assert (found.name, found.state) == ("input bucket", "fault")
+    assert found.found.startswith("input.allowed_prefixes: bucket example-raw-dev does not exist")
     s3 = session.client("s3")
     s3.create_bucket(Bucket="example-raw-dev", CreateBucketConfiguration={"LocationConstraint": REGION})
-    assert "example-raw-dev sends no events to EventBridge yet" in checked(root, capsys)
+    _, found = checks.results(only=["input bucket"])
+    assert (found.state, "example-raw-dev sends no events to EventBridge yet" in found.found) == ("warning", True)
 
 
 class Quotas:

@@ -89,21 +89,30 @@ assert not {{"pyspark", "pyarrow", "click", "cramjam", "jinja2", "pygal"}} & sys
     subprocess.run([sys.executable, "-I", "-S", "-c", script], cwd=tmp_path, check=True)
 
 
-def test_the_same_code_makes_the_same_bytes(functions: Path, tmp_path: Path) -> None:
-    """A second build makes the same bytes, so deploying unchanged code changes nothing."""
-    build_functions(tmp_path / "again.zip", install_from_here)
-    assert (tmp_path / "again.zip").read_bytes() == functions.read_bytes()
-
-
-def test_an_import_that_functions_cannot_have(tmp_path: Path) -> None:
-    """The build fails and names a package that a module imports, even late, and that is not shipped."""
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A tree with one function and one module, which it imports."""
     for folder in ("lambdas", "compactor"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "__init__.py").write_text("")
     (tmp_path / "lambdas" / "one.py").write_text("from compactor import late\n")
-    (tmp_path / "compactor" / "late.py").write_text("def f():\n    import pyarrow\n")
+    (tmp_path / "compactor" / "late.py").write_text("def f():\n    import orjson\n")
+    return tmp_path
+
+
+def test_the_same_code_makes_the_same_bytes(small: Path) -> None:
+    """A second build makes the same bytes, so deploying unchanged code changes nothing."""
+    for name in ("first.zip", "again.zip"):
+        build_functions(small / name, install_from_here, small)
+    assert (small / "again.zip").read_bytes() == (small / "first.zip").read_bytes()
+    assert {"lambdas/one.py", "compactor/late.py", "orjson/__init__.py"} <= content(small / "first.zip").keys()
+
+
+def test_an_import_that_functions_cannot_have(small: Path) -> None:
+    """The build fails and names a package that a module imports, even late, and that is not shipped."""
+    (small / "compactor" / "late.py").write_text("def f():\n    import pyarrow\n")
     with pytest.raises(PackagingError, match=r"compactor\.late imports pyarrow, which functions do not have"):
-        build_functions(tmp_path / "lambda.zip", install_from_here, tmp_path)
+        build_functions(small / "lambda.zip", install_from_here, small)
 
 
 @pytest.mark.parametrize("name", ["base", "job", "functions"])

@@ -38,18 +38,19 @@ WATCHED = {
 
 
 @pytest.fixture(params=ENVIRONMENTS)
-def environment(request: pytest.FixtureRequest) -> str:
+def deployed(request: pytest.FixtureRequest) -> str:
+    """The name of each environment in turn."""
     return str(request.param)
 
 
 @pytest.fixture
-def found(environment: str) -> dict[str, Document]:
-    return resources(template(), parameters_of(environment))
+def found(deployed: str) -> dict[str, Document]:
+    return resources(template(), parameters_of(deployed))
 
 
 @pytest.fixture
-def settings(environment: str) -> Settings:
-    return load_settings(ROOT / "config" / f"{environment}.toml", {})
+def settings(deployed: str) -> Settings:
+    return load_settings(ROOT / "config" / f"{deployed}.toml", {})
 
 
 def properties(found: dict[str, Document], name: str) -> Any:
@@ -122,15 +123,15 @@ def test_a_window_excludes_a_timeout(window: str, timeout: str, sent: list[str])
 
 
 @pytest.mark.parametrize("version", ["6.0", "5.1"])
-def test_roles_may_read_what_they_start_with(environment: str, version: str) -> None:
+def test_roles_may_read_what_they_start_with(deployed: str, version: str) -> None:
     """The roles of functions and job may read their settings, script and packages."""
-    found = resources(template(), parameters_of(environment) | {"GlueVersion": version})
+    found = resources(template(), parameters_of(deployed) | {"GlueVersion": version})
     job = properties(found, "Job")
     places = {"JobRole": [job["Command"]["ScriptLocation"], *job["DefaultArguments"].values()]}
     for function in ("BuilderFunction", "SealerFunction", "ControlFunction"):
         variables = properties(found, function)["Environment"]["Variables"]
         places[properties(found, function)["Role"].removesuffix(".Arn")] = [variables["COMPACTOR_CONFIG"]]
-    own = f"s3://{parameters_of(environment)['ArtefactBucketName']}/"
+    own = f"s3://{parameters_of(deployed)['ArtefactBucketName']}/"
     for role, named in places.items():
         read = [place for place in named if place.startswith(own)]
         assert read
@@ -191,13 +192,13 @@ def test_one_sealer_and_one_control_plane(found: dict[str, Document]) -> None:
     assert pattern["detail"]["jobName"] == [properties(found, "Job")["Name"]]
 
 
-def test_a_new_account_has_enough_concurrency(environment: str) -> None:
+def test_a_new_account_has_enough_concurrency(deployed: str) -> None:
     """No execution is reserved unless asked for: Lambda refuses what leaves fewer than 100 unreserved.
 
     A new account has fewer than that in all: "Lambda quotas" and PutFunctionConcurrency of AWS.
     """
     for wish, reserved in (("no", {}), ("yes", {"SealerFunction": 1, "ControlFunction": 1})):
-        found = resources(template(), parameters_of(environment) | {"ReserveConcurrency": wish})
+        found = resources(template(), parameters_of(deployed) | {"ReserveConcurrency": wish})
         functions = {
             name: each["Properties"] for name, each in found.items() if each["Type"] == "AWS::Lambda::Function"
         }
@@ -225,9 +226,9 @@ def _names(found: dict[str, Document]) -> set[tuple[str, str]]:
     }
 
 
-def test_what_is_deleted_can_be_restored(found: dict[str, Document], environment: str) -> None:
+def test_what_is_deleted_can_be_restored(found: dict[str, Document], deployed: str) -> None:
     """The work bucket keeps older versions: for a day where the job deletes all the time, elsewhere for days."""
-    bucket, given = properties(found, "WorkBucket"), parameters_of(environment)
+    bucket, given = properties(found, "WorkBucket"), parameters_of(deployed)
     assert bucket["VersioningConfiguration"] == {"Status": "Enabled"}
     kept = {
         rule.get("Prefix", ""): str(rule["NoncurrentVersionExpiration"]["NoncurrentDays"])
@@ -329,9 +330,9 @@ def test_dashboard(found: dict[str, Document]) -> None:
         assert words <= ids
 
 
-def test_settings_and_parameters_are_given_once(environment: str) -> None:
+def test_settings_and_parameters_are_given_once(deployed: str) -> None:
     """Settings and the parameters file give every parameter exactly once."""
-    given = json.loads((ROOT / "deploy" / "parameters" / f"{environment}.json").read_text())
+    given = json.loads((ROOT / "deploy" / "parameters" / f"{deployed}.json").read_text())
     known = template()["Parameters"]
-    assert set(parameters_of(environment)) == set(known)
+    assert set(parameters_of(deployed)) == set(known)
     assert set(given) < set(known)

@@ -6,23 +6,35 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
+from compactor.cli.entry import compactor as command
 from tests.support.extras import KAFKA, NATIVE
 from tests.support.kafka_broker import FOLDER
 
 
-def demo(*words: str) -> "subprocess.CompletedProcess[str]":
-    """Run the demo on 4 MB."""
+def demo(*words: str, size: str = "4mb") -> "subprocess.CompletedProcess[str]":
+    """Run the demo."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "COMPACTOR_"))}
-    command = [sys.executable, "-m", "compactor", "demo", "--size", "4mb", *words]
+    command = [sys.executable, "-m", "compactor", "demo", "--size", size, *words]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=280)
 
 
+@NATIVE.needed
+def test_the_demo_in_a_folder(tmp_path: Path) -> None:
+    """By commands alone, without functions and a control plane: exactly what went in came out."""
+    done = demo("--source", "listing", "--local", str(tmp_path / "place"), size="1mb")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "discrepancies  none" in done.stdout, done.stdout
+    assert list((tmp_path / "place" / "lake").rglob("*.parquet"))
+
+
+@pytest.mark.full
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "words",
     [
-        pytest.param(["--source", "s3"], marks=pytest.mark.full, id="spark"),
+        pytest.param(["--source", "s3"], id="spark"),
         pytest.param(["--source", "listing"], marks=NATIVE.needed, id="listing"),
     ],
 )
@@ -66,12 +78,17 @@ def test_the_demo_of_a_topic() -> None:
 def test_what_the_demo_of_a_topic_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It says what is missing before it begins."""
     words = ["--source", "kafka", "--kafka-jars", str(tmp_path)]
-    without_broker = demo(*words)
-    assert (without_broker.returncode, without_broker.stdout) == (2, "")
+    without_broker = refused(*words)
+    assert (without_broker.exit_code, without_broker.stdout) == (2, "")
     assert "holds no broker -> expected a folder with its jars, which `make demo SOURCE=kafka` downloads" in (
         without_broker.stderr
     )
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "java: not found -> expected Java 17 or 21, in which the broker runs" in demo(*words).stderr
-    assert "leaves nothing behind" in demo(*words, "--local", str(tmp_path)).stderr
-    assert "--kafka-jars needs --source kafka" in demo("--kafka-jars", str(tmp_path)).stderr
+    assert "java: not found -> expected Java 17 or 21, in which the broker runs" in refused(*words).stderr
+    assert "leaves nothing behind" in refused(*words, "--local", str(tmp_path)).stderr
+    assert "--kafka-jars needs --source kafka" in refused("--kafka-jars", str(tmp_path)).stderr
+
+
+def refused(*words: str) -> Result:
+    """What the demo says in this process, as it does not begin."""
+    return CliRunner().invoke(command, ["demo", "--size", "4mb", *words])

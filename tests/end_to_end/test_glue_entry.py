@@ -80,6 +80,7 @@ def test_the_script_runs_the_job_on_glue(tmp_path: Path) -> None:
                 "input": {"allowed_prefixes": [str(places["raw"])]},
                 "schema": {"metadata_columns": []},
                 "metrics": {"sink": "log"},
+                "stream": {"trigger_interval_seconds": 0.5},
             }
         )
     )
@@ -90,6 +91,7 @@ def test_the_script_runs_the_job_on_glue(tmp_path: Path) -> None:
     assert "metrics.emitted" not in output
 
 
+@pytest.mark.full
 @pytest.mark.timeout(600)
 def test_the_job_on_spark_plans_topics(tmp_path: Path, broker: KafkaBroker) -> None:
     """By itself, while it runs; rows have what records have beside their values, and their ranges are verified."""
@@ -126,7 +128,8 @@ def test_the_job_on_spark_plans_topics(tmp_path: Path, broker: KafkaBroker) -> N
 
 def run_until(is_done: Callable[[], object], config: Path, overridden: list[str]) -> str:
     """Run the script until something is done, then stop it; returns what it printed."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    # Java's second compiler would not pay off in a run of seconds.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
     arguments = ["--JOB_NAME", "nightly", *BY_GLUE, "--CONFIG", str(config), *overridden]
     log = config.with_suffix(".log")  # a pipe that is not read holds up its writer
     with log.open("wb") as written:

@@ -41,8 +41,15 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [
+        pytest.param(1280, False, id="1280-light"),
+        pytest.param(400, True, id="400-dark"),
+        pytest.param(1280, True, id="1280-dark", marks=pytest.mark.full),
+        pytest.param(400, False, id="400-light", marks=pytest.mark.full),
+    ],
+)
 def test_page_in_a_window(browser: Browser, saved: Path, report: Report, width: int, dark: bool) -> None:
     """No complaint, no request, nothing to move sideways for, one drawing of each chart, and the numbers are there."""
     browser.open(saved, width=width, dark=dark)

@@ -44,6 +44,12 @@ def s3(server: S3Server, proxy: FaultProxy) -> Any:
     return server.client(proxy.url, attempts=1, timeout_seconds=TIMEOUT_SECONDS)
 
 
+@pytest.fixture
+def impatient(server: S3Server, proxy: FaultProxy) -> Any:
+    """The same, for objects of a few bytes and calls that are all spoiled."""
+    return server.client(proxy.url, attempts=1, timeout_seconds=TIMEOUT_SECONDS / 2)
+
+
 def test_without_rules_the_proxy_is_not_there(server: S3Server, proxy: FaultProxy) -> None:
     """Puts, ranges, listings, copies, multipart uploads and errors come through as they are, names of all kinds too."""
     s3 = server.client(proxy.url, attempts=1)
@@ -88,27 +94,31 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("kind", REFUSALS)
-def test_what_is_refused_is_not_carried_out(kind: FaultKind, server: S3Server, proxy: FaultProxy, s3: Any) -> None:
+def test_what_is_refused_is_not_carried_out(
+    kind: FaultKind, server: S3Server, proxy: FaultProxy, impatient: Any
+) -> None:
     """The caller is told of the fault, the server never hears of the call, and the call after it is well."""
     proxy.use([Rule(kind, frozenset({Operation.PUT_OBJECT}), calls=frozenset({1}))])
     with pytest.raises((ClientError, BotoCoreError), match=REFUSALS[kind]):
-        s3.put_object(Bucket=BUCKET, Key=f"refused/{kind}", Body=b"1")
+        impatient.put_object(Bucket=BUCKET, Key=f"refused/{kind}", Body=b"1")
     with pytest.raises(ClientError, match="404"):
         server.client().head_object(Bucket=BUCKET, Key=f"refused/{kind}")
-    s3.put_object(Bucket=BUCKET, Key=f"refused/{kind}", Body=b"1")
+    server.client(proxy.url).put_object(Bucket=BUCKET, Key=f"refused/{kind}", Body=b"1")
     assert proxy.traffic.injected == {(kind, Operation.PUT_OBJECT): 1}
 
 
 @pytest.mark.parametrize("kind", sorted(LOST_ANSWERS))
-def test_what_loses_its_answer_is_carried_out(kind: FaultKind, server: S3Server, proxy: FaultProxy, s3: Any) -> None:
+def test_what_loses_its_answer_is_carried_out(
+    kind: FaultKind, server: S3Server, proxy: FaultProxy, impatient: Any
+) -> None:
     """Create-only puts, copies and deletions take effect, and the caller hears of trouble."""
     proxy.use([Rule(kind, calls=frozenset({1, 2, 3}))])
     direct = server.client()
     target = {"Bucket": BUCKET, "Key": f"done/{kind}"}
     for call in (
-        lambda: s3.put_object(**target, Body=b"1", IfNoneMatch="*"),
-        lambda: s3.copy_object(Bucket=BUCKET, Key=f"copy/{kind}", CopySource=target),
-        lambda: s3.delete_objects(Bucket=BUCKET, Delete={"Objects": [{"Key": target["Key"]}]}),
+        lambda: impatient.put_object(**target, Body=b"1", IfNoneMatch="*"),
+        lambda: impatient.copy_object(Bucket=BUCKET, Key=f"copy/{kind}", CopySource=target),
+        lambda: impatient.delete_objects(Bucket=BUCKET, Delete={"Objects": [{"Key": target["Key"]}]}),
     ):
         with pytest.raises((ClientError, BotoCoreError), match=r"InternalError|Connection|timeout"):
             call()

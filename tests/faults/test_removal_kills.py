@@ -140,6 +140,7 @@ def removal(nursery: Nursery, lake: Lake, tmp_path_factory: pytest.TempPathFacto
     return Removal(lake, nursery, before, free, kept)
 
 
+@pytest.mark.full
 def test_killed_amid_a_removal(removal: Removal) -> None:
     """Once some of the files are gone, and others are not."""
     changes = removal.whole()

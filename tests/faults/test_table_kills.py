@@ -31,11 +31,12 @@ from tests.support.iceberg_tables import rest_place
 from tests.support.rest_catalog import RestCatalogServer
 
 STEPS = [step for step in CrashPoint if step not in {CrashPoint.CLAIMED, CrashPoint.PLANNED}]
-IN_SHORT = {CrashPoint.DECIDED, CrashPoint.PUBLISHED_ONE}
+IN_SHORT = {("in_place", CrashPoint.PUBLISHED_ONE)}
 
 FATES = (Fate.WELL, Fate.LOST, Fate.DONE_503, Fate.DROPPED, Fate.LATE)
 """What becomes of the commit that was on its way: made, made, made, not made, made later if the table is as it was."""
 
+OF_A_COMMIT = ("copy", Fate.LATE)
 MANY_KILLS = 12
 
 
@@ -89,7 +90,13 @@ def check_table(lake: Lake, proxy: CatalogProxy) -> None:
 
 
 @pytest.mark.parametrize(
-    "step", [pytest.param(step, marks=() if step in IN_SHORT else pytest.mark.full) for step in STEPS]
+    ("table_lake", "step"),
+    [
+        pytest.param(way, step, marks=[*needed, *(() if (way, step) in IN_SHORT else (pytest.mark.full,))])
+        for way, needed in ((COPY, ()), (IN_PLACE, (NATIVE.needed,)))
+        for step in STEPS
+    ],
+    indirect=["table_lake"],
 )
 def test_a_death_at_any_step(nursery: Nursery, table_lake: Lake, proxy: CatalogProxy, step: CrashPoint) -> None:
     """Each row is in the table once, and each manifest is done."""
@@ -111,7 +118,10 @@ ONLY_IN_PLACE = pytest.mark.parametrize("table_lake", [BY_NATIVE], indirect=True
 
 
 @ONLY_IN_PLACE
-@pytest.mark.parametrize("visit", [1, *(pytest.param(each, marks=pytest.mark.faults) for each in (2, 9))])
+@pytest.mark.parametrize(
+    "visit",
+    [pytest.param(1, marks=pytest.mark.full), *(pytest.param(each, marks=pytest.mark.faults) for each in (2, 9))],
+)
 def test_a_death_amid_a_file_in_place(nursery: Nursery, table_lake: Lake, proxy: CatalogProxy, visit: int) -> None:
     """Half of a file is no file, and what was whole by then is of no commit and goes."""
     case = TALLY.case(Kind.SINGLE)
@@ -144,7 +154,14 @@ def test_a_driver_that_is_held_up_and_swept(nursery: Nursery, table_lake: Lake, 
 
 
 @pytest.mark.parametrize(
-    "fate", [pytest.param(fate, marks=() if fate is Fate.LATE else pytest.mark.full) for fate in FATES], ids=str
+    ("table_lake", "fate"),
+    [
+        pytest.param(way, fate, marks=[*needed, *(() if (way, fate) == OF_A_COMMIT else (pytest.mark.full,))])
+        for way, needed in ((COPY, ()), (IN_PLACE, (NATIVE.needed,)))
+        for fate in FATES
+    ],
+    indirect=["table_lake"],
+    ids=str,
 )
 def test_a_death_while_a_commit_is_on_its_way(
     nursery: Nursery, table_lake: Lake, proxy: CatalogProxy, fate: Fate

@@ -41,7 +41,10 @@ Given = TypeVar("Given")
 Result = TypeVar("Result")
 PASSED, FAILED = 0, 1  # exit codes of pytest
 PATIENCE_SECONDS = 900.0
-ARGUMENTS = ("-x", "-q", "-rfE", "--tb=line", "--no-header", "-p", "no:cacheprovider")
+MARKED = "not faults and not large"
+"""Also cases that `make test` leaves to `make test-full`."""
+
+ARGUMENTS = ("-x", "-q", "-rfE", "--tb=line", "--no-header", "-p", "no:cacheprovider", "-m", MARKED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,10 +88,11 @@ def soaked(*words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("place", ["local", pytest.param("s3", marks=[pytest.mark.full, VERSITYGW.needed])])
+@pytest.mark.full
+@pytest.mark.parametrize("place", ["local", pytest.param("s3", marks=VERSITYGW.needed)])
 def test_a_short_soak_is_exact(place: str) -> None:
     """Fed, killed and disturbed for some seconds: nothing differs, and the table says what was done."""
-    soaked("--minutes", "0.1", "--engine", "plain", "--place", place)
+    soaked("--minutes", "0.05", "--engine", "plain", "--place", place)
 
 
 @NATIVE.needed

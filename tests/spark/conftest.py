@@ -23,6 +23,8 @@ def spark(aws_endpoint: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     assert java_fault(os.environ) is None, java_fault(os.environ)
     conf = {
         "spark.driver.memory": "1g",
+        # Each query is new and runs once: compiling it further costs more than it saves.
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -Dlog4j2.level=ERROR",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.sql.shuffle.partitions": "2",
     }

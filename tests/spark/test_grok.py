@@ -43,9 +43,9 @@ def test_the_engines_agree(new_workspace: NewWorkspace, tmp_path: Path) -> None:
 
     @seed(1)
     @settings(
-        max_examples=3, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck), database=None
+        max_examples=2, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck), database=None
     )
-    @given(st.lists(GOOD.map(str.encode) | OTHER, min_size=20, max_size=60))
+    @given(st.lists(GOOD.map(str.encode) | OTHER, min_size=30, max_size=60))
     def agree(lines: list[bytes]) -> None:
         name = f"m{next(runs)}"
         data = b"\n".join(b"%d %s" % (at, line) if at % 4 else line for at, line in enumerate(lines))

@@ -88,7 +88,7 @@ def is_object(line: bytes) -> bool:
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-@given(st.lists(st.one_of(st.binary(max_size=60), mutated(), mutated()), min_size=40, max_size=80))
+@given(st.lists(st.one_of(st.binary(max_size=60), mutated(), mutated()), min_size=30, max_size=50))
 def test_any_bytes_become_rows_rejects_or_blanks(new_workspace, drawn):
     """Whatever bytes a file holds, its lines are rows, rejects or blanks, and each reject is a line as it was."""
     workspace = new_workspace(schema={"metadata_columns": ["_source_file"]})

@@ -13,6 +13,13 @@ from compactor.job.steps.results import Ending
 from tests.support.extras import NATIVE
 
 TIMEOUT_SECONDS = 120
+QUICK = "native" if NATIVE.found() else "spark"
+"""The quicker engine, which finds no manifests itself."""
+
+EACH_ENGINE = [
+    pytest.param(each, marks=() if each == QUICK else pytest.mark.full) for each in dict.fromkeys([QUICK, "spark"])
+]
+NAMES = ["plain.json", "a b[1].json", "a1.json", "a%20b+#.json", "ä𝒳.json", "a:b.json", "{a}*?.json", "b\\c"]
 
 
 def outcomes(workspace):
@@ -33,12 +40,15 @@ def rows(workspace):
     )
 
 
-@pytest.mark.parametrize("engine", ["native" if NATIVE.found() else "spark"])  # the quicker one: it finds no manifests
-@pytest.mark.parametrize("kind", ["local", "s3"])
-def test_manifests_of_any_name_are_found_once(new_workspace, new_s3_workspace, kind):
+@pytest.mark.parametrize("engine", [QUICK])
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [("local", NAMES), pytest.param("s3", NAMES, marks=pytest.mark.full)],
+    ids=["local", "s3"],
+)
+def test_manifests_of_any_name_are_found_once(new_workspace, new_s3_workspace, kind, names):
     """Odd names are worked on like others, hidden and empty ones are left alone, and a second run finds nothing."""
     workspace = (new_workspace if kind == "local" else new_s3_workspace)()
-    names = ["plain.json", "a b[1].json", "a1.json", "a%20b+#.json", "ä𝒳.json", "a:b.json", "{a}*?.json", "b\\c"]
     for number, name in enumerate(names):
         workspace.deliver(f"m{number}", [workspace.write(str(number), b'{"n":"%d"}' % number)], name)
     if kind == "local":  # older than all others, which were seen before
@@ -85,6 +95,7 @@ BAD_MANIFESTS = {
 }
 
 
+@pytest.mark.parametrize("engine", EACH_ENGINE)
 def test_bad_manifests_become_dead_letters_beside_good_ones(new_workspace):
     """Each bad manifest is a dead letter with its own reason and its bytes; the good ones among them are committed."""
     workspace = new_workspace()
@@ -107,6 +118,7 @@ def test_bad_manifests_become_dead_letters_beside_good_ones(new_workspace):
     workspace.check()
 
 
+@pytest.mark.parametrize("engine", EACH_ENGINE)
 def test_a_running_job_takes_what_comes_and_stops_when_told(new_workspace):
     """It starts on an empty prefix, works on what arrives later, finishes what is in hand when stopped, and returns."""
     converted, stopped = Event(), Event()

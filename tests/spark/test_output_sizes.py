@@ -25,7 +25,16 @@ def is_even(sizes: list[int]) -> bool:
     return all(abs(size - mean) <= EVEN * mean for size in sizes)
 
 
-@pytest.mark.parametrize("ratio", [None, 0.999], ids=["measured", "learned"])
+@pytest.mark.parametrize(
+    ("engine", "ratio"),
+    [
+        pytest.param("spark", None, id="spark-measured"),
+        pytest.param("native", None, id="native-measured"),
+        pytest.param("native", 0.999, id="native-learned"),
+        pytest.param("spark", 0.999, id="spark-learned", marks=pytest.mark.full),
+    ],
+    indirect=["engine"],
+)
 def test_many_small_files_become_files_of_the_target_size(new_workspace, ratio):
     """Their number follows from the input and the ratio, measured on a sample or learned; their sizes are alike."""
     workspace = new_workspace(ratio=ratio, output={"target_file_bytes": MIB}, stream={"manifests_in_flight": 2})

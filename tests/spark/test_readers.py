@@ -129,7 +129,16 @@ def _by_parquet_java(spark, path):
         reader.close()
 
 
-@pytest.mark.parametrize("last", ["\U0010ffff", "\x7f"])
+@pytest.mark.parametrize(
+    ("engine", "last"),
+    [
+        ("spark", "\U0010ffff"),
+        ("native", "\U0010ffff"),
+        ("native", "\x7f"),
+        pytest.param("spark", "\x7f", marks=pytest.mark.full),
+    ],
+    indirect=["engine"],
+)
 def test_what_describes_a_file_is_small_whatever_its_values_are(new_workspace, last):
     """Neither engine keeps a long maximum of which no character can be counted up, in footer or page index."""
     lines = b"\n".join(b'{"huge":"%s"}' % (last.encode() * 100_000) for _ in range(50))

@@ -21,7 +21,11 @@ def redrive(workspace: EngineWorkspace, kind: Kind) -> str:
     return workspace.app.layout.manifest(redriven.manifest_id)
 
 
-@pytest.mark.parametrize("place", ["disk", "s3"])
+@pytest.mark.parametrize(
+    ("engine", "place"),
+    [("spark", "disk"), ("native", "disk"), ("native", "s3"), pytest.param("spark", "s3", marks=pytest.mark.full)],
+    indirect=["engine"],
+)
 def test_rejects_and_files(new_workspace: NewWorkspace, new_s3_workspace: NewWorkspace, place: str) -> None:
     """Over-long lines and a file that was missing are redriven, and every line is one row, byte for byte."""
     new = new_workspace if place == "disk" else new_s3_workspace

@@ -84,7 +84,7 @@ def test_spark_reads_no_keys_of_columns_that_came_later(new_workspace, engine, m
     before = new_workspace(schema={"metadata_columns": [], "names": "exact"})
     before.compact({"1": b'{"id":"1","a":"old"}'}, "m1")
     workspace = with_file(before, {"n": "long", "day": "date"})
-    wide = {"A": "1", "a.`b": "2", **{f"k{number}": "wide" for number in range(150)}}
+    wide = {"A": "1", "a.`b": "2", **{f"k{number}": "wide" for number in range(50)}}
     workspace.compact({"2": orjson.dumps(wide)}, "m2")
     columns = workspace.app.registry.latest().columns
     every = tuple(column.key for column in columns if column.key is not None)

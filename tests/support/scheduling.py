@@ -4,12 +4,18 @@ from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
-SHARING = ("tests/spark/", "tests/faults/test_table_commits.py")
-"""Tests that share what takes long to start: a Spark session, a catalog."""
+SHARING = (
+    "tests/spark/",
+    "tests/deployment/",
+    "tests/contract/test_kinesis_log.py",
+    "tests/faults/test_table_commits.py",
+    "tests/unit/control/test_month.py",
+)
+"""Tests that share what takes long to make: a Spark session, an account, a server, a catalog, a simulated month."""
 
 
 class OneSparkSession(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
-    """Hands out tests one by one, but all that share a JVM to one process.
+    """Hands out tests one by one, but all that share what takes long to make to one process.
 
     It takes the place of `--dist loadgroup`: pytest-xdist 3.8 sets an attribute that pytest 9.2 no longer reads, so
     that each process would start a session.

@@ -67,8 +67,8 @@ def test_no_network_endpoint(workspace: Workspace) -> None:
     ("job", "said"),
     [
         ({"runs": 3}, "MaxConcurrentRuns is 3, expected 1"),
-        ({"retries": 2}, "MaxRetries is 2, expected 0"),
-        ({"kind": "glueetl"}, "Command.Name is glueetl, expected gluestreaming"),
+        pytest.param({"retries": 2}, "MaxRetries is 2, expected 0", marks=pytest.mark.full),
+        pytest.param({"kind": "glueetl"}, "Command.Name is glueetl, expected gluestreaming", marks=pytest.mark.full),
     ],
     ids=str,
 )
@@ -213,7 +213,7 @@ def test_an_endpoint_that_never_answers() -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        account = AwsAccount(StoreSpec(REGION, url, timeout_seconds=2, attempts=1))
+        account = AwsAccount(StoreSpec(REGION, url, timeout_seconds=1, attempts=1))
         with pytest.raises(StoreUnavailable, match="Read timeout"):
             account.server_time("bucket")
 

@@ -41,7 +41,7 @@ def job_cases(numbers: Sequence[int]) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize(
     ("seen", "operation", "numbers"),
-    shortened(job_cases(range(1, 100)), [*sample(job_cases([2]), 3), *sample(job_cases([4]), 3)]),
+    shortened(job_cases(range(1, 100)), sample(job_cases([2]), 3)),
 )
 def test_a_job_gets_over_a_fault_at_any_call(
     seen: Seen,
@@ -89,7 +89,8 @@ def test_a_job_gets_through_a_storm(
     restarts = 0
     for _ in range(3):
         with suppress(CompactorError):
-            restarts += lake.run_job(proxy.url, attempts=3, timeout_seconds=TIMEOUT_SECONDS)
+            # Silence is waited for, and a call that is given up too soon is one more fault.
+            restarts += lake.run_job(proxy.url, attempts=3, timeout_seconds=TIMEOUT_SECONDS / 4)
             break
     proxy.use()
     lake.run_job(proxy.url, attempts=3, timeout_seconds=TIMEOUT_SECONDS)

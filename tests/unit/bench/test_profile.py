@@ -20,6 +20,7 @@ from bench.profile.shapes import OPTIONS, PROFILED, numbers
 from bench.profile.stages import RULES, Place, Stage, stage_of, stage_of_place
 from bench.profile.symbols import parsed
 from bench.shapes import write_shape
+from compactor import compact
 from tests.support import extras
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -254,8 +255,9 @@ def test_a_process_is_sampled(sampler: Path, tmp_path: Path) -> None:
     assert f"SAMPLE_WORDS {SAMPLE_WORDS}\n" in (ROOT / "bench" / "profile" / "sampler.c").read_text()
 
 
+@pytest.mark.full
 def test_a_tiny_run(sampler: Path, tmp_path: Path) -> None:
-    """From input to figures, with the kernel that is installed: Python takes most of it, and each limit is measured."""
+    """From input to figures, with the kernel that is installed: Python takes most of it."""
     native = pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
     if shutil.which("addr2line") is None or shutil.which("nm") is None:
         pytest.skip("GNU binutils are needed")
@@ -264,6 +266,11 @@ def test_a_tiny_run(sampler: Path, tmp_path: Path) -> None:
     found = spent(Built(kernel, sampler), written, tmp_path, 20)
     assert sum(found.by_stage.values()) == pytest.approx(found.seconds)
     assert max(found.samples, key=lambda stage: found.samples[stage]) is Stage.PYTHON
-    command = [sys.executable, "-m", "compactor", "compact", str(written.folder), str(tmp_path / "rows")]
-    subprocess.run(command, check=True, capture_output=True)
+
+
+def test_each_limit_is_measured(tmp_path: Path) -> None:
+    """Of input and the output that is made of it."""
+    extras.NATIVE.need()
+    written = write_shape(PROFILED[1].scaled(200_000), tmp_path / "input", 7)
+    assert compact(written.folder, tmp_path / "rows").exit_code == 0
     assert limits(written.folder, tmp_path / "rows", tmp_path).keys() == MEANING.keys()

@@ -66,7 +66,7 @@ def test_documents_have_the_published_shape():
 @pytest.mark.parametrize("chosen", SETS, ids=lambda each: each.name)
 def test_a_set_has_keys_late_keys_and_bad_lines(chosen, tmp_path):
     """Its lines have a key each, its last lines the late key, which none of the first has; only a dirty one is bad."""
-    given = chosen.write(tmp_path / "set", 1_500_000, seed=1)
+    given = chosen.write(tmp_path / "set", 500_000, seed=1)
     truth = read_truth(chosen, given)
     assert truth.lines == given.lines
     assert truth.bad == (given.lines // BAD_EVERY if chosen.is_dirty else 0)
@@ -161,6 +161,7 @@ def test_one_environment_is_enough_for_those_that_need_none(tmp_path):
     assert not (tmp_path / "environment").exists()
 
 
+@pytest.mark.full
 def test_a_tiny_scoreboard(tmp_path):
     """DuckDB loses the late key, which is no given column; the compactor keeps all, and records bad lines."""
     extras.NATIVE.need()

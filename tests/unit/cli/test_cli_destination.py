@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from compactor.cli.entry import SUMMARIES
 from compactor.cli.entry import compactor as command
+from tests.support.sampling import few
 from tests.unit.cli.test_cli_compact import pytestmark as needs_native
 
 pytestmark = needs_native
@@ -49,7 +50,7 @@ OF_ROWS = [
 
 
 @pytest.mark.usefixtures("home")
-@pytest.mark.parametrize("words", OF_ROWS, ids=" ".join)
+@pytest.mark.parametrize("words", few(OF_ROWS, 4), ids=" ".join)
 def test_commands_take_dst(words: tuple[str, ...]) -> None:
     """A command with DST needs no settings file, and no variable gets in its way."""
     result = call(*words, env={"COMPACTOR_CONFIG": "/nowhere.toml"})

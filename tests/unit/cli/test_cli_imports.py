@@ -96,7 +96,7 @@ def test_no_garbage_is_looked_for_while_modules_load(tmp_path: Path) -> None:
     ("extra", "arguments"),
     [
         ("aws", ["compact", "s3://bucket/raw", "rows"]),
-        ("aws", ["--config", "s3://bucket/compactor.toml", "status"]),
+        pytest.param("aws", ["--config", "s3://bucket/compactor.toml", "status"], marks=pytest.mark.full),
         ("spark", ["compact", str(EXAMPLE), "rows", "--engine", "spark"]),
         ("demo", ["demo"]),
     ],

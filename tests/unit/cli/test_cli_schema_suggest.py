@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,7 @@ def test_the_settings_of_a_folder(raw: Path) -> None:
     """DST before the action says which settings count."""
     (raw / "country=DE").mkdir()
     (raw / "country=DE" / "a.ndjson").write_bytes(b'{"Id": 1}\n')
+    os.utime(raw / "country=DE" / "a.ndjson", (time.time() - 3600,) * 2)  # no longer written to
     for out, words in [("x", ["--hive-keys", "--names", "exact"]), ("y", [])]:
         CliRunner().invoke(command, ["compact", str(raw), str(raw.parent / out), *words])
     found = [CliRunner().invoke(command, ["schema", str(raw.parent / out), "suggest", str(raw)]) for out in "xy"]

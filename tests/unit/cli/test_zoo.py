@@ -18,6 +18,7 @@ from compactor.cli.ui.compact.quarantined import quarantined_lines
 from compactor.core.documents.records import FileStatus
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from tests.support import extras
+from tests.support.sampling import few
 from tests.unit.cli.zoo import CASES, EXPECTED, GOOD_IDS, NO_DATA, Case, ids, lines
 
 pytestmark = extras.NATIVE.needed
@@ -55,7 +56,7 @@ def raw(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", few(CASES, 12), ids=lambda case: case.name)
 def test_alone(raw: Path, case: Case) -> None:
     """A call says what is wrong, and offers to read rows only if there are any."""
     write(raw, case.name, case.content)

@@ -12,7 +12,11 @@ from compactor.control.diagnosis.alarms import MANY_REFUSALS
 from tests.support.glue_service import STARTING_SECONDS, STOPPING_SECONDS
 from tests.unit.control.month import DAYS, DEFINITIONS, Month
 
-SEEDS = [*range(10)] if (asked := os.environ.get("MONTHS")) is None else [*range(int(asked))]
+FEW = len(DEFINITIONS)
+"""For `make test`, one month of each definition."""
+
+LATER_SEEDS = [pytest.param(seed, marks=pytest.mark.full) for seed in range(FEW, 10)]
+SEEDS = [*range(FEW), *LATER_SEEDS] if (asked := os.environ.get("MONTHS")) is None else [*range(int(asked))]
 """More months: `MONTHS=200 pytest tests/unit/control/test_month.py`."""
 
 SLACK_SECONDS = 5 * 60  # to see it, for the last heartbeat to age, to act, to start, and for a call that is throttled

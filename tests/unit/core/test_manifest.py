@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from compactor.core.documents.manifest import REASONS, Manifest, ManifestFile, version_keys
 from compactor.core.documents.manifest_parsing import DEFAULT_RULES, ManifestRules, parse_manifest
 from compactor.core.errors import ManifestError, RecordTooNew
+from tests.support.sampling import few
 
 URI = "s3://b/manifests/2025-12-20-name.json"
 MODIFIED_AT = datetime(2025, 12, 31, 23, 59, 1, tzinfo=UTC)
@@ -259,7 +260,7 @@ def test_quotes_round_an_etag(written: str | None, etag: str | None) -> None:
 
 def test_as_many_files_as_can_be() -> None:
     """The bound on files is exact, in either form, however many fields each has."""
-    rules = ManifestRules(max_files=100_000)
+    rules = ManifestRules(max_files=10_000)
     files = [{**FILE, "uri": f"s3://raw/in/{number}"} for number in range(rules.max_files)]
     assert len(parse(with_key("files", files), rules=rules).files) == rules.max_files
     few = ManifestRules(max_files=2)
@@ -271,7 +272,9 @@ def test_as_many_files_as_can_be() -> None:
         assert caught.value.reason == "too_many_files"
 
 
-@pytest.mark.parametrize("entry", [b'{"uri":"/data/raw/%d"}', b'"/data/raw/%d"', b"[]", b'{"a":{}}', b"[[0]]", b"0"])
+@pytest.mark.parametrize(
+    "entry", few([b'{"uri":"/data/raw/%d"}', b'"/data/raw/%d"', b"[]", b'{"a":{}}', b"[[0]]", b"0"], 3)
+)
 def test_a_manifest_of_millions_of_files_costs_nothing(entry: bytes) -> None:
     """Very many short files, or as much other JSON, are refused before they take time and memory."""
     entries = b",".join(entry % number if b"%d" in entry else entry for number in range(1_000_000))

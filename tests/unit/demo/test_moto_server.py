@@ -9,7 +9,7 @@ import pytest
 
 from compactor.demo.moto_server import ConditionsInTurn
 
-THREADS = 4
+THREADS = 2
 
 
 class Watched:

@@ -14,6 +14,7 @@ from compactor.engines.native import engine as native_engine
 from compactor.engines.native.bin_task import BinResult, BinTask
 from tests.support import extras
 from tests.support.harness import Harness, commit_of_ratio
+from tests.support.sampling import few
 
 extras.NATIVE.need()
 
@@ -159,7 +160,7 @@ def test_a_full_schema_without_rescued_data_gets_it():
     assert rows(harness, commit) == [{"a": "2", "b": "3"}]
 
 
-@pytest.mark.parametrize("max_columns", [3, 2000])
+@pytest.mark.parametrize("max_columns", [3, pytest.param(2000, marks=pytest.mark.full)])
 def test_a_flood_of_keys_takes_no_neighbour_along(max_columns):
     """Two files with 11,000 keys each beside a good one: all lines are rows, and no value is lost."""
     harness = Harness(schema={"max_columns": max_columns, "max_new_columns_per_day": 2000})
@@ -200,7 +201,7 @@ def test_a_long_key_is_rescued_and_its_line_is_a_row():
     assert rows(only, commit) == [{"k" * 10: "1"}, {}]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), 4))
 def test_it_comes_to_the_same_as_a_plain_engine(seed, monkeypatch):
     """Columns with their names and order, rows, rejects, reports and rescued values, manifest by manifest."""
     monkeypatch.setattr(native_engine, "SAMPLE_BYTES", 2_000)

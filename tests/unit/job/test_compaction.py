@@ -131,10 +131,11 @@ def store_calls() -> int:
     return store.calls["any"]
 
 
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.full)])
 @pytest.mark.parametrize("lost_answer", [False, True])
-def test_trouble_at_every_store_call(lost_answer: bool) -> None:
+def test_trouble_at_every_store_call(lost_answer: bool, every: int) -> None:
     """Whichever call of the store fails, done or not done, the output is exact in the end and nothing is blamed."""
-    for call in range(1, store_calls() + 1):
+    for call in range(1, store_calls() + 1, every):
         harness = Harness(stream={"max_attempts": 2})
         harness.deliver("m1", GOOD + FLAWED)
         store = FaultyStore(harness.store)
@@ -158,8 +159,9 @@ def test_decided_is_not_worked_on_again(harness: Harness) -> None:
     harness.check_exact()
 
 
-def test_retries_exhausted(harness: Harness) -> None:
+def test_retries_exhausted(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """A manifest that always fails becomes a dead letter after its attempts, while the others are committed."""
+    monkeypatch.setattr(service, "FINISH_CHECK_SECONDS", 0.02)  # so that the others are done before the second attempt
     for name in ("a", "bad", "c"):
         harness.deliver(name, GOOD)
     engine = FailingEngine(harness.store, RuntimeError("boom"), {"bad": ALWAYS})

@@ -39,7 +39,7 @@ def letters(harness: Harness) -> set[str]:
     return {uri.rsplit("/", 1)[-1].removesuffix(".reason.json") for uri in found if uri.endswith(".reason.json")}
 
 
-@pytest.mark.parametrize("killers", [3, 8, pytest.param(24, marks=pytest.mark.full)])
+@pytest.mark.parametrize("killers", [3, *(pytest.param(many, marks=pytest.mark.full) for many in (8, 24))])
 def test_manifests_that_always_fail_hold_up_no_other(killers: int) -> None:
     """However many manifests kill their workers, the first process commits the others and blames the killers alone."""
     harness = Harness(stream={"manifests_in_flight": 4})
@@ -344,7 +344,7 @@ def test_killers_leave_few_innocents_suspected() -> None:
     assert most <= 9
 
 
-@pytest.mark.parametrize(("killers", "good"), [(24, 5), (3, 0)])
+@pytest.mark.parametrize(("killers", "good"), [pytest.param(24, 5, marks=pytest.mark.full), (6, 5), (3, 0)])
 def test_one_process_decides_of_what_kills_only_workers(killers: int, good: int) -> None:
     """No good manifest is converted twice, bad ones a bounded number of times, and the run ends as done."""
     harness = Harness(stream={"manifests_in_flight": 4})

@@ -123,6 +123,7 @@ def test_a_run_that_is_to_end_gives_up_with_more_than_fits(monkeypatch: pytest.M
     sink_of(harness).is_down = True
     source = ListedManifests(harness.store, harness.layout.manifests_folder, 1, 0.01)
     service = harness.app().service_on(harness.engine(), source)
+    service.poll_seconds = 0.01
     with Running(service, once=True) as running:
         assert running.ends(), "it gives up on the table"
     assert isinstance(running.error, ManifestsUnfinished)

@@ -1,12 +1,12 @@
 """Two at the same files: one of them is held up at each step while the other does all of its work."""
 
-from collections.abc import Callable
 from itertools import product
 
 import pytest
 
 from compactor.core.crash_points import BuildCrashPoint
 from tests.support.building_races import Race
+from tests.support.sampling import few_rows
 
 BUILD_STEPS = (BuildCrashPoint.CLAIMED, BuildCrashPoint.BUILT, BuildCrashPoint.PENDING, BuildCrashPoint.BOUND)
 SEAL_STEPS = (
@@ -37,29 +37,29 @@ NOTHING_LEFT = {
 TWO_HELD_UP = [pair for pair in product(HELD_UP, HELD_UP) if pair not in NOTHING_LEFT]
 
 
-@pytest.mark.parametrize("lapse_seconds", [0, 301], ids=["within the lease", "beyond it"])
-@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS.keys())
-@pytest.mark.parametrize(("who", "step"), HELD_UP, ids=[f"{who}-{step}" for who, step in HELD_UP])
-def test_held_up_at_a_step(
-    who: str, step: BuildCrashPoint, other: Callable[[Race], object], lapse_seconds: float
-) -> None:
+@pytest.mark.parametrize(("held_up", "other", "lapse_seconds"), few_rows(product(HELD_UP, OTHERS, [0, 301]), 38))
+def test_held_up_at_a_step(held_up: tuple[str, BuildCrashPoint], other: str, lapse_seconds: float) -> None:
     """Whichever process is held up, and however long, each file ends in exactly one manifest that takes effect."""
     race = Race()
+    who, step = held_up
     race.prepare(parts=who == "seal")
-    race.hold_up(who, step, lambda: (race.harness.clock.advance(lapse_seconds), other(race)))
+    race.hold_up(who, step, lambda: (race.harness.clock.advance(lapse_seconds), OTHERS[other](race)))
     assert race.was_held_up
     race.settle()
     race.check()
 
 
-@pytest.mark.parametrize("at_once", [1, 16])
-@pytest.mark.parametrize("every", [1, 2])
-@pytest.mark.parametrize(("first", "second"), TWO_HELD_UP, ids=lambda each: f"{each[0]}-{each[1]}")
+@pytest.mark.parametrize(
+    ("pair", "every", "at_once"),
+    few_rows(product(TWO_HELD_UP, [1, 2], [1, 16]), 75),
+    ids=lambda each: "-".join(map("-".join, each)) if isinstance(each, tuple) else None,
+)
 def test_two_held_up(
-    first: tuple[str, BuildCrashPoint], second: tuple[str, BuildCrashPoint], every: int, at_once: int
+    pair: tuple[tuple[str, BuildCrashPoint], tuple[str, BuildCrashPoint]], every: int, at_once: int
 ) -> None:
     """One is held up beyond its lease, the one that takes over as well, and a third does it all."""
     race = Race(at_once)
+    first, second = pair
     race.prepare(parts="seal" in {first[0], second[0]})
 
     reached: list[str] = []

@@ -30,6 +30,7 @@ from compactor.ops.verify.landed import faults_of_landed
 from tests.support.kpl import aggregated
 from tests.support.logged import events_logged
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
+from tests.support.sampling import few
 
 LAYOUT = Layout("s3://lake/m", "s3://lake/o", "s3://lake/s")
 DAY = timedelta(hours=24).total_seconds()
@@ -399,7 +400,7 @@ def test_an_iterator_that_expires() -> None:
     assert made.is_exact()
 
 
-@pytest.mark.parametrize("step", range(40))
+@pytest.mark.parametrize("step", few(range(40), 14))
 def test_planners_that_die(step: int) -> None:
     """At any step: the next plan lands what is left, and nothing twice."""
     made, [shard] = scene()
@@ -424,7 +425,7 @@ def test_planners_that_die(step: int) -> None:
     assert made.left() == []
 
 
-@pytest.mark.parametrize("step", range(0, 60, 2))
+@pytest.mark.parametrize("step", few(range(0, 60, 2), 10))
 def test_planners_beside_each_other(step: int) -> None:
     """One that is held up at any step, while another one plans, and more records come."""
     made, [shard] = scene()

@@ -145,10 +145,11 @@ def test_planner_that_dies(harness: Harness, step: CrashPoint, occurrence: int) 
     harness.check_exact()
 
 
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.full)])
 @pytest.mark.parametrize("late", [False, True], ids=["dead", "late"])
-def test_planners_with_a_journal(late: bool) -> None:
+def test_planners_with_a_journal(late: bool, every: int) -> None:
     """One dies, or stops until another has planned, at any write for some date: each file is planned once."""
-    for change in range(WRITES):
+    for change in range(int(late), WRITES, every):
         _plan_with_trouble_at(change, late=late)
 
 

@@ -144,8 +144,8 @@ def test_a_file_may_be_too_large():
 @pytest.mark.parametrize(
     ("element", "file_bytes"),
     [
-        pytest.param(b"{}", 1 << 20, id="small elements"),
-        pytest.param(b'{"a":"' + b"x" * 3000 + b'"}', 32 << 20, id="usual elements"),
+        pytest.param(b"{}", 1 << 19, id="small elements"),
+        pytest.param(b'{"a":"' + b"x" * 3000 + b'"}', 12 << 20, id="usual elements"),
         pytest.param(b'{"a":"' + b"x" * 99_999, 32 << 20, id="an element without an end"),
     ],
 )

@@ -182,14 +182,15 @@ def test_a_batch_that_lands_before_it_is_passed_over(world: TableWorld) -> None:
     world.check()
 
 
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.full)])
 @pytest.mark.parametrize("answers", ANSWERS, ids=lambda each: "-".join(answer.value for answer in each))
-def test_a_death_at_every_step(answers: tuple[Answer, ...]) -> None:
+def test_a_death_at_every_step(answers: tuple[Answer, ...], every: int) -> None:
     """Between refusals, the fence, what is held back and the record of it: another process comes to the same."""
 
     def die() -> None:
         raise DiedError
 
-    for step in range(1, 60):
+    for step in range(1 + ANSWERS.index(answers) % every, 60, every):
         world = watched(TableWorld())
         world.table.answers = cycle(answers).__next__
         placed = [world.spoil(world.place("a")), world.place("b")]
@@ -228,11 +229,12 @@ def meet(first: int, second: int, answers: tuple[Answer, ...], *, overlap: bool)
     return world
 
 
+@pytest.mark.parametrize("every", [17, pytest.param(5, marks=pytest.mark.full)])
 @pytest.mark.parametrize("overlap", [False, True], ids=["own", "same"])
-def test_three_committers_at_every_step(*, overlap: bool) -> None:
+def test_three_committers_at_every_step(*, overlap: bool, every: int) -> None:
     """Whatever they find of each other, and whatever the catalog answers, each file is there once or held back."""
     for first in range(1, 40):
-        for second in range(1 + first % 5, 40, 5):
+        for second in range(1 + first % every, 40, every):
             world = meet(first, second, ANSWERS[(first + second) % len(ANSWERS)], overlap=overlap)
             world.check()
             assert [each.key.id for each in world.held()] == ["a"]

@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -22,12 +23,16 @@ SOURCES = [ROOT / "glue_entry.py", *(ROOT / "lambdas").glob("*.py"), *(ROOT / "c
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, CompactorError)]
 
 
-def calls() -> Iterator[tuple[str, ast.Call]]:
+@cache
+def calls() -> list[tuple[str, ast.Call]]:
     """Every call that logs, with where it is."""
-    for path in sorted(SOURCES):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "log_event":
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", node
+    texts = {path: text for path in sorted(SOURCES) if "log_event" in (text := path.read_text())}
+    return [
+        (f"{path.relative_to(ROOT)}:{node.lineno}", node)
+        for path, text in texts.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "log_event"
+    ]
 
 
 def faults(call: ast.Call) -> Iterator[str]:

@@ -7,7 +7,7 @@ from compactor.ops.redrive.settling import kept_letters as kept_letters_module
 from tests.support.histories import History, answer, letters, redrivable, rejected, reported, unclosed, verified
 
 STEPS = 30
-
+FEW_STEPS = 12
 
 KINDS: tuple[Kind, ...] = ("manifests", "files", "rejects")
 
@@ -28,14 +28,15 @@ def check(history: History) -> None:
         assert rejected(harness) == rest[1]
 
 
+@pytest.mark.parametrize("steps", [FEW_STEPS, pytest.param(STEPS, marks=pytest.mark.full)])
 @pytest.mark.parametrize(("seed", "asked_for", "page_objects"), [(0, 20, 1000), (1, 0, 1000), (2, 0, 1)])
 def test_summaries_change_no_answer(
-    seed: int, asked_for: int, page_objects: int, monkeypatch: pytest.MonkeyPatch
+    seed: int, asked_for: int, page_objects: int, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After each of many random things, also deaths and races of closings, however dead letters are found."""
     monkeypatch.setattr(kept_letters_module, "ASKED_FOR", asked_for)
     monkeypatch.setattr(kept_letters_module, "PAGE_OBJECTS", page_objects)
     history = History(seed, check)
-    history.run(STEPS)
+    history.run(steps)
     history.finish()
     assert verified(history.harness).closed_dates > 1

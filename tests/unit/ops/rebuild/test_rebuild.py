@@ -4,6 +4,7 @@ import threading
 from collections import Counter  # noqa: TC003 - of local annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import product
 
 import pytest
 
@@ -16,6 +17,7 @@ from compactor.job.steps.publication import Publisher
 from tests.support.fakes import FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import WatchedStore, most_read, rebuild, visible_files, visible_rows
+from tests.support.sampling import few_rows
 
 M1 = ManifestKey(DAY, "m1")
 LEAST_CHANGES = 15
@@ -93,6 +95,15 @@ DAMAGES: dict[str, Damage] = {
     "all": all_gone,
 }
 each_damage = pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+SIZES = (2, 1, 3, 10)
+each_damage_and_size = pytest.mark.parametrize(
+    ("damage", "rows_per_file"),
+    [
+        pytest.param(DAMAGES[name], size, marks=() if number % 4 == at else pytest.mark.full, id=f"{name}-{size}")
+        for (number, name), (at, size) in product(enumerate(DAMAGES), enumerate(SIZES))
+    ],
+)
+"""For `make test`, each damage with one size and each size with some damages."""
 
 
 def regrouped(harness: Harness, rows_per_file: int) -> PlainEngine:
@@ -112,8 +123,7 @@ def check_tidy(harness: Harness) -> None:
     assert left == []
 
 
-@each_damage
-@pytest.mark.parametrize("rows_per_file", [2, 1, 3, 10])
+@each_damage_and_size
 def test_rows_come_back(harness: Harness, damage: Damage, rows_per_file: int) -> None:
     """What is lost or damaged is made again: the same rows, none seen twice at any moment."""
     before, rejects = visible_rows(harness), harness.rejects()
@@ -148,8 +158,7 @@ def test_same_names_where_possible(harness: Harness, damage: Damage) -> None:
     assert (names == {file.final for file in before.outputs}) == keeps
 
 
-@each_damage
-@pytest.mark.parametrize("rows_per_file", [2, 1, 3, 10])
+@each_damage_and_size
 def test_a_query_across_a_rebuild(harness: Harness, damage: Damage, rows_per_file: int) -> None:
     """A query that lists the files at any moment, and reads each of them at any later one, finds no row twice."""
     before = visible_rows(harness)
@@ -162,9 +171,14 @@ def test_a_query_across_a_rebuild(harness: Harness, damage: Damage, rows_per_fil
         assert most_read(states[listed:]) - before <= doubled
 
 
-@pytest.mark.parametrize("damage", [missing(0, 3), truncated, two_replaced], ids=["missing", "truncated", "replaced"])
-@pytest.mark.parametrize("rows_per_file", [2, 3])
-@pytest.mark.parametrize("next_is", ["job", "rebuild"])
+DYING = {"missing": missing(0, 3), "truncated": truncated, "replaced": two_replaced}
+
+
+@pytest.mark.parametrize(
+    ("damage", "rows_per_file", "next_is"),
+    few_rows(product(DYING.values(), [2, 3], ["job", "rebuild"]), 4),
+    ids=["-".join(map(str, each)) for each in product(DYING, [2, 3], ["job", "rebuild"])],
+)
 def test_death_at_each_change(damage: Damage, rows_per_file: int, next_is: str) -> None:
     """A rebuild that dies before any change of the store is finished by the next one, or by the job once decided."""
     die_at = 0
@@ -228,9 +242,7 @@ NOT_IN_A_REBUILD = {CrashPoint.CLAIMED, CrashPoint.PLANNED, CrashPoint.ACCEPTED,
 STEPS = [step for step in CrashPoint if step not in NOT_IN_A_REBUILD]
 
 
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("rows_per_file", [2, 3])
-@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize(("step", "rows_per_file", "twice"), few_rows(product(STEPS, [2, 3], [False, True]), 15))
 def test_two_at_once(harness: Harness, step: CrashPoint, rows_per_file: int, twice: bool) -> None:
     """A rebuild that is overtaken by another one at any step, and by one more after that, changes nothing."""
     before, rejects = visible_rows(harness), harness.rejects()

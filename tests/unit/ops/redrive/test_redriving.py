@@ -21,6 +21,7 @@ from tests.support.redriving import (
     redriven_inputs,
     whys,
 )
+from tests.support.sampling import few_rows
 
 
 @pytest.fixture
@@ -88,11 +89,15 @@ POINTS: dict[Kind, Sequence[RedriveCrashPoint]] = {
     "files": (RedriveCrashPoint.CLAIMED, RedriveCrashPoint.RECORDED, RedriveCrashPoint.DELIVERED),
     "rejects": (RedriveCrashPoint.LINES_WRITTEN, RedriveCrashPoint.RECORDED, RedriveCrashPoint.DELIVERED),
 }
-at_each_point = pytest.mark.parametrize(("kind", "point"), [(kind, point) for kind in POINTS for point in POINTS[kind]])
+AT_POINTS = [(kind, point) for kind in POINTS for point in POINTS[kind]]
 
 
-@at_each_point
-@pytest.mark.parametrize("meanwhile", ["redrive", "redrive_and_run", "lease_ends_and_plan"])
+@pytest.mark.parametrize(
+    ("kind", "point", "meanwhile"),
+    few_rows(
+        ((*each, what) for each in AT_POINTS for what in ("redrive", "redrive_and_run", "lease_ends_and_plan")), 11
+    ),
+)
 def test_two_at_once(harness: Harness, kind: Kind, point: RedriveCrashPoint, meanwhile: str) -> None:
     """Two redrives at once, or a planner beside one that is slow: every line once."""
     CASES[kind](harness)
@@ -128,8 +133,10 @@ def test_two_at_once(harness: Harness, kind: Kind, point: RedriveCrashPoint, mea
     check(harness, kind)
 
 
-@at_each_point
-@pytest.mark.parametrize("next_is", ["redrive", "plan", "plan_after_lease"])
+@pytest.mark.parametrize(
+    ("kind", "point", "next_is"),
+    few_rows(((*each, what) for each in AT_POINTS for what in ("redrive", "plan", "plan_after_lease")), 11),
+)
 def test_death(harness: Harness, kind: Kind, point: RedriveCrashPoint, next_is: str) -> None:
     """After a redrive that dies at any point, the next one or a planner completes it: every line is there once."""
     CASES[kind](harness)

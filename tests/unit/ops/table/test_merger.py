@@ -7,6 +7,7 @@ from contextlib import suppress
 from itertools import cycle, product
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from compactor.adapters.memory.table import Answer
 from compactor.core.errors import CompactorError, OperatorError, SettingsError, TableConflict
@@ -16,6 +17,7 @@ from compactor.ops.table.merge_report import MergeReport
 from compactor.ops.table.merger import TRIES
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
 from tests.support.rebuilding import WatchedStore, rebuild
+from tests.support.sampling import few_rows
 from tests.unit.table.test_committer import ANSWERS
 
 NAMES = ("m1", "m2", "m3", "m4")
@@ -232,26 +234,33 @@ def test_a_lost_table(harness: Harness) -> None:
         check(harness, before)
 
 
-@pytest.mark.parametrize("answers", ANSWERS, ids=lambda each: "-".join(answer.value for answer in each))
-def test_a_kill_at_every_change(answers: tuple[Answer, ...]) -> None:
+def kills() -> Iterator[ParameterSet]:
+    """Of each change, one with any answers is for `make test`."""
+    for (number, answers), die_at in product(enumerate(ANSWERS), range(12)):
+        name = f"{'-'.join(answer.value for answer in answers)}-{die_at}"
+        marks = () if number == die_at % len(ANSWERS) else pytest.mark.full
+        yield pytest.param(answers, die_at, marks=marks, id=name)
+
+
+@pytest.mark.parametrize(("answers", "die_at"), list(kills()))
+def test_a_kill_at_every_change(answers: tuple[Answer, ...], die_at: int) -> None:
     """Whatever the catalog answers: the next call ends the same, and no file is left that nothing needs."""
-    for die_at in range(12):
-        harness = compacted()
-        before = rows(harness)
-        sink_of(harness).answers = cycle(answers).__next__
-        store = WatchedStore(harness.store, die_at)
-        with suppress(DiedError, CompactorError):
-            harness.app(store=store).merger().merge()
-        sink_of(harness).land()
-        sink_of(harness).answers = lambda: Answer.WELL
-        merged(harness)
-        check(harness, before)
-        assert len(live(harness)) == 1
-        sink_of(harness).forget()
-        merged(harness)
-        left = [info.uri for info in harness.store.list(harness.layout.merged_folder)]
-        assert left == live(harness), f"died at change {die_at}"
-        check(harness, before)
+    harness = compacted()
+    before = rows(harness)
+    sink_of(harness).answers = cycle(answers).__next__
+    store = WatchedStore(harness.store, die_at)
+    with suppress(DiedError, CompactorError):
+        harness.app(store=store).merger().merge()
+    sink_of(harness).land()
+    sink_of(harness).answers = lambda: Answer.WELL
+    merged(harness)
+    check(harness, before)
+    assert len(live(harness)) == 1
+    sink_of(harness).forget()
+    merged(harness)
+    left = [info.uri for info in harness.store.list(harness.layout.merged_folder)]
+    assert left == live(harness), f"died at change {die_at}"
+    check(harness, before)
 
 
 class Meeting:
@@ -290,7 +299,7 @@ OTHERS: dict[str, Callable[[Harness], object]] = {
 }
 
 
-@pytest.mark.parametrize(("what", "at"), list(product(OTHERS, range(1, 6))))
+@pytest.mark.parametrize(("what", "at"), few_rows(product(OTHERS, range(1, 6)), 10))
 def test_others_meanwhile(what: str, at: int) -> None:
     """Another merger, a rebuild, a job, upkeep and strangers: the table has each row once, and is merged in the end."""
     harness = compacted()

@@ -1,11 +1,12 @@
 """Files that were merged are removed once nothing needs them; their rows stay, whatever comes then or meanwhile."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import cycle, product
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from compactor.adapters.memory.table import Answer
 from compactor.core.errors import CompactorError, OperatorError
@@ -14,6 +15,7 @@ from compactor.ops.table.upkeep_report import UpkeepReport
 from tests.support.forgetting import ALICE, ESCAPED, LISTED, OTHERS, PLAIN, forget, holding
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
 from tests.support.rebuilding import WatchedStore, rebuild
+from tests.support.sampling import few_rows
 from tests.unit.ops.table.test_merger import Meeting, check, live, merged, rows, rows_of
 from tests.unit.table.test_committer import ANSWERS
 
@@ -263,37 +265,45 @@ def test_a_merge_that_is_written(harness: Harness) -> None:
 
 
 DEATHS = 16
+AFTER = ("removes", "rebuilds", "merges")
 
 
-@pytest.mark.parametrize("answers", ANSWERS, ids=lambda each: "-".join(answer.value for answer in each))
-def test_a_kill_at_every_change(answers: tuple[Answer, ...]) -> None:
+def kills() -> Iterator[ParameterSet]:
+    """Of each change, one with any answers and anything afterwards is for `make test`."""
+    for (number, answers), (at, after), die_at in product(enumerate(ANSWERS), enumerate(AFTER), range(DEATHS)):
+        is_usual = (number, at) == (die_at % len(ANSWERS), die_at % len(AFTER))
+        name = f"{'-'.join(answer.value for answer in answers)}-{after}-{die_at}"
+        yield pytest.param(answers, after, die_at, marks=() if is_usual else pytest.mark.full, id=name)
+
+
+@pytest.mark.parametrize(("answers", "after", "die_at"), list(kills()))
+def test_a_kill_at_every_change(answers: tuple[Answer, ...], after: str, die_at: int) -> None:
     """Of the state, the output and the catalog: rows stay, the next call ends the same, and a rebuild goes on."""
-    for die_at, after in product(range(DEATHS), ("removes", "rebuilds", "merges")):
-        harness = merged_once()
+    harness = merged_once()
+    before = rows(harness)
+    sink_of(harness).answers = cycle(answers).__next__
+    store = WatchedStore(harness.store, die_at)
+    with suppress(DiedError, CompactorError):
+        harness.app(store=store).maintainer(0, 1).maintain()
+    sink_of(harness).land()
+    sink_of(harness).answers = lambda: Answer.WELL
+    if after == "rebuilds":
+        assert rebuild(harness, "m2", force=True).rebuilt, f"died at change {die_at}"
+    elif after == "merges":
+        harness.deliver("m5", GOOD + GOOD)
+        harness.run_once()
         before = rows(harness)
-        sink_of(harness).answers = cycle(answers).__next__
-        store = WatchedStore(harness.store, die_at)
-        with suppress(DiedError, CompactorError):
-            harness.app(store=store).maintainer(0, 1).maintain()
-        sink_of(harness).land()
-        sink_of(harness).answers = lambda: Answer.WELL
-        if after == "rebuilds":
-            assert rebuild(harness, "m2", force=True).rebuilt, f"died at change {die_at}"
-        elif after == "merges":
-            harness.deliver("m5", GOOD + GOOD)
-            harness.run_once()
-            before = rows(harness)
-            merged(harness)
-        check(harness, before)
-        harness.clock.advance(A_DAY)
-        sink_of(harness).forget()
-        maintained(harness)
-        if after != "rebuilds":
-            assert originals(harness) == [], f"died at change {die_at}"
-        check(harness, before)
-        merged(harness)  # removes merged files that nothing needs, and what is on record of them
-        left = [info.uri for info in harness.store.list(harness.layout.releasing_folder)]
-        assert {*left} <= {harness.layout.releasing(uri) for uri in live(harness)}
+        merged(harness)
+    check(harness, before)
+    harness.clock.advance(A_DAY)
+    sink_of(harness).forget()
+    maintained(harness)
+    if after != "rebuilds":
+        assert originals(harness) == [], f"died at change {die_at}"
+    check(harness, before)
+    merged(harness)  # removes merged files that nothing needs, and what is on record of them
+    left = [info.uri for info in harness.store.list(harness.layout.releasing_folder)]
+    assert {*left} <= {harness.layout.releasing(uri) for uri in live(harness)}
 
 
 MEANWHILE: dict[str, Callable[[Harness], object]] = {
@@ -307,7 +317,7 @@ MEANWHILE: dict[str, Callable[[Harness], object]] = {
 }
 
 
-@pytest.mark.parametrize(("what", "at"), list(product(MEANWHILE, range(1, 5))))
+@pytest.mark.parametrize(("what", "at"), few_rows(product(MEANWHILE, range(1, 5)), 9))
 def test_others_meanwhile(what: str, at: int) -> None:
     """Another upkeep, a merger, a rebuild, an operator, a job and strangers: no row is lost, or there twice."""
     harness = merged_once()

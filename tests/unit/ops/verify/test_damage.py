@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from compactor.core.documents.records import Commit
 from compactor.core.manifest_key import ManifestKey
 from compactor.ops.verify.report import VerifyReport
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
+from tests.support.sampling import few_rows
 
 M1 = ManifestKey(DAY, "m1")
 
@@ -280,9 +282,15 @@ ONE = {
     "corrupt done.json",
     "missing record of acceptance",
 }
+DAMAGES_TO_ONE = [each for each in DAMAGES if each.name in ONE]
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.name)
+@pytest.mark.parametrize(
+    ("harness", "damage"),
+    [("memory", damage) for damage in DAMAGES] + few_rows(product(["disk"], DAMAGES), 8),
+    indirect=["harness"],
+    ids=[f"{damage.name}-{place}" for place, damage in product(["memory", "disk"], DAMAGES)],
+)
 def test_damage_is_named(harness: Harness, damage: Damage) -> None:
     """Each damage is named, and nothing sound is; damage to values is found only by a deep verification."""
     files = {file.final for file in (*commit(harness).outputs, *commit(harness).rejects)}
@@ -299,7 +307,12 @@ def test_damage_is_named(harness: Harness, damage: Damage) -> None:
     assert (deep.manifests + deep.unfinished) >= 1  # the other manifest was verified all the same
 
 
-@pytest.mark.parametrize("damage", [each for each in DAMAGES if each.name in ONE], ids=lambda damage: damage.name)
+@pytest.mark.parametrize(
+    ("harness", "damage"),
+    [("memory", damage) for damage in DAMAGES_TO_ONE] + few_rows(product(["disk"], DAMAGES_TO_ONE), 2),
+    indirect=["harness"],
+    ids=[f"{damage.name}-{place}" for place, damage in product(["memory", "disk"], DAMAGES_TO_ONE)],
+)
 def test_damage_to_one_manifest(harness: Harness, damage: Damage) -> None:
     """The verification of the damaged manifest alone names the damage; that of its neighbour names nothing."""
     named = damage.do(harness)

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import count
+from itertools import count, product
 from threading import Lock
 from typing import Any
 
@@ -24,6 +24,7 @@ from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.table.merging.committed_rows import CommittedRows
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
+from tests.support.sampling import few_rows
 
 METADATA = [(), ("_source_file",), ("_source_file", "_processed_at", "_manifest_id")]
 
@@ -248,27 +249,27 @@ class Meanwhile(FaultyStore):
             return super()._call(method, uri, work)
 
 
-@pytest.mark.parametrize("point", [*CrashPoint][2:])
-@pytest.mark.parametrize("refused", [False, True])
-def test_job_at_every_moment(point: CrashPoint, refused: bool) -> None:
+@pytest.mark.parametrize(
+    ("point", "refused", "call"), few_rows(product([*CrashPoint][2:], [False, True], range(0, 45, 4)), 45)
+)
+def test_job_at_every_moment(point: CrashPoint, refused: bool, call: int) -> None:
     """A manifest at any point, which a job brings to its end at any moment of the verification, is no discrepancy."""
-    for call in range(0, 45, 4):
-        harness = compacted()
+    harness = compacted()
 
-        def die(reached: CrashPoint, _manifest_id: str) -> None:
-            if reached == point:
-                raise DiedError
+    def die(reached: CrashPoint, _manifest_id: str) -> None:
+        if reached == point:
+            raise DiedError
 
-        uri = harness.put_manifest("m2.json", b"[]") if refused else harness.deliver("m2", GOOD, FLAWED)
-        with suppress(DiedError):
-            harness.runner(on_crash_point=die).run([uri])
-        assert shallow(harness, everything=True).discrepancies == []
-        store = Meanwhile(harness.store, call, harness.run_once)
-        app = harness.app(store=store)
-        report = app.verifier().verify_all()
-        assert report.discrepancies == []
-        assert report.manifests + report.dead_letters + report.unfinished in {1, 2}
-        assert store.calls["any"] > 20
+    uri = harness.put_manifest("m2.json", b"[]") if refused else harness.deliver("m2", GOOD, FLAWED)
+    with suppress(DiedError):
+        harness.runner(on_crash_point=die).run([uri])
+    assert shallow(harness, everything=True).discrepancies == []
+    store = Meanwhile(harness.store, call, harness.run_once)
+    app = harness.app(store=store)
+    report = app.verifier().verify_all()
+    assert report.discrepancies == []
+    assert report.manifests + report.dead_letters + report.unfinished in {1, 2}
+    assert store.calls["any"] > 20
 
 
 def test_forgotten_manifest() -> None:
