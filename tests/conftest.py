@@ -105,8 +105,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(LARGE_SECONDS))
 
 
-def pytest_collection_finish() -> None:
-    """From here on, look for garbage only in what tests make."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """From here on, look for garbage only in what tests make; also the process that hands tests out."""
     gc.freeze()
     gc.enable()
 

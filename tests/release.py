@@ -9,6 +9,8 @@ One target that measures no time may run beside the others, from the start on; w
 import argparse
 import hashlib
 import json
+import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -36,7 +38,7 @@ _PRODUCT = (
 )
 _HARNESS = (*_PRODUCT, "tests/support", "tests/cases", "tests/protocol", "spec")
 """What `tests/support` needs, too."""
-_MODEL = ("spec", *(f"tests/protocol/{name}.py" for name in ("__main__", "configurations", "tlc")))
+_MODEL = ("Makefile", "spec", *(f"tests/protocol/{name}.py" for name in ("__main__", "configurations", "tlc")))
 _FAULTS = (*_HARNESS, "tests/faults", "tests/conftest.py")
 _MEASURED = (*_HARNESS, "tests/faults", "bench")
 
@@ -53,6 +55,10 @@ INPUTS: Mapping[str, Sequence[str]] = {
     "soak": (*_HARNESS, "tests/soak", "tests/faults"),
 }
 """The files and folders that a part runs or reads. It has to pass again once one of them has changed."""
+
+RUN_BY = (("java", "-version"), ("cargo", "--version"), ("go", "version"))
+OPTIONS = ("SEED", "SEEDS", "DAYS", "MINUTES", "ENGINE", "PYTEST_ARGS", "GUARD_ARGS")
+"""Of targets of the Makefile: what passed with one of them is not remembered."""
 
 
 @dataclass(frozen=True)
@@ -106,22 +112,37 @@ class PassedParts:
         return files is not None and part["files"] == files
 
     def _kept(self) -> dict[str, Any]:
-        kept: dict[str, Any] = json.loads(self._file.read_text()) if self._file.exists() else {}
-        return kept
+        try:
+            kept = json.loads(self._file.read_text())
+        except (FileNotFoundError, ValueError):  # a stop may have cut it short
+            return {}
+        of_this_form = {"files", "part"}
+        return {name: each for name, each in kept.items() if isinstance(each, dict) and each.keys() == of_this_form}
 
 
 def committed_files(name: str) -> str | None:
-    """The fingerprint of the files that a part runs or reads; None if any file differs from the commit."""
-    paths = INPUTS.get(name, ["."])
-    tree = _asked("git", "ls-tree", "-r", "HEAD", "--", *paths)
-    return hashlib.sha256(tree.encode()).hexdigest() if tree and _asked("git", "status", "--porcelain") == "" else None
+    """The fingerprint of the files that a part runs or reads, and of what runs them.
+
+    None if any file differs from the commit, or if an option makes a part another one.
+    """
+    tree = _asked("git", "ls-tree", "-r", "HEAD", "--", *INPUTS.get(name, ["."]))
+    if not tree or _asked("git", "status", "--porcelain") != "" or options_of(os.environ):
+        return None
+    return hashlib.sha256("\n".join([tree, sys.version, *(str(_asked(*each)) for each in RUN_BY)]).encode()).hexdigest()
+
+
+def options_of(environment: Mapping[str, str]) -> list[str]:
+    """The options that make takes from its command line or the environment, and that a release is not tested with."""
+    on_the_line = [word.partition("=")[0] for word in shlex.split(environment.get("MAKEFLAGS", "")) if "=" in word]
+    return [name for name in OPTIONS if environment.get(name) or name in on_the_line]
 
 
 def _asked(*command: str) -> str | None:
     try:
-        return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+        done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError):
         return None
+    return (done.stdout + done.stderr).strip()
 
 
 def run_parts(

@@ -661,7 +661,7 @@ class Layout:
     @property
     def last_closing(self) -> str:
         """What came of the daily closing of dates."""
-        return f"{folder(self.state)}closing.json"
+        return f"{folder(self.state)}closed-last.json"
 
     @property
     def claims_file(self) -> str:

@@ -27,7 +27,8 @@ def map_ordered(work: Callable[[T], R], items: Iterable[T], *, threads: int = TH
     left = iter(items)
     first = list(islice(left, 2))
     if len(first) <= 1:
-        yield from map(work, first)
+        for item in first:
+            yield work(item)
         return
     with (
         ThreadPoolExecutor(threads) as pool,

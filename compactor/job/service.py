@@ -93,6 +93,7 @@ class Service:
         postponed: Manifests that are tried again later.
         table_updater: Adds new columns to the table of the catalog; None if the settings name no table.
         poll_seconds: How long to wait for the stream between two checks.
+        finish_check_seconds: How long a run that is to end waits between two checks whether it may.
         share: The manifests that this run takes.
         table: Brings placed manifests to done; None without a table sink.
         upkeep: Does the upkeep of the table at intervals; None without a table sink.
@@ -111,6 +112,7 @@ class Service:
     postponed: Retries
     table_updater: TableUpdater | None = None
     poll_seconds: float = 0.5
+    finish_check_seconds: float = FINISH_CHECK_SECONDS
     share: Share = field(default_factory=WholeShare)
     table: "TableCommits | None" = None
     upkeep: "TableUpkeep | None" = None
@@ -333,7 +335,7 @@ class Service:
             is_settled = is_idle and (self.table is None or self.table.is_idle())
             if is_settled and not self.postponed.has_due_within(ONCE_SECONDS, tries=ONCE_TRIES):
                 break
-            self._stopping.wait(FINISH_CHECK_SECONDS)
+            self._stopping.wait(self.finish_check_seconds)
 
     def _list_unseen(self, *, everything: bool) -> None:
         """Find hidden, nested and empty objects to take in; with `everything`, all objects left in the prefix."""

@@ -1,6 +1,6 @@
 """Which tasks that jobs repeat beside their work keep failing. No work waits for them, so it shows nowhere else."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,7 +16,7 @@ TOLD_FOR = timedelta(days=2)
 
 @dataclass(frozen=True, slots=True)
 class FailingTask:
-    """A task that jobs repeat, and that has failed since it last finished."""
+    """A task that jobs repeat, and that has failed more than once since it last finished."""
 
     name: str  # retention, closing, table maintain or table merge
     failing_since: datetime  # when the first call failed since then
@@ -24,20 +24,19 @@ class FailingTask:
     error: str  # why it did
 
 
-def failing_tasks(state: State, *, with_table: bool) -> tuple[FailingTask, ...]:
-    """The tasks that fail now, by one small record of each.
+def failing_tasks(state: State, upkeep: Iterable[str] = ()) -> tuple[FailingTask, ...]:
+    """The tasks that fail now, by one small record of each. Trouble that is over by the next call is not told.
 
     Args:
         state: Has the records.
-        with_table: Whether there is a table with upkeep of its own.
+        upkeep: The tasks of the upkeep of the table that jobs do: maintain, merge.
     """
     layout = state.layout
     records: dict[str, tuple[str, type[LastCall]]] = {
         "retention": (layout.last_cleaning, LastCleaning),
         "closing": (layout.last_closing, LastClosing),
     }
-    if with_table:
-        records |= {f"table {task}": (layout.last_upkeep(task), LastUpkeep) for task in ("maintain", "merge")}
+    records |= {f"table {task}": (layout.last_upkeep(task), LastUpkeep) for task in upkeep}
     return _failing(state, records, state.clock.now())
 
 
@@ -48,7 +47,9 @@ def _failing(state: State, records: Mapping[str, tuple[str, type[LastCall]]], no
             last = kind.model_validate_json(state.store.read(uri))
         except (ObjectNotFound, ValueError):  # the next call writes it anew
             return None
-        if last.failing_since is None or last.failed_at is None or now - last.failed_at > TOLD_FOR:
+        if last.failing_since is None or last.failed_at is None or last.failing_since == last.failed_at:
+            return None
+        if abs(now - last.failed_at) > TOLD_FOR:
             return None
         return FailingTask(name, last.failing_since, last.failed_at, last.error)
 

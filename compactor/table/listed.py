@@ -16,12 +16,14 @@ class ListedTable:
         catalog: Connects to its catalog. Errors are of the compactor's own, also if a package is missing.
         late_seconds: How long a placed manifest may wait for the table before a person should look.
         shards: How many jobs commit to it.
+        upkeep: The tasks of its upkeep that jobs do: maintain, merge.
     """
 
     name: str
     catalog: Callable[[], TableCatalog]
     late_seconds: float
     shards: int = 1
+    upkeep: tuple[str, ...] = ()
 
 
 def waiting_words(waiting: int, seconds: float | None) -> str:

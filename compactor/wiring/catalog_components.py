@@ -32,9 +32,11 @@ class CatalogComponents(Components):
         if not self.has_table:
             return None
         table, control = self.settings.table, self.settings.control
+        upkeep = {"maintain": table.maintain_hours, "merge": table.merge_hours}
         return ListedTable(
             name=table.name,
             catalog=lambda: self.table_catalog,
             late_seconds=table.commit_seconds + control.stall_seconds,
             shards=control.shards,
+            upkeep=tuple(name for name, hours in upkeep.items() if hours),
         )

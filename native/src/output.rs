@@ -160,7 +160,7 @@ impl OpenFile {
     fn end_row_group(&mut self, tools: &mut Tools) -> Result<()> {
         let Some(columns) = self.columns.take() else { return Ok(()) };
         // Else the bytes are moved each time they outgrow their place, and it may be twice as large as they need.
-        self.writer.inner_mut().reserve(columns.encoded_bytes());
+        self.writer.inner_mut().reserve_exact(columns.encoded_bytes());
         let mut row_group = self.writer.next_row_group()?;
         self.repeats_seldom.clear();
         for chunk in columns.close(tools) {

@@ -20,7 +20,6 @@ from compactor.core.documents.records import Commit, DeadLetter, RecentCommit
 from compactor.core.layout import KEEP_MARKER, Layout, base_name
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import Engine
-from compactor.job import service
 from compactor.job.batches import BatchRunner
 from compactor.job.run_report import RunReport
 from compactor.ledger.ledger import Ledger
@@ -31,8 +30,8 @@ from compactor.wiring.job.app import App
 from tests.support.fakes import PlainEngine
 from tests.support.recent_commits import recent_commit
 
-# Runs in memory are over after milliseconds, and would spend half of their time in this pause.
-service.FINISH_CHECK_SECONDS = 0.002
+FINISH_CHECK_SECONDS = 0.002
+"""Runs in memory are over after milliseconds, and would spend half of their time in the pause of other runs."""
 
 DAY = "2026-01-02"
 GOOD = b'{"id": "1", "amount": 1.10}\n\n{"id": "2", "late": [1, 2]}\n'
@@ -155,14 +154,13 @@ class Harness:
         engine: Engine | None = None,
         store: ObjectStore | None = None,
         catalog_table: CatalogTable | None = None,
+        finish_check_seconds: float = FINISH_CHECK_SECONDS,
     ) -> RunReport:
         """A fresh driver that does all there is and ends."""
         source = ListedManifests(self.store, self.layout.manifests_folder)
-        return (
-            self.app(store=store, catalog_table=catalog_table)
-            .service_on(engine or self.engine(store), source)
-            .run(once=True)
-        )
+        job = self.app(store=store, catalog_table=catalog_table).service_on(engine or self.engine(store), source)
+        job.finish_check_seconds = finish_check_seconds
+        return job.run(once=True)
 
     def file(self, name: str, content: bytes) -> ManifestFile:
         """Write an input file."""
@@ -253,7 +251,7 @@ _LARGE_BYTES = 100_000
 """Tables of so many bytes are not kept for the next reading."""
 
 
-@lru_cache(maxsize=500)
+@lru_cache(maxsize=100)
 def _table(data: bytes) -> list[dict[str, Any]]:
     """The rows of a Parquet file. The same bytes are looked at again and again."""
     rows: list[dict[str, Any]] = pq.read_table(io.BytesIO(data)).to_pylist()

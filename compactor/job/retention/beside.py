@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.documents.records import LastCall
-from compactor.core.errors import CompactorError, ObjectNotFound
+from compactor.core.errors import ObjectNotFound
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
 
@@ -73,9 +73,9 @@ class LastTime:
 
     def failed(self, now: datetime, error: BaseException) -> None:
         """Record that it has failed, for `status` to show; it is due as before. What cannot be recorded is left out."""
-        with suppress(CompactorError):
+        with suppress(Exception):
             last = self._last_call() or self.kind(finished_at=now)
-            since = last.failing_since or now
+            since = min(last.failing_since or now, now)
             changes = {"failing_since": since, "failed_at": now, "error": described(error)}
             self._overwrite(last.model_copy(update=changes))
 

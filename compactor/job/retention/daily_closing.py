@@ -37,5 +37,5 @@ class DailyClosing:
             self._close()
             self._last.finished(self._state.clock.now())
         except Exception as exc:  # noqa: BLE001 - whatever it is, the dates stay open until the next day
-            self._last.failed(self._state.clock.now(), exc)
             log_event("closing.failed", error=exc)
+            self._last.failed(self._state.clock.now(), exc)

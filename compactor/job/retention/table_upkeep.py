@@ -83,9 +83,9 @@ class TableUpkeep:
             except Exception as exc:  # noqa: BLE001 - whatever it is, the next call does what is left
                 pause, now = min(RETRY_SECONDS, task.every_seconds), self.state.clock.now()
                 self._paused[task.name] = now + timedelta(seconds=pause)
+                log_event("table.upkeep_failed", task=task.name, pause_seconds=round(pause, 3), error=exc)
                 if is_due:
                     self._last(task).failed(now, exc)
-                log_event("table.upkeep_failed", task=task.name, pause_seconds=round(pause, 3), error=exc)
 
     def _is_due(self, task: UpkeepTask) -> bool:
         now = self.state.clock.now()

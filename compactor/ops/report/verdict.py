@@ -104,7 +104,10 @@ def _to_look(figures: Figures, sla_seconds: float | None, suggest: Suggestions) 
         off = f"the records of {count(totals.clocks_off, 'manifest')} are dated more than five minutes off the store's"
         why = "Either a clock was wrong or the records were copied"
         yield finding(Condition.CLOCKS_OFF, f"{off} time, which this report uses instead. {why}")
-    yield from housekeeping_fails(each for each in figures.housekeeping if figures.period.holds(each.failed_at))
+    since, until = figures.period.since, figures.period.until
+    yield from housekeeping_fails(
+        each for each in figures.housekeeping if each.failing_since < until and each.failed_at >= since
+    )
 
 
 def _of_times(figures: Figures, sla_seconds: float) -> Iterator[Finding]:

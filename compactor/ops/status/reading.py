@@ -92,7 +92,7 @@ class StatusReader:
             table=None if self.table is None else table_seen(self.state, self.table, now),
             topics=() if self.topics is None else self.topics.seen(now),
             kinesis=() if self.kinesis is None else self.kinesis.seen(now),
-            housekeeping=failing_tasks(self.state, with_table=self.table is not None),
+            housekeeping=failing_tasks(self.state, () if self.table is None else self.table.upkeep),
         )
         status = Status(
             **vars(facts),

@@ -348,3 +348,12 @@ def test_what_holds_raw_lines(name: str, expected: bool) -> None:
     assert layout.holds_raw_lines(f"/w/s/{name}", "/w/s") is expected
     assert layout.holds_raw_lines(f"/w/rejects/s/{name}", "/w/rejects/s") is expected
     assert not layout.holds_raw_lines(f"/w/o/{name}", "/w/s")
+
+
+def test_each_place_is_one_thing() -> None:
+    """Two names of one place would make one record be taken for another."""
+    places = Layout("/w/m", "/w/o", "/w/s")
+    names = [name for name, each in vars(Layout).items() if isinstance(each, property)]
+    found = {name: place for name in names if isinstance(place := getattr(places, name), str)}
+    assert len(found) > 30
+    assert len({*found.values()}) == len(found), sorted(found.values())

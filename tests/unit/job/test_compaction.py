@@ -159,13 +159,13 @@ def test_decided_is_not_worked_on_again(harness: Harness) -> None:
     harness.check_exact()
 
 
-def test_retries_exhausted(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retries_exhausted(harness: Harness) -> None:
     """A manifest that always fails becomes a dead letter after its attempts, while the others are committed."""
-    monkeypatch.setattr(service, "FINISH_CHECK_SECONDS", 0.02)  # so that the others are done before the second attempt
     for name in ("a", "bad", "c"):
         harness.deliver(name, GOOD)
     engine = FailingEngine(harness.store, RuntimeError("boom"), {"bad": ALWAYS})
-    report = harness.run_once(engine=engine)
+    # The pause of other runs, so that the others are done before the second attempt.
+    report = harness.run_once(engine=engine, finish_check_seconds=service.FINISH_CHECK_SECONDS)
     letter = harness.dead_letter("bad")
     assert (letter.reason, report.committed, report.dead_lettered, report.failures) == ("retries_exhausted", 2, 1, {})
     assert "3 attempts failed; the last: RuntimeError in " in letter.message

@@ -107,7 +107,7 @@ def test_trouble(caplog: pytest.LogCaptureFixture) -> None:
     later(harness, upkeep, RETRY_SECONDS)
     assert calls == ["failing", "working", "failing"]
     assert "table.upkeep_failed" in caplog.text
-    [told] = failing_tasks(harness.app().state, with_table=True)
+    [told] = failing_tasks(harness.app().state, ("maintain", "merge"))
     assert (told.name, told.error) == ("table maintain", "no")
     assert told.failed_at - told.failing_since >= timedelta(seconds=RETRY_SECONDS)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.release import INPUTS, PassedParts, run_parts
+from tests.release import INPUTS, PassedParts, options_of, run_parts
 from tests.support.environment import CREDENTIALS, clear_environment
 from tests.support.extras import CHROMIUM, EXTRAS, missing_lines, missing_required
 from tests.support.jvm_starts import jvm_lines, jvm_starts
@@ -163,12 +163,25 @@ def test_a_part_of_a_release_passes_once_on_its_files(tmp_path: Path, capfd: pyt
     assert (run(meanwhile="a3"), run(), run()) == (["a"], ["a"], []), "they changed while it ran"
     files |= {"a": None, "b": None}
     assert (run(), run()) == (["a", "b"], ["a", "b"]), "they differ from every commit"
+    files |= {"a": "a2", "b": "b2"}
+    file.write_text('{"a": "of an earlier form"}')
+    assert run() == ["a", "b"]
+    file.write_text('{"a"')
+    assert run() == ["a", "b"], "its writing was cut short"
+
+
+def test_what_passed_with_options_is_not_remembered() -> None:
+    """Given on the command line of make, or in the environment; which parts to run is none of a part's."""
+    assert options_of({"MAKEFLAGS": r"w -- RELEASE_STEPS=lint\ soak AGAIN=1", "REQUIRE": "native"}) == []
+    assert options_of({"MAKEFLAGS": "w -- SEEDS=1"}) == ["SEEDS"]
+    assert options_of({"PYTEST_ARGS": "-k ledger"}) == ["PYTEST_ARGS"]
 
 
 def test_the_files_of_a_part_are_all_that_it_imports() -> None:
     """A part that passed is not run again while these are the same: none may be missing. The product imports itself."""
     for name, inputs in INPUTS.items():
         places = [ROOT / path for path in inputs]
+        assert all(place.exists() for place in places), name
         for found in [file for place in places if place.name != "compactor" for file in modules_below(place)]:
             for imported in imports_of(found):
                 assert any(place in (imported, *imported.parents) for place in places), (name, found, imported)

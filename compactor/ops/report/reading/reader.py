@@ -83,7 +83,7 @@ class ReportReader:
             table=None if self.table is None else table_seen(self.state, self.table, self.state.clock.now()),
             topics=() if self.topics is None else self.topics.seen(self.state.clock.now()),
             kinesis=() if self.kinesis is None else self.kinesis.seen(self.state.clock.now()),
-            housekeeping=failing_tasks(self.state, with_table=self.table is not None),
+            housekeeping=failing_tasks(self.state, () if self.table is None else self.table.upkeep),
         )
 
     def _facts(self, listed: Listed, period: Period) -> CommitFacts | DeadLetterFacts | str | None:

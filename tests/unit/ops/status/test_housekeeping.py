@@ -13,10 +13,17 @@ from compactor.ops.report.period import Period
 from tests.support.harness import GOOD, Harness
 
 HOUR = timedelta(hours=1)
+UPKEEP = {"maintain_hours": 24}
 
 
 def last_upkeep(harness: Harness) -> LastTime:
     return LastTime(harness.app().state, harness.layout.last_upkeep("maintain"), LastUpkeep)
+
+
+def fail_twice(harness: Harness) -> None:
+    for _ in range(2):
+        last_upkeep(harness).failed(harness.clock.now(), AccessError("denied"))
+        harness.clock.advance(HOUR.total_seconds())
 
 
 def told(harness: Harness) -> tuple[FailingTask, ...]:
@@ -25,13 +32,14 @@ def told(harness: Harness) -> tuple[FailingTask, ...]:
 
 def test_upkeep_that_keeps_failing() -> None:
     """It is told with the time of the first failure and the error of the last, until it finishes."""
-    harness = Harness(table={})
+    harness = Harness(table=UPKEEP)
     harness.deliver("m1", GOOD)
     harness.run_once()
     last, began = last_upkeep(harness), harness.clock.now()
     last.finished(began)
     assert told(harness) == ()
     for what in ("first", "second"):
+        assert told(harness) == (), "what is over by the next call is not told"
         last.failed(harness.clock.now(), AccessError(f"the {what} call was denied"))
         harness.clock.advance(HOUR.total_seconds())
     with harness.app().heartbeat:
@@ -53,8 +61,8 @@ def test_upkeep_that_keeps_failing() -> None:
 
 def test_what_failed_long_ago_and_is_not_tried_any_more() -> None:
     """It was switched off, or no job runs: then there is nothing to fix. A damaged record is written anew."""
-    harness = Harness(table={})
-    last_upkeep(harness).failed(harness.clock.now(), AccessError("denied"))
+    harness = Harness(table=UPKEEP)
+    fail_twice(harness)
     assert [each.name for each in told(harness)] == ["table maintain"]
     harness.clock.advance(TOLD_FOR.total_seconds() + 1)
     assert told(harness) == ()
@@ -62,8 +70,21 @@ def test_what_failed_long_ago_and_is_not_tried_any_more() -> None:
     assert told(harness) == ()
 
 
-def test_without_a_table() -> None:
-    """Its upkeep is none of the stream's."""
-    harness = Harness()
-    last_upkeep(harness).failed(harness.clock.now(), AccessError("denied"))
+def test_upkeep_that_no_job_does() -> None:
+    """Without a table, or left to a scheduler, it is none of the jobs'."""
+    for harness in (Harness(), Harness(table={})):
+        fail_twice(harness)
+        assert told(harness) == ()
+
+
+def test_a_clock_that_was_wrong() -> None:
+    """A failure from the future is not told of, and no later one takes its time over."""
+    harness = Harness(table=UPKEEP)
+    last, now = last_upkeep(harness), harness.clock.now()
+    for ahead in (400 * HOUR, 401 * HOUR):
+        last.failed(now + ahead, AccessError("denied"))
     assert told(harness) == ()
+    last.failed(now, AccessError("denied"))
+    harness.clock.advance(HOUR.total_seconds())
+    last.failed(harness.clock.now(), AccessError("denied"))
+    assert [each.failing_since for each in told(harness)] == [now]
