@@ -1,6 +1,5 @@
 """For all tests: a clean environment, one stand-in for AWS a process, and what is told at the end of a run."""
 
-import gc
 import os
 import signal
 import tempfile
@@ -41,7 +40,6 @@ _jvm_folder = tempfile.TemporaryDirectory(prefix="compactor-jvm-starts-")
 
 def pytest_configure() -> None:
     """Clear the environment before any test module is imported, for some read it then."""
-    gc.disable()  # until all tests are collected: next to nothing of what that makes is garbage
     # A shell starts what it runs in the background with Ctrl-C ignored, and processes of tests would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     required()
@@ -103,13 +101,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("large") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LARGE_SECONDS))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop() -> None:
-    """From here on, look for garbage only in what tests make; also the process that hands tests out."""
-    gc.freeze()
-    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
