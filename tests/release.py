@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -128,7 +129,13 @@ def committed_files(name: str) -> str | None:
     tree = _asked("git", "ls-tree", "-r", "HEAD", "--", *INPUTS.get(name, ["."]))
     if not tree or _asked("git", "status", "--porcelain") != "" or options_of(os.environ):
         return None
-    return hashlib.sha256("\n".join([tree, sys.version, *(str(_asked(*each)) for each in RUN_BY)]).encode()).hexdigest()
+    return hashlib.sha256("\n".join([tree, *tools()]).encode()).hexdigest()
+
+
+@cache
+def tools() -> tuple[str, ...]:
+    """What runs the parts, with its versions."""
+    return (sys.version, *(str(_asked(*each)) for each in RUN_BY))
 
 
 def options_of(environment: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Which tasks that jobs repeat beside their work keep failing. No work waits for them, so it shows nowhere else."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -31,26 +31,27 @@ def failing_tasks(state: State, upkeep: Iterable[str] = ()) -> tuple[FailingTask
         state: Has the records.
         upkeep: The tasks of the upkeep of the table that jobs do: maintain, merge.
     """
-    layout = state.layout
+    layout, now = state.layout, state.clock.now()
     records: dict[str, tuple[str, type[LastCall]]] = {
         "retention": (layout.last_cleaning, LastCleaning),
         "closing": (layout.last_closing, LastClosing),
     }
     records |= {f"table {task}": (layout.last_upkeep(task), LastUpkeep) for task in upkeep}
-    return _failing(state, records, state.clock.now())
 
-
-def _failing(state: State, records: Mapping[str, tuple[str, type[LastCall]]], now: datetime) -> tuple[FailingTask, ...]:
-    def read(name: str) -> FailingTask | None:
-        uri, kind = records[name]
-        try:
-            last = kind.model_validate_json(state.store.read(uri))
-        except (ObjectNotFound, ValueError):  # the next call writes it anew
-            return None
-        if last.failing_since is None or last.failed_at is None or last.failing_since == last.failed_at:
+    def failing(name: str) -> FailingTask | None:
+        last = last_call(state, *records[name])
+        if last is None or last.failing_since is None or last.failed_at is None or last.failing_since == last.failed_at:
             return None
         if abs(now - last.failed_at) > TOLD_FOR:
             return None
         return FailingTask(name, last.failing_since, last.failed_at, last.error)
 
-    return tuple(found for found in map_ordered(read, records) if found is not None)
+    return tuple(found for found in map_ordered(failing, records) if found is not None)
+
+
+def last_call(state: State, uri: str, kind: type[LastCall]) -> LastCall | None:
+    """What came of a task; None without a record, and with a damaged one, which the next call writes anew."""
+    try:
+        return kind.model_validate_json(state.store.read(uri))
+    except (ObjectNotFound, ValueError):
+        return None

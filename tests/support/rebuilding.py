@@ -1,6 +1,5 @@
 """What the tests of `rebuild` share: a store that dies at any change, and that watches what readers see meanwhile."""
 
-import io
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,15 +7,13 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from compactor.adapters.memory.store import MemoryWriter
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Engine
 from compactor.ops.rebuild.rebuild_report import RebuildReport
 from compactor.ops.rebuild.scan import RebuildScope
-from tests.support.harness import DiedError, Harness
+from tests.support.harness import DiedError, Harness, rows_of
 
 NEVER = -1
 
@@ -112,8 +109,7 @@ def _rows_in(data: bytes) -> Counter[str]:
     """What is looked at after each change is mostly the same as before."""
     rows = Counter[str]()
     with suppress(ValueError):
-        found = pq.read_table(io.BytesIO(data)).to_pylist()
-        rows.update(str([each for each in sorted(row.items()) if each[1] is not None]) for row in found)
+        rows.update(str([each for each in sorted(row.items()) if each[1] is not None]) for row in rows_of(data))
     return rows
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.documents.records import LastCall
-from compactor.core.errors import ObjectNotFound
+from compactor.ledger.housekeeping import last_call
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
 
@@ -61,7 +61,7 @@ class LastTime:
 
         A record from the future, of a clock that was wrong, holds things up for one interval at most.
         """
-        last = self._last_call()
+        last = last_call(self.state, self.uri, self.kind)
         if last is None:
             self.finished(now)
             return False
@@ -74,16 +74,10 @@ class LastTime:
     def failed(self, now: datetime, error: BaseException) -> None:
         """Record that it has failed, for `status` to show; it is due as before. What cannot be recorded is left out."""
         with suppress(Exception):
-            last = self._last_call() or self.kind(finished_at=now)
+            last = last_call(self.state, self.uri, self.kind) or self.kind(finished_at=now)
             since = min(last.failing_since or now, now)
             changes = {"failing_since": since, "failed_at": now, "error": described(error)}
             self._overwrite(last.model_copy(update=changes))
-
-    def _last_call(self) -> LastCall | None:
-        try:
-            return self.kind.model_validate_json(self.state.store.read(self.uri))
-        except (ObjectNotFound, ValueError):
-            return None
 
     def _overwrite(self, last: LastCall) -> None:
         self.state.store.put(self.uri, last.model_dump_json().encode())
