@@ -22,6 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+from tests.protocol.held import HELD
+
 ROOT = Path(__file__).resolve().parents[1]
 PASSED = ROOT / ".tools" / "release-parts.json"
 
@@ -39,7 +41,7 @@ _PRODUCT = (
 )
 _HARNESS = (*_PRODUCT, "tests/support", "tests/cases", "tests/protocol", "spec")
 """What `tests/support` needs, too."""
-_MODEL = ("Makefile", "spec", *(f"tests/protocol/{name}.py" for name in ("__main__", "configurations", "tlc")))
+_MODEL = ("Makefile", "spec", *(f"tests/protocol/{name}.py" for name in ("__main__", "configurations", "held", "tlc")))
 _FAULTS = (*_HARNESS, "tests/faults", "tests/conftest.py")
 _MEASURED = (*_HARNESS, "tests/faults", "bench")
 
@@ -205,6 +207,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.again:
         PASSED.unlink(missing_ok=True)
+        HELD.unlink(missing_ok=True)
     targets = {target: ["make", "--no-print-directory", target] for target in options.targets}
     return run_parts(targets, PassedParts(PASSED, committed_files), beside=options.beside)
 

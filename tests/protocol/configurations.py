@@ -1,7 +1,7 @@
 """What is explored of each module: a small configuration in seconds, a large one in minutes."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tests.protocol.tlc import SPEC, Exploration, constants, explore
@@ -78,7 +78,15 @@ class Configuration:
     without: frozenset[str] = field(default_factory=frozenset)
 
     def explored(self) -> Exploration:
-        """Explore it."""
+        """Explore it.
+
+        Raises:
+            RuntimeError: TLC could not read or evaluate the model.
+        """
+        return explore(self.module, *self.texts(), is_short=self.is_short)
+
+    def texts(self) -> tuple[Sequence[str], str]:
+        """The lines of TLA+ that its cfg file refers to, and the text of that file."""
         kept = sorted(guards(self.module) - self.without)
         named = ", ".join(f'"{guard}"' for guard in kept)
         lines = [constants({**self.values, "Guards": f"{{{named}}}"})]
@@ -91,7 +99,7 @@ class Configuration:
             permutations = " \\union ".join(f"Permutations({name})" for name in self.alike)
             definitions = [f"Symmetry == {permutations}"]
             lines.append("SYMMETRY Symmetry\n")
-        return explore(self.module, definitions, "".join(lines), is_short=self.is_short)
+        return definitions, "".join(lines)
 
     def lacking(self, *left_out: str) -> "Configuration":
         """The same without some guards."""
