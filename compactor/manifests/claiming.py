@@ -17,7 +17,7 @@ from typing import Literal
 
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Accepted, read_record
-from compactor.core.errors import ObjectNotFound
+from compactor.core.errors import ObjectNotFound, SettingsError
 from compactor.core.layout import canonical, digest
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Claim, ClaimTable
@@ -147,7 +147,12 @@ class Claimer:
     def _settling(self, holder: str) -> "tuple[Claimer, str]":
         """The claimer that knows the fate of an id, and the id as it is in its ledger; see `neighbour`."""
         stream, separator, plain = holder.rpartition(":")
-        return (self, holder) if self.neighbour is None or not separator else (self.neighbour(stream), plain)
+        if not separator:
+            return self, holder
+        if self.neighbour is None:
+            expected = f"expected settings with [[streams]], of which one is {stream}: input files are claimed by it"
+            raise SettingsError([f"streams: none -> {expected}"])
+        return self.neighbour(stream), plain
 
     def _fates(self, claims: Iterable[Claim]) -> dict[str, Fate]:
         holders = list({claim.holder for claim in claims})

@@ -64,6 +64,7 @@ class MemoryKinesis:
         self.streams: dict[str, tuple[datetime, dict[str, MemoryShard]]] = {}
         self.refusals: list[str] = []  # codes that the next calls of reading are answered with
         self.empty_answers = 0  # how many answers without records come before those with some
+        self.tells_end_apart = False  # whether the end of a shard is told by an answer of its own, without records
         self.called: list[str] = []
         self._sequence = 0
         self._lock = RLock()
@@ -190,7 +191,7 @@ class MemoryKinesis:
             is_last = not any(each.sequence >= follows for each in kept)
             behind = 0.0 if is_last else (now - found[-1].arrived_at).total_seconds() + 1.0
             answer = _answered(found, behind)
-            if is_last and shard.closed_at is not None:
+            if is_last and shard.closed_at is not None and not (found and self.tells_end_apart):
                 children = [each for each in self.streams[name][1].values() if shard_id in each.parents]
                 return {**answer, "ChildShards": [{"ShardId": each.shard_id} for each in children]}
             return {**answer, "NextShardIterator": self._iterator(name, shard_id, follows)}
@@ -277,7 +278,10 @@ def _answered(records: Sequence[MemoryRecord], behind: float) -> dict[str, Any]:
 def _listed(shard: MemoryShard) -> dict[str, Any]:
     hashes = {"StartingHashKey": str(shard.first_hash), "EndingHashKey": str(shard.last_hash)}
     names = zip(("ParentShardId", "AdjacentParentShardId"), shard.parents, strict=False)
-    return {"ShardId": shard.shard_id, "HashKeyRange": hashes, **dict(names)}
+    sequences = {"StartingSequenceNumber": "1"}
+    if shard.closed_at is not None:
+        sequences["EndingSequenceNumber"] = str(max((each.sequence for each in shard.records), default=1))
+    return {"ShardId": shard.shard_id, "HashKeyRange": hashes, "SequenceNumberRange": sequences, **dict(names)}
 
 
 def _refusal(code: str, operation: str) -> ClientError:

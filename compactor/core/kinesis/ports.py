@@ -45,12 +45,14 @@ class Shard:
         parents: The shards that it was split or merged from, listed or not.
         first_hash: The smallest hash of a partition key that goes to it.
         last_hash: The largest one.
+        is_closed: Whether it was split or merged, so that no record comes any more.
     """
 
     shard_id: str
     parents: tuple[str, ...] = ()
     first_hash: int = 0
     last_hash: int = LAST_HASH
+    is_closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from compactor.core.documents.chains.kinesis_records import (
     KinesisSeen,
 )
 from compactor.core.documents.records import read_record
-from compactor.core.errors import ObjectNotFound
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.kinesis.places import SCHEME, KinesisStream
 from compactor.ledger.chains.chain import Chain, children
 from compactor.ledger.state import State
@@ -177,14 +177,17 @@ class ShardChains:
         )
 
     def _seen(self, place: ShardPlace, after: str) -> KinesisSeen | None:
-        """The note of a shard, if it is about this sequence number."""
+        """The note of a shard, if it is about this sequence number. One that cannot be read tells nothing."""
         uri = self._seen_uri(place)
         try:
             data = self.state.store.read(uri)
         except ObjectNotFound:
             return None
         read = partial(read_record, kind="KinesisSeen", expected="a note of an empty shard")
-        found = read(KinesisSeen.model_validate_json, data, uri)
+        try:
+            found = read(KinesisSeen.model_validate_json, data, uri)
+        except RecordUnreadable:  # without it a gap may be told of that there is not; the next note takes its place
+            return None
         return found if found.after == after else None
 
     def _streams(self) -> Iterator[KinesisStream]:

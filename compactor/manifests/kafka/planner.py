@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from compactor.core.documents.manifest import Manifest, version_keys
 from compactor.core.errors import CompactorError, SettingsError, StoreUnavailable, StuckError
@@ -101,7 +102,7 @@ class KafkaPlanner:
         if live is None:
             raise SettingsError([f"plan: {topic} -> expected a topic that is there"])
         drafts = Drafts(chains, topic, live.topic_id)
-        plan.partitions = self._partitions(chains, topic, live, dry_run=dry_run)
+        plan.partitions = self._partitions(chains, topic, live, plan, dry_run=dry_run)
         plan.cut_off = {
             each.partition: (each.bounds.end, each.head) for each in plan.partitions if each.bounds.end < each.head
         }
@@ -133,16 +134,29 @@ class KafkaPlanner:
             allowed = ", ".join(self.allowed_prefixes)
             raise SettingsError([f"plan: {topic} -> expected a topic within input.allowed_prefixes: {allowed}"])
 
-    def _partitions(self, chains: Chains, topic: Topic, live: LiveTopic, *, dry_run: bool) -> list[Uncut]:
-        """What each partition has. A partition without a chain begins at its earliest offset."""
+    def _partitions(
+        self, chains: Chains, topic: Topic, live: LiveTopic, plan: TopicPlan, *, dry_run: bool
+    ) -> list[Uncut]:
+        """What each partition has. One whose chain has a damaged record waits, and no other.
+
+        A partition without a chain begins at its earliest offset: or at its first one, if others were planned before it
+        was there. What retention removed of it is told then.
+        """
         places = [ChainPlace(topic, live.topic_id, each) for each in live.partitions]
-        known = list(map_ordered(chains.head, places))
+        known = dict[ChainPlace, int | None]()
+        for place, head in map_ordered(partial(_head, chains), places):
+            if isinstance(head, StuckError):
+                plan.troubles.append(head)
+            else:
+                known[place] = head
         bounds = self._bounds(topic, live)  # after the heads, which are never beyond an end that follows
+        is_planned = None in known.values() and any(chains.chain(each).last() for each in known if known[each])
         found = list[Uncut]()
-        for place, head in zip(places, known, strict=True):
+        for place, head in known.items():
             now = bounds[place.partition]
             begun = chains.begin if head is None and not dry_run else lambda _, earliest: earliest
-            found.append(Uncut(place.partition, begun(place, now.earliest) if head is None else head, now))
+            first = 0 if is_planned else now.earliest
+            found.append(Uncut(place.partition, begun(place, first) if head is None else head, now))
         samples = self.log.samples(topic, {each.partition: each.start for each in found if each.has_new})
         return [replace(each, sample=samples.get(each.partition)) for each in found]
 
@@ -199,6 +213,13 @@ class KafkaPlanner:
             files=tuple(group.files),
             listed_at=now,
         )
+
+
+def _head(chains: Chains, place: ChainPlace) -> tuple[ChainPlace, int | StuckError | None]:
+    try:
+        return place, chains.head(place)
+    except StuckError as exc:
+        return place, exc
 
 
 def _add(totals: PlanTotals, manifest: Manifest) -> None:

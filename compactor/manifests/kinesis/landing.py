@@ -157,6 +157,8 @@ class Landing:
                 continue
             manifest_id = base_name(mark.uri)
             if is_gone:
+                if store.stat(self._draft(manifest_id)) is not None:
+                    continue  # it names the objects, and is settled once it can be read
                 self._end(manifest_id)
             objects = [info.uri for info in store.list(self.chains.state.layout.landed_inputs(manifest_id))]
             useless = [uri for uri in objects if self._has_lost(uri)]

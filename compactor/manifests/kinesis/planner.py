@@ -123,7 +123,10 @@ class KinesisPlanner:
                     _add(plan, left.settle(draft))
                 except StuckError as exc:
                     plan.troubles.append(exc)
-            plan.swept += left.sweep(is_gone=left is not landing)
+            try:
+                plan.swept += left.sweep(is_gone=left is not landing)
+            except CompactorError as exc:  # leftovers can wait for an operator; records of the stream cannot
+                plan.troubles.append(exc)
 
     def _land_all(self, shards: Shards, landing: Landing, plan: StreamPlan, max_manifests: int) -> None:
         target_bytes = max(self.target_bytes(), 1.0)

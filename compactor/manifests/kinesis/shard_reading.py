@@ -14,6 +14,9 @@ from compactor.manifests.kinesis.lines import ShardLines, Strays
 MARGIN = timedelta(hours=1)
 """How far clocks may differ, and how long a reading may take."""
 
+MOST_EMPTY_ANSWERS = 10
+"""How many answers without records a closed shard gives at its tip before the next plan asks it again."""
+
 KEPT = timedelta(days=1) - MARGIN
 """No stream removes records that are younger: the shortest retention is a day."""
 
@@ -80,6 +83,7 @@ class ShardReader:
     _latest: datetime = field(init=False)
     _batches: Generator[Batch] = field(init=False)
     _held: tuple[datetime, Batch] | None = field(default=None, init=False)  # when it was asked for, and what came
+    _empty_answers: int = field(default=0, init=False)  # at the tip
 
     def __post_init__(self) -> None:
         self.after, self._anchor, self.gap = self.head.after, self.head.anchor, self.head.gap
@@ -110,6 +114,9 @@ class ShardReader:
             is_at_tip = not batch.behind_seconds and not batch.is_end
             if is_at_tip and not batch.records:
                 self.empty_since, self._latest = asked_at, max(self._latest, asked_at)
+                self._empty_answers += 1
+            if self.shard.is_closed and self._empty_answers < MOST_EMPTY_ANSWERS:
+                is_at_tip = False  # its end is to come, perhaps in an answer of its own
             closes = batch.is_end
             self.is_done = closes or is_at_tip or self._latest > self.until
         if not lines.records and not closes:

@@ -1,6 +1,6 @@
 """The shards of a stream that may be read now, each from where its chain ends."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from compactor.core.documents.chains.kinesis_records import (
     ShardLink,
     ShardLoss,
 )
-from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
+from compactor.core.errors import AccessError, CompactorError, StoreUnavailable, StuckError
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.ports import KinesisLog, LiveStream, Shard
 from compactor.core.map_ordered import map_ordered
@@ -59,6 +59,7 @@ class Shards:
     are_overtaken: bool = False
     troubles: list[CompactorError] = field(default_factory=list)
     _lost: set[str] = field(default_factory=set)
+    _damaged: set[str] = field(default_factory=set)  # shards whose chain has a record that cannot be read
     _ended: dict[str, Head] = field(default_factory=dict)  # where no chain says so, as in a dry run
     _unbegun: dict[str, datetime] = field(default_factory=dict)  # shards with trouble, and since when records may wait
 
@@ -87,14 +88,14 @@ class Shards:
         listed = {shard.shard_id for shard in shards}
         first = self._first_plan(listed)
         known = dict.fromkeys(each for shard in shards for each in (shard.shard_id, *shard.parents))
-        heads = dict(zip(known, map_ordered(self._head, known), strict=True))
+        heads = self._heads(known, first)
         for shard_id in known:
             head = heads[shard_id]
             if shard_id not in listed and head is not None and not head.closed:
                 self._end(shard_id, head)
         found = lineage(shards, heads)
         self.waiting = len(found.waiting)
-        new = [shard for shard in found.ready if shard.shard_id not in self.readers]
+        new = [each for each in found.ready if each.shard_id not in self.readers and each.shard_id not in self._damaged]
 
         def begun(shard: Shard) -> Head | None:
             return heads[shard.shard_id] or self._begun(shard, heads, first)
@@ -176,8 +177,22 @@ class Shards:
             if reader.empty_since is not None and shard_id not in self._lost
         }
 
-    def _head(self, shard_id: str) -> Head | None:
-        return self._ended.get(shard_id) or self.chains.head(self.place(shard_id))
+    def _heads(self, shard_ids: Iterable[str], first: KinesisFirstPlan) -> dict[str, Head | None]:
+        """Where the chains end. One with a damaged record counts as open: it waits, as do its children, and no other."""
+        heads = dict[str, Head | None]()
+        for shard_id, found in map_ordered(self._head, shard_ids):
+            if isinstance(found, StuckError) and shard_id not in self._damaged:
+                self._damaged.add(shard_id)
+                self._unbegun[shard_id] = first.planned_at
+                self.troubles.append(found)
+            heads[shard_id] = Head(0, 0, None, first.planned_at) if isinstance(found, StuckError) else found
+        return heads
+
+    def _head(self, shard_id: str) -> tuple[str, Head | StuckError | None]:
+        try:
+            return shard_id, self._ended.get(shard_id) or self.chains.head(self.place(shard_id))
+        except StuckError as exc:
+            return shard_id, exc
 
     def _reader(self, shard: Shard, head: Head) -> ShardReader:
         return ShardReader(
@@ -247,6 +262,8 @@ class Shards:
     def _end(self, shard_id: str, head: Head) -> None:
         """End the chain of a shard that the stream lists no more: all its records are older than the retention."""
         if self.now() - head.latest < KEPT or shard_id in self._lost:  # it is listed again, or records are still there
+            return
+        if shard_id in self._damaged:
             return
         end = str(head.after)
         link = KinesisLink(after=end, last=end, manifest_id="", arrived_at=head.latest, gap=True, closes=True)

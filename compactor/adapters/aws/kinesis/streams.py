@@ -111,4 +111,5 @@ def _shard(described: Mapping[str, Any]) -> Shard:
         parents=tuple(each for each in parents if each),
         first_hash=int(hashes.get("StartingHashKey", 0)),
         last_hash=int(hashes.get("EndingHashKey", LAST_HASH)),
+        is_closed="EndingSequenceNumber" in described.get("SequenceNumberRange", {}),
     )
