@@ -81,13 +81,14 @@ class Applier:
 
         Raises:
             TryAgainError: Passing trouble of the catalog or of the store.
-            StuckError: A record that the batch needs cannot be read, and there is no way around it.
+            StuckError: A record that the batch needs cannot be read, and there is no way around it: a table that is
+                made again does not pass over a batch whose rows are nowhere else.
             OperatorError: A person must act: the catalog refuses any change.
         """
         try:
             return self._sent(head, batch, self.changes.of(batch, head.schema_version, partial(self._live, head)))
         except (TableRefused, RecordUnreadable) as error:
-            if isinstance(error, RecordTooNew):
+            if isinstance(error, RecordTooNew) or self.changes.has_moved_rows(batch):
                 raise
             self._check_may_hold(batch, error)
             try:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from compactor.core.documents.records import Commit, StagedFile
+from compactor.core.documents.records import Commit, DeadLetter, StagedFile
 from compactor.core.documents.table_records import BatchedManifest, MergedFile, MergedPart, TableBatch
-from compactor.core.errors import RecordUnreadable
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import parse_fields
@@ -93,12 +93,18 @@ class Changes:
         """
         gone, wanted = set(removed), {part.uri for file in files for part in file.parts}
         back, holders, apart = dict[str, MergedPart](), dict[str, LiveFile](), set[str]()
-        for each in looked_up(self.merges, live()):
+        untold, damaged = set(removed), set[str]()
+        for each in looked_up(self.merges, live(), skips_damaged=True):
+            untold.difference_update(each.uris)
+            if each.merged is None and self.state.layout.merge_of(each.file.uri):
+                damaged.add(each.file.uri)
             if each.merged is not None and (each.file.uri in gone or not gone.isdisjoint(each.uris)):
                 apart.add(each.file.uri)
                 back.update({part.uri: part for part in each.merged.parts if part.uri not in gone})
             elif each.file.uri not in gone:
                 holders.update({uri: each for uri in each.uris if uri in wanted})
+        if untold:  # their rows may be in a merged file whose record cannot be read
+            self.merges.files(damaged)
         added = list[TableFile]()
         for file in files:
             inputs = self._inputs(file, back, holders)
@@ -110,6 +116,22 @@ class Changes:
                     back.pop(part.uri, None)
         returned = [part for part in back.values() if not self.is_moved(part.date, part.uri)]
         return (*added, *map_ordered(self._returned, returned)), apart
+
+    def has_moved_rows(self, batch: TableBatch) -> bool:
+        """Whether a table that is made again gets rows by a batch that it gets by no other one.
+
+        Raises:
+            RecordUnreadable: A record of what was removed, because it was merged, cannot be read.
+        """
+        try:
+            files = self._merge(batch.merge)
+        except RecordUnreadable:
+            return False  # what it had is told as missing, and stays where it is
+        parts = (part for file in files for part in file.parts if self.is_moved(part.date, part.uri))
+        return any(not self.is_retired(part.key, part.generation) and not self._is_replaced(part) for part in parts)
+
+    def _is_replaced(self, part: MergedPart) -> bool:
+        return self.state.store.stat(self.state.layout.outcome(part.key, part.generation + 1)) is not None
 
     def _inputs(self, file: MergedFile, back: Collection[str], holders: Mapping[str, LiveFile]) -> set[str] | None:
         """The files of the table that a merged file takes the place of; None if they have not exactly its rows."""
@@ -143,15 +165,23 @@ class Changes:
 
     def files_of(self, key: ManifestKey, generation: int) -> list[str]:
         """The files of rows of one generation."""
-        commit = self.state.ledger.outcome_of(key, generation)
+        commit = self._outcome(key, generation)
         return [file.final for file in commit.outputs] if isinstance(commit, Commit) else []
 
     def _commit(self, manifest: BatchedManifest) -> Commit:
-        commit = self.state.ledger.outcome_of(manifest.key, manifest.generation)
+        commit = self._outcome(manifest.key, manifest.generation)
         if not isinstance(commit, Commit):
             uri = self.state.layout.outcome(manifest.key, manifest.generation)
             raise RecordUnreadable(f"{uri}: it is a dead letter, but a batch of the table has it; expected a commit")
         return commit
+
+    def _outcome(self, key: ManifestKey, generation: int) -> Commit | DeadLetter:
+        """What was decided of a manifest: on record before its batch, so it does not come later if it is gone."""
+        try:
+            return self.state.ledger.outcome_of(key, generation)
+        except ObjectNotFound as exc:
+            uri = self.state.layout.outcome(key, generation)
+            raise RecordUnreadable(f"{uri}: not found, but a batch of the table needs it; expected an outcome") from exc
 
     def _added(self, commit: Commit) -> Iterator[TableFile]:
         store, layout = self.state.store, self.state.layout

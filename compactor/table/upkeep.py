@@ -168,7 +168,9 @@ def _line(by_id: Mapping[int, TableSnapshot], snapshot_id: int | None) -> list[i
 def _kept_of(by_id: Mapping[int, TableSnapshot], ref: TableRef, rule: KeepRule, now: datetime) -> Iterable[int]:
     """What a branch keeps. A snapshot is as old as the one that replaced it: until then, readers begin with it."""
     line = _line(by_id, ref.snapshot_id)
-    at_least, after = max(1, rule.snapshots, ref.keep_snapshots), now - max(rule.keep_for, ref.keep_for)
+    at_least, keep_for = max(1, rule.snapshots, ref.keep_snapshots), max(rule.keep_for, ref.keep_for)
     for place, (number, later) in enumerate(zip(line, [None, *line], strict=False)):
-        if place < at_least or (later is not None and by_id[later].made_at > after):
+        # Clocks differ: a snapshot may be younger than now, and stays for no time all the same.
+        is_young = bool(keep_for) and later is not None and by_id[later].made_at > now - keep_for
+        if place < at_least or is_young:
             yield number

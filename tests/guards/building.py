@@ -15,6 +15,13 @@ _DRIVERS = "tests/faults/test_two_drivers.py"
 
 CLAIMS = (
     Guard(
+        "claims of a stream are settled by settings that have it",
+        "manifests/claiming.py",
+        "        if self.neighbour is None:\n",
+        "        if self.neighbour is None:\n            return self, holder\n        if self.neighbour is None:\n",
+        ("tests/unit/manifests/test_claiming.py",),
+    ),
+    Guard(
         "a part with a damaged record holds up no other",
         "manifests/building/sealer.py",
         "            is_bound = _or_fault(partial(self._is_bound, part))\n",

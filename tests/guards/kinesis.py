@@ -12,6 +12,55 @@ _LOG = "tests/contract/test_kinesis_log.py"
 
 KINESIS = (
     Guard(
+        "a draft that cannot be read keeps what was landed of a stream that is gone",
+        "manifests/kinesis/landing.py",
+        "                if store.stat(self._draft(manifest_id)) is not None:\n",
+        "                if False:\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "leftovers that cannot be swept hold up no record",
+        "manifests/kinesis/planner.py",
+        "            except CompactorError as exc:  # leftovers can wait",
+        "            except ZeroDivisionError as exc:  # leftovers can wait",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a damaged record of one shard holds up no other",
+        "manifests/kinesis/shards.py",
+        "        except StuckError as exc:\n",
+        "        except ZeroDivisionError as exc:\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "the children of a shard with a damaged record wait",
+        "manifests/kinesis/shards.py",
+        "Head(0, 0, None, first.planned_at) if isinstance(found, StuckError)",
+        "Head(0, 0, None, first.planned_at, closed=True) if isinstance(found, StuckError)",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a note that cannot be read holds up no shard",
+        "ledger/kinesis/shard_chains.py",
+        "        except RecordUnreadable:  # without it a gap",
+        "        except ZeroDivisionError:  # without it a gap",
+        (_PLANNING,),
+    ),
+    Guard(
+        "the end of a closed shard is asked for",
+        "manifests/kinesis/shard_reading.py",
+        "if self.shard.is_closed and self._empty_answers < MOST_EMPTY_ANSWERS:",
+        "if False:",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a closed shard is not asked for its end for ever",
+        "manifests/kinesis/shard_reading.py",
+        "if self.shard.is_closed and self._empty_answers < MOST_EMPTY_ANSWERS:",
+        "if self.shard.is_closed and self._empty_answers < 10**4:",
+        (_PLANNING,),
+    ),
+    Guard(
         "a draft of landed objects stays until a job has begun with its manifest",
         "manifests/kinesis/landing.py",
         "*([self._draft(manifest_id)] if outcome.is_over else [])",

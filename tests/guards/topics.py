@@ -10,6 +10,27 @@ _CHAINS = "tests/unit/ops/verify/test_chains.py"
 
 TOPICS = (
     Guard(
+        "a damaged record of one partition holds up no other",
+        "manifests/kafka/planner.py",
+        "        return place, chains.head(place)\n    except StuckError as exc:\n",
+        "        return place, chains.head(place)\n    except ZeroDivisionError as exc:\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "what retention removed of a new partition is told",
+        "manifests/kafka/planner.py",
+        "first = 0 if is_planned else now.earliest",
+        "first = now.earliest",
+        (_PLANNING,),
+    ),
+    Guard(
+        "what retention removed before the first plan is no loss",
+        "manifests/kafka/planner.py",
+        "first = 0 if is_planned else now.earliest",
+        "first = 0",
+        (_PLANNING,),
+    ),
+    Guard(
         "a link of a chain is never replaced",
         "ledger/chains/chain.py",
         "return link if self.store.create(uri, link.model_dump_json().encode()) else self._read(uri)",

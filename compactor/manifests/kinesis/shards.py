@@ -178,7 +178,7 @@ class Shards:
         }
 
     def _heads(self, shard_ids: Iterable[str], first: KinesisFirstPlan) -> dict[str, Head | None]:
-        """Where the chains end. One with a damaged record counts as open: it waits, as do its children, and no other."""
+        """Where the chains end. One with a damaged record counts as open: it waits, its children do, and no other."""
         heads = dict[str, Head | None]()
         for shard_id, found in map_ordered(self._head, shard_ids):
             if isinstance(found, StuckError) and shard_id not in self._damaged:

@@ -4,10 +4,14 @@ A merge takes effect by the first batch behind its base that replaces files, or 
 any merged file whether the table may still get it; no clock is needed, and no process has to be asked.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from compactor.core.documents.table_records import TableBatch
+from compactor.core.documents.records import Commit
+from compactor.core.documents.table_records import MergedFile, MergedPart, TableBatch
+from compactor.core.errors import ObjectNotFound, RecordUnreadable, StuckError
+from compactor.ledger.history.retired_rows import RetiredRows
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
 from compactor.ledger.table.merges import Merges
@@ -25,6 +29,8 @@ class MergedLeftovers:
 
     def remove(self) -> tuple[int, int]:
         """Remove merged files that neither a snapshot has, nor a batch that is to come; return their number and length.
+
+        One that alone has rows of a valid commit stays: the table may have been lost, and lack it.
 
         Raises:
             TryAgainError: The catalog or the store does not answer. Some may be removed.
@@ -44,12 +50,50 @@ class MergedLeftovers:
             return 0, 0  # nor do earlier snapshots need to be read
         # After the head: what it does not have by now, it never gets.
         named = self.catalog.files_below(self.state.layout.merged_folder)
-        gone = [info for info in may_go if info.uri not in named]
-        merged = Merges(self.state.store, self.state.layout).files((info.uri for info in gone), skips_damaged=True)
+        unneeded = [info for info in may_go if info.uri not in named and self._can_be_told(info.uri)]
+        merged = self._merges.files((info.uri for info in unneeded), skips_damaged=True)
+        needed = self._only_copies(merged.values(), live)
+        gone = [info for info in unneeded if info.uri not in needed]
         self.state.store.delete(info.uri for info in gone)
-        for each in merged.values():
-            Releases(self.state).forget(each)
+        for info in gone:
+            if info.uri in merged:
+                Releases(self.state).forget(merged[info.uri])
         return len(gone), sum(info.size_bytes for info in gone)
+
+    def _can_be_told(self, uri: str) -> bool:
+        """Whether it is known what a merged file has the rows of, or that it was never part of a merge."""
+        try:
+            self._merges.merge(self.state.layout.merge_of(uri))
+        except RecordUnreadable:
+            return False
+        return True
+
+    @property
+    def _merges(self) -> Merges:
+        return Merges(self.state.store, self.state.layout)
+
+    def _only_copies(self, files: Iterable[MergedFile], live: AbstractSet[str]) -> set[str]:
+        """Those that alone have rows of a valid commit, as where the table was lost and did not get them back."""
+        releases = Releases(self.state)
+        released = [each for each in files if releases.has(each.date, each.uri)]
+        if not released:
+            return set()
+        held = {part.uri for each in self._merges.files(live, skips_damaged=True).values() for part in each.parts}
+        retired = RetiredRows(self.state)
+        return {
+            each.uri
+            for each in released
+            if any(part.uri not in held and self._is_needed(part, retired) for part in each.parts)
+        }
+
+    def _is_needed(self, part: MergedPart, retired: RetiredRows) -> bool:
+        """Whether the rows of a file of a commit are those of its manifest, and the file is gone."""
+        try:
+            outcome = self.state.ledger.state(part.key).outcome
+        except (ObjectNotFound, StuckError):  # `verify` tells of it; until it is known, the rows stay
+            return True
+        is_valid = isinstance(outcome, Commit) and outcome.generation == part.generation
+        return is_valid and not retired.has(part.key, part.generation) and self.state.store.stat(part.uri) is None
 
 
 @dataclass(slots=True)

@@ -373,3 +373,36 @@ def test_chains_are_found_by_offset() -> None:
     assert [chains.link_with(place, each.end - 1) for each in links] == links
     assert chains.link_with(place, 45) is None
     assert list(chains.places()) == [place, ChainPlace(TOPIC, "one", 1)]
+
+
+def test_a_damaged_record_of_one_partition_holds_up_no_other() -> None:
+    """It is told; once it is there again, the partition goes on where its chain ended."""
+    made, partitions = scene(45, 3)
+    made.plan()
+    [damaged, *_] = [info.uri for info in made.store.list("s3://lake/s/kafka/") if "/1/links/" in info.uri]
+    good = made.store.read(damaged)
+    made.store.put(damaged, b"{")
+    for each in partitions:
+        each.append(*[VALUE] * 10)
+    plan = made.plan()
+    assert [damaged in str(each) for each in plan.troubles] == [True]
+    assert [(each.partition, each.head) for each in plan.partitions] == [(0, 55)]
+    made.store.put(damaged, good)
+    assert made.plan().troubles == []
+    assert made.is_exact([55, 13])
+
+
+def test_what_retention_removed_of_a_new_partition_is_told() -> None:
+    """It came after the topic was planned, so it begins at its first offset. At the first plan nothing is missing."""
+    log = MemoryKafka()
+    made, parts = Scene(log=log), log.create(TOPIC, "one", 1)
+    parts[0].append(*[VALUE] * 20)
+    parts[0].remove_before(5)
+    assert made.plan().removed == []
+    late = MemoryPartition()
+    late.append(*[VALUE] * 20)
+    late.remove_before(15)
+    parts.append(late)
+    [removed] = made.plan().removed
+    assert (removed.partition, removed.first, removed.end) == (1, 0, 15)
+    assert made.plan().removed == []

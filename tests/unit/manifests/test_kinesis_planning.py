@@ -1037,3 +1037,121 @@ def act(made: Scene, action: tuple[str, int], plans: list[StreamPlan], meet: Cal
 
         with suppress(DiedError):
             plans.append(made.plan(Meddling(made.store, count)))
+
+
+def left_by(made: Scene, is_over: Callable[[], bool]) -> None:
+    """Have a planner die as soon as something is left."""
+
+    def die() -> None:
+        if is_over():
+            raise DiedError
+
+    with suppress(DiedError):
+        made.plan(Meddling(made.store, die))
+
+
+def test_a_draft_that_cannot_be_read_keeps_its_objects_once_the_stream_is_gone() -> None:
+    """Landed objects are all that is left of the stream: they wait, and are in a manifest once the draft is back."""
+    made, _ = scene()
+    made.put(3)
+    left_by(made, lambda: any("/drafts/" in uri for uri in made.left()))
+    [draft] = [uri for uri in made.left() if "/drafts/" in uri]
+    good = made.store.read(draft)
+    made.store.put(draft, b"{")
+    made.clock.advance(60)
+    made.kinesis.create()
+    for _ in range(2):
+        assert [draft in str(each) for each in made.plan().troubles] == [True]
+        made.clock.advance(DAY + 1)
+    made.store.put(draft, good)
+    assert made.plan().troubles == []
+    assert sorted(made.lines()) == sorted(made.written)
+
+
+def test_leftovers_that_cannot_be_swept_hold_up_no_record() -> None:
+    """What a former stream left waits for an operator; what comes in does not."""
+    made, _ = scene()
+    made.put(3)
+    made.plan()
+    made.put(3)
+    left_by(made, lambda: len(made.left()) > 1)
+    links = [info.uri for info in made.store.list("s3://lake/s/kinesis/") if "/links/" in info.uri]
+    made.store.put(links[-1], b"{")
+    made.clock.advance(60)
+    made.kinesis.create()
+    made.clock.advance(DAY + 1)
+    made.put(2)
+    plan = made.plan()
+    assert (plan.lines, [links[-1] in str(each) for each in plan.troubles]) == (2, [True])
+
+
+@pytest.mark.parametrize("record", ["origin.json", "seen.json", "links"])
+def test_a_damaged_record_of_one_shard_holds_up_no_other(record: str) -> None:
+    """It is told, unless it is a mere note, without which the shard is read as well; its age grows, if it waits."""
+    made, (damaged, other) = scene(2)
+    if record != "origin.json":
+        made.put(3, damaged)
+    made.put(3, other)
+    made.plan()
+    made.plan()
+    uris = [info.uri for info in made.store.list("s3://lake/s/kinesis/") if damaged in info.uri and record in info.uri]
+    good = made.store.read(uris[-1])
+    made.store.put(uris[-1], b"{")
+    made.put(3, other)
+    made.clock.advance(60)
+    plan, is_note = made.plan(), record == "seen.json"
+    assert (plan.lines, plan.has_read) == (3, True)
+    assert [uris[-1] in str(each) for each in plan.troubles] == ([] if is_note else [True])
+    assert (plan.behind_seconds or 0) >= (0 if is_note else 60)
+    made.store.put(uris[-1], good)
+    made.put(3, damaged)
+    assert (made.plan().lines, made.gaps()) == (3, [])
+
+
+def test_the_children_of_a_shard_with_a_damaged_record_wait() -> None:
+    """Also once the stream lists it no more: what it had may still be landed."""
+    made, [shard] = scene()
+    made.put(3)
+    made.plan()
+    made.put(2)
+    made.kinesis.split(shard)
+    made.put(4)
+    [link] = [info.uri for info in made.store.list("s3://lake/s/kinesis/") if "/links/" in info.uri]
+    good = made.store.read(link)
+    made.store.put(link, b"{")
+    plan = made.plan()
+    assert (plan.lines, plan.waiting, len(plan.troubles)) == (0, 2, 1)
+    made.store.put(link, good)
+    assert made.plan().lines == 6
+    assert made.plan().waiting == 0
+
+
+def test_the_end_of_a_shard_in_an_answer_of_its_own() -> None:
+    """The last records of a closed shard come first, at the tip: its end is asked for, and its children are landed."""
+    made, [shard] = scene()
+    made.kinesis.tells_end_apart = True
+    made.put(2)
+    made.plan()
+    made.kinesis.split(shard)
+    made.put(5)
+    plan = made.plan()
+    assert (plan.lines, plan.waiting, plan.closed, plan.has_more) == (5, 0, 1, False)
+    assert sorted(made.lines()) == sorted(made.written)
+
+
+def test_a_closed_shard_that_never_ends_is_asked_again_later() -> None:
+    """A plan does not ask for ever."""
+    made, [shard] = scene()
+    made.put(2)
+    made.kinesis.split(shard)
+    made.kinesis.streams[STREAM.name][1][shard].closed_at = None
+    listed = made.kinesis.list_shards
+    made.kinesis.list_shards = lambda **asked: {  # type: ignore[method-assign]
+        "Shards": [
+            {**each, "SequenceNumberRange": {"StartingSequenceNumber": "1", "EndingSequenceNumber": "9"}}
+            for each in listed(**asked)["Shards"]
+        ]
+    }
+    plan = made.plan()
+    assert (plan.lines, plan.waiting) == (2, 2)
+    assert made.kinesis.called.count("GetRecords") < 20

@@ -34,6 +34,12 @@ def history(*days_ago: float, refs: tuple[TableRef, ...] | None = None) -> Table
     return TableHistory(made, refs or (TableRef(len(made)),), (), 8)
 
 
+def test_a_snapshot_that_a_fast_clock_dated_stays_for_no_time() -> None:
+    """Where no time is asked for, a snapshot that is younger than now goes as well, as erased rows have to."""
+    assert expired(history(3, -0.001, 0.0), KeepRule(timedelta(), 1), NOW) == [1, 2]
+    assert expired(history(3, -0.001, 0.0), ONE, NOW) == []
+
+
 def test_a_snapshot_ages_once_it_is_replaced() -> None:
     """Readers begin with the current one, however old it is, and go on while a later one takes its place."""
     assert expired(history(9, 8, 7), ONE, NOW) == [1, 2]

@@ -306,3 +306,23 @@ def outputs_of(harness: Harness, name: str) -> list[StagedFile]:
     commit = harness.ledger.outcome_of(key, 1)
     assert isinstance(commit, Commit)
     return commit.outputs
+
+
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_an_outcome_that_is_gone_keeps_nothing_else_from_the_table(harness: Harness, is_missing: bool) -> None:
+    """A damaged record and one that is gone are the same: its batch is passed over, and all others are there."""
+    outcome = harness.layout.outcome(harness.commit("m1").key)
+    good = harness.store.read(outcome)
+    if is_missing:
+        harness.store.delete([outcome])
+    else:
+        harness.store.put(outcome, b"{")
+    sink_of(harness).drop()
+    report = harness.app().table_keeper().rebuild()
+    assert (report.last_batch, report.files) == (2, 1)
+    harness.deliver("m3", GOOD)
+    harness.run_once()
+    assert len(list(sink_of(harness).live_files())) == 2
+    harness.store.put(outcome, good)
+    report = harness.app().table_keeper().rebuild()
+    assert (report.files, differences(report)) == (3, {})

@@ -10,7 +10,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from compactor.adapters.memory.table import Answer
-from compactor.core.errors import CompactorError, OperatorError, SettingsError, TableConflict
+from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable, SettingsError, TableConflict
 from compactor.core.ports import ObjectWriter
 from compactor.ops.table import merger as merger_module
 from compactor.ops.table.merge_report import MergeReport
@@ -339,3 +339,37 @@ def test_files_that_are_replaced_all_the_time(harness: Harness) -> None:
     assert calls == TRIES
     assert list(harness.store.list(harness.layout.merged_folder)) == []
     check(harness, before)
+
+
+def test_a_damaged_merge_holds_back_no_other_manifest(harness: Harness) -> None:
+    """One that was never merged is rebuilt beside it; one whose rows may be in it waits."""
+    merged(harness)
+    [merged_file] = live(harness)
+    for name in ("x1", "x2"):
+        harness.deliver(name, GOOD)
+    harness.run_once()
+    before, record = rows(harness), harness.layout.table_merge(harness.layout.merge_of(merged_file))
+    good = harness.store.read(record)
+    harness.store.put(record, b"{")
+    harness.store.delete([file.final for file in harness.commit("x1").outputs])
+    assert [each.manifest_id for each in rebuild(harness).rebuilt] == ["x1"]
+    assert list(harness.app().committer().batches.refused.all_held()) == []
+    harness.store.put(record, good)
+    check(harness, before)
+
+
+def test_a_damaged_merge_that_may_have_rows_of_a_batch_on_record(harness: Harness) -> None:
+    """Its file may have to be taken apart, so nothing is changed until that is known."""
+    merged(harness)
+    listed = list(sink_of(harness).live_files())
+    record = harness.layout.table_merge(harness.layout.merge_of(listed[0].uri))
+    harness.store.delete([file.final for file in harness.commit("m1").outputs])
+    assert [each.manifest_id for each in rebuild(harness).rebuilt] == ["m1"]
+    committer = harness.app().committer()
+    batch = committer.batches.batch(committer.batches.recorded())
+    assert batch is not None
+    assert [each.generation for each in batch.manifests] == [2]
+    assert listed[0].uri in committer.changes.of(batch, 1, lambda: listed).removed
+    harness.store.put(record, b"{")
+    with pytest.raises(RecordUnreadable, match="expected a merge"):
+        committer.changes.of(batch, 1, lambda: listed)

@@ -371,3 +371,57 @@ def test_a_trace(harness: Harness) -> None:
     assert found is not None
     assert (found.merged_files, found.removed_originals) == ((file,), 1)
     assert "its rows are in 1 merged file, and 1 file of its own removed" in found.meaning
+
+
+@pytest.mark.parametrize("damaged", ["outcome", "released", "refused"])
+def test_a_table_that_is_made_again_never_does_without_rows_that_a_merged_file_alone_has(damaged: str) -> None:
+    """Trouble with its batch stops the call, so that the next one gets them; the batch is not passed over."""
+    harness = removed(merged_once())
+    before, [merged_file], commit = rows(harness), live(harness), harness.commit("m1")
+    record = harness.layout.outcome(commit.key)
+    if damaged == "released":
+        record = next(info.uri for info in harness.store.list(harness.layout.released_of(commit.date)))
+    good, exists = harness.store.read(record), sink_of(harness).exists
+    if damaged == "refused":
+        sink_of(harness).exists = lambda uri: uri != merged_file
+    else:
+        harness.store.put(record, b"{")
+    sink_of(harness).drop()
+    with pytest.raises(CompactorError):
+        harness.app().table_keeper().rebuild()
+    harness.store.put(record, good)
+    sink_of(harness).exists = exists
+    harness.app().table_keeper().rebuild()
+    check(harness, before)
+
+
+def test_a_merged_file_that_alone_has_rows_stays_whatever_the_table_has(harness: Harness) -> None:
+    """A table that lost it lists it nowhere; it goes once its rows are elsewhere."""
+    removed(harness)
+    before, [merged_file] = rows(harness), live(harness)
+    sink_of(harness).drop()
+    harness.store.delete([harness.layout.finished_batches])
+    harness.app().committer().settled()  # by a process that takes each file for there that was in the table
+    assert live(harness) == []
+    assert harness.app().merger().leftovers.remove() == (0, 0)
+    record = harness.layout.table_merge(harness.layout.merge_of(merged_file))
+    good = harness.store.read(record)
+    harness.store.put(record, b"{")
+    assert harness.app().merger().leftovers.remove() == (0, 0)
+    harness.store.put(record, good)
+    assert harness.store.stat(merged_file) is not None
+    sink_of(harness).drop()
+    harness.app().table_keeper().rebuild()
+    check(harness, before)
+
+
+def test_a_merge_whose_rows_were_all_replaced_may_be_passed_over(harness: Harness) -> None:
+    """Its manifests have later generations, which the table gets by later batches."""
+    removed(harness)
+    committer = harness.app().committer(replays=True)
+    [batch] = [found for number in range(1, 9) if (found := committer.batches.batch(number)) and found.merge]
+    assert committer.changes.has_moved_rows(batch)
+    for name in NAMES:
+        assert committer.changes.has_moved_rows(batch)
+        harness.store.put(harness.layout.outcome(harness.commit(name).key, 2), b"{}")
+    assert not committer.changes.has_moved_rows(batch)
