@@ -11,8 +11,8 @@ STREAMS = (
     Guard(
         "the fate of an id is known to the ledger of its own stream",
         "manifests/claiming.py",
-        "(self, holder) if self.neighbour is None or not separator else (self.neighbour(stream), plain)",
-        "(self, holder)",
+        "        return self.neighbour(stream), plain\n",
+        "        return self, holder\n",
         (_ROUTING + "::test_a_prefix_that_moves_doubles_and_loses_nothing",),
     ),
     Guard(

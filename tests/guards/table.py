@@ -175,8 +175,8 @@ TABLE = (
     Guard(
         "merged files stay as long as a snapshot has them",
         "ops/table/merged_leftovers.py",
-        "gone = [info for info in may_go if info.uri not in named]",
-        "gone = may_go",
+        "if info.uri not in named and self._can_be_told(info.uri)]",
+        "if self._can_be_told(info.uri)]",
         (_MERGER + "::test_late_files_are_merged_again",),
     ),
     Guard(
@@ -259,8 +259,8 @@ TABLE = (
     Guard(
         "a snapshot is as old as the one that took its place",
         "table/upkeep.py",
-        "(later is not None and by_id[later].made_at > after)",
-        "by_id[number].made_at > after",
+        "later is not None and by_id[later].made_at > now - keep_for",
+        "by_id[number].made_at > now - keep_for",
         (_UPKEEP,),
     ),
     Guard(
