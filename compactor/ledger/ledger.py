@@ -293,6 +293,10 @@ class Ledger:
         """Return whether everything that the outcome of a generation names was in its final place."""
         return self._store.stat(self._layout.done(key, generation)) is not None
 
+    def is_superseded(self, key: ManifestKey, generation: int) -> bool:
+        """Return whether a later generation of a manifest is decided."""
+        return self._store.stat(self._layout.outcome(key, generation + 1)) is not None
+
     def remember(self, commit: RecentCommit) -> None:
         """Replace the oldest summary in the ring of recent commits."""
         with self._slot_lock:

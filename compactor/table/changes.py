@@ -128,10 +128,11 @@ class Changes:
         except RecordUnreadable:
             return False  # what it had is told as missing, and stays where it is
         parts = (part for file in files for part in file.parts if self.is_moved(part.date, part.uri))
-        return any(not self.is_retired(part.key, part.generation) and not self._is_replaced(part) for part in parts)
-
-    def _is_replaced(self, part: MergedPart) -> bool:
-        return self.state.store.stat(self.state.layout.outcome(part.key, part.generation + 1)) is not None
+        ledger = self.state.ledger
+        return any(
+            not self.is_retired(part.key, part.generation) and not ledger.is_superseded(part.key, part.generation)
+            for part in parts
+        )
 
     def _inputs(self, file: MergedFile, back: Collection[str], holders: Mapping[str, LiveFile]) -> set[str] | None:
         """The files of the table that a merged file takes the place of; None if they have not exactly its rows."""
@@ -184,10 +185,9 @@ class Changes:
             raise RecordUnreadable(f"{uri}: not found, but a batch of the table needs it; expected an outcome") from exc
 
     def _added(self, commit: Commit) -> Iterator[TableFile]:
-        store, layout = self.state.store, self.state.layout
-        later = layout.outcome(commit.key, commit.generation + 1)
-        is_superseded = bool(commit.outputs) and store.stat(later) is not None
-        if is_superseded and not self.state.ledger.is_done(commit.key, commit.generation):
+        store, ledger = self.state.store, self.state.ledger
+        is_superseded = bool(commit.outputs) and ledger.is_superseded(commit.key, commit.generation)
+        if is_superseded and not ledger.is_done(commit.key, commit.generation):
             return  # the later generation has its rows, perhaps because the catalog refuses these files
         if commit.outputs and self.is_retired(commit.key, commit.generation):
             return

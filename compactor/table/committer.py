@@ -213,11 +213,9 @@ class Committer:
 
     def _note_visible(self, named: Sequence[Placed], progress: Progress) -> None:
         """Note what is visible of manifests that the table's batches name: a rebuilt one waits for its later batch."""
-        for each, is_superseded in map_ordered(lambda one: (one, self._is_superseded(one)), named):
+        ledger = self.state.ledger
+        for each, is_superseded in map_ordered(lambda one: (one, ledger.is_superseded(one.key, one.generation)), named):
             (progress.superseded if is_superseded else progress.visible).append(each)
-
-    def _is_superseded(self, placed: Placed) -> bool:
-        return self.state.store.stat(self.state.layout.outcome(placed.key, placed.generation + 1)) is not None
 
     def _head(self) -> TableHead:
         """The state of the table, which is made if there never was one, with the batches up to it read."""
@@ -298,7 +296,7 @@ class Committer:
     def _checked(self, replaced: "_Replaced", placed: Placed) -> tuple[Placed, PlacedState | StuckError]:
         if not self.adopts and self.state.ledger.is_done(placed.key, placed.generation):
             return placed, PlacedState.VISIBLE
-        if self._is_superseded(placed):
+        if self.state.ledger.is_superseded(placed.key, placed.generation):
             return placed, PlacedState.SUPERSEDED
         return placed, self._held_back(placed) or self._hindrance(replaced, placed) or PlacedState.UNNAMED
 

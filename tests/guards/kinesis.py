@@ -27,9 +27,9 @@ KINESIS = (
     ),
     Guard(
         "a damaged record of one shard holds up no other",
-        "manifests/kinesis/shards.py",
-        "        except StuckError as exc:\n",
-        "        except ZeroDivisionError as exc:\n",
+        "ledger/chains/chain.py",
+        "        except StuckError as exc:\n            return place, exc\n",
+        "        except ZeroDivisionError as exc:\n            return place, exc\n",
         (_PLANNING,),
     ),
     Guard(

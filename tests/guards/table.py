@@ -21,8 +21,8 @@ TABLE = (
     Guard(
         "a merged file that alone has rows of a manifest stays",
         "ops/table/merged_leftovers.py",
-        "gone = [info for info in unneeded if info.uri not in needed]",
-        "gone = unneeded",
+        "stay = self._only_copies(merged.values(), live)",
+        "stay = set[str]()",
         (_RELEASED,),
     ),
     Guard(
@@ -35,8 +35,8 @@ TABLE = (
     Guard(
         "a merged file with a damaged record stays",
         "ops/table/merged_leftovers.py",
-        "        except RecordUnreadable:\n            return False\n",
         "        except RecordUnreadable:\n            return True\n",
+        "        except RecordUnreadable:\n            return False\n",
         (_RELEASED,),
     ),
     Guard(
@@ -49,7 +49,7 @@ TABLE = (
     Guard(
         "a table that is made again passes over a merge of rows that are elsewhere",
         "table/changes.py",
-        "not self.is_retired(part.key, part.generation) and not self._is_replaced(part)",
+        "not self.is_retired(part.key, part.generation) and not ledger.is_superseded(part.key, part.generation)",
         "True",
         (_RELEASED,),
     ),
@@ -175,8 +175,8 @@ TABLE = (
     Guard(
         "merged files stay as long as a snapshot has them",
         "ops/table/merged_leftovers.py",
-        "if info.uri not in named and self._can_be_told(info.uri)]",
-        "if self._can_be_told(info.uri)]",
+        "unneeded = [info for info in may_go if info.uri not in named]",
+        "unneeded = may_go",
         (_MERGER + "::test_late_files_are_merged_again",),
     ),
     Guard(

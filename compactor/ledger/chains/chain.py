@@ -3,11 +3,11 @@
 So of two writers that go on from the same position, one gets the link. No link is ever changed or deleted.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from compactor.core.errors import ObjectNotFound
+from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import base_name
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
@@ -32,6 +32,8 @@ class Link(Protocol):
 
 
 L = TypeVar("L", bound=Link)
+P = TypeVar("P")
+H = TypeVar("H")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,23 @@ class Chain(Generic[L]):
 
     def _read(self, uri: str) -> L:
         return self.parse(self.store.read(uri), uri)
+
+
+def heads(head: Callable[[P], H], places: Iterable[P]) -> Iterator[tuple[P, H | StuckError]]:
+    """Each chain's place with its head, or with the error where a record cannot be read: no other has to wait for it.
+
+    Args:
+        head: Reads where the chain of a place ends; called from several threads.
+        places: The chains.
+    """
+
+    def read(place: P) -> tuple[P, H | StuckError]:
+        try:
+            return place, head(place)
+        except StuckError as exc:
+            return place, exc
+
+    return map_ordered(read, places)
 
 
 def children(store: ObjectStore, folder: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from compactor.core.documents.manifest import Manifest, version_keys
 from compactor.core.errors import CompactorError, SettingsError, StoreUnavailable, StuckError
@@ -11,7 +10,7 @@ from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.kafka.record_columns import RecordColumn
 from compactor.core.kafka.value_lines import KafkaValues
 from compactor.core.layout import is_within
-from compactor.core.map_ordered import map_ordered
+from compactor.ledger.chains.chain import heads
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.state import State
 from compactor.manifests.kafka.cutting import RANGE_BYTES, Uncut, files, ranges
@@ -144,7 +143,7 @@ class KafkaPlanner:
         """
         places = [ChainPlace(topic, live.topic_id, each) for each in live.partitions]
         known = dict[ChainPlace, int | None]()
-        for place, head in map_ordered(partial(_head, chains), places):
+        for place, head in heads(chains.head, places):
             if isinstance(head, StuckError):
                 plan.troubles.append(head)
             else:
@@ -213,13 +212,6 @@ class KafkaPlanner:
             files=tuple(group.files),
             listed_at=now,
         )
-
-
-def _head(chains: Chains, place: ChainPlace) -> tuple[ChainPlace, int | StuckError | None]:
-    try:
-        return place, chains.head(place)
-    except StuckError as exc:
-        return place, exc
 
 
 def _add(totals: PlanTotals, manifest: Manifest) -> None:

@@ -18,6 +18,7 @@ from compactor.core.errors import AccessError, CompactorError, StoreUnavailable,
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.ports import KinesisLog, LiveStream, Shard
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.chains.chain import heads
 from compactor.ledger.kinesis.shard_chains import Head, ShardChains, ShardPlace
 from compactor.manifests.kinesis.landing import Settled
 from compactor.manifests.kinesis.lineage import lineage
@@ -88,17 +89,17 @@ class Shards:
         listed = {shard.shard_id for shard in shards}
         first = self._first_plan(listed)
         known = dict.fromkeys(each for shard in shards for each in (shard.shard_id, *shard.parents))
-        heads = self._heads(known, first)
+        ends = self._heads(known, first)
         for shard_id in known:
-            head = heads[shard_id]
+            head = ends[shard_id]
             if shard_id not in listed and head is not None and not head.closed:
                 self._end(shard_id, head)
-        found = lineage(shards, heads)
+        found = lineage(shards, ends)
         self.waiting = len(found.waiting)
         new = [each for each in found.ready if each.shard_id not in self.readers and each.shard_id not in self._damaged]
 
         def begun(shard: Shard) -> Head | None:
-            return heads[shard.shard_id] or self._begun(shard, heads, first)
+            return ends[shard.shard_id] or self._begun(shard, ends, first)
 
         for shard, head in zip(new, map_ordered(begun, new), strict=True):
             if head is not None and not head.closed:  # as another planner may have done since the shards were listed
@@ -179,20 +180,17 @@ class Shards:
 
     def _heads(self, shard_ids: Iterable[str], first: KinesisFirstPlan) -> dict[str, Head | None]:
         """Where the chains end. One with a damaged record counts as open: it waits, its children do, and no other."""
-        heads = dict[str, Head | None]()
-        for shard_id, found in map_ordered(self._head, shard_ids):
+        known = dict[str, Head | None]()
+        for shard_id, found in heads(self._head, shard_ids):
             if isinstance(found, StuckError) and shard_id not in self._damaged:
                 self._damaged.add(shard_id)
                 self._unbegun[shard_id] = first.planned_at
                 self.troubles.append(found)
-            heads[shard_id] = Head(0, 0, None, first.planned_at) if isinstance(found, StuckError) else found
-        return heads
+            known[shard_id] = Head(0, 0, None, first.planned_at) if isinstance(found, StuckError) else found
+        return known
 
-    def _head(self, shard_id: str) -> tuple[str, Head | StuckError | None]:
-        try:
-            return shard_id, self._ended.get(shard_id) or self.chains.head(self.place(shard_id))
-        except StuckError as exc:
-            return shard_id, exc
+    def _head(self, shard_id: str) -> Head | None:
+        return self._ended.get(shard_id) or self.chains.head(self.place(shard_id))
 
     def _reader(self, shard: Shard, head: Head) -> ShardReader:
         return ShardReader(
@@ -261,9 +259,8 @@ class Shards:
 
     def _end(self, shard_id: str, head: Head) -> None:
         """End the chain of a shard that the stream lists no more: all its records are older than the retention."""
-        if self.now() - head.latest < KEPT or shard_id in self._lost:  # it is listed again, or records are still there
-            return
-        if shard_id in self._damaged:
+        # It is listed again, or records are still there, or may be landed.
+        if self.now() - head.latest < KEPT or shard_id in self._lost or shard_id in self._damaged:
             return
         end = str(head.after)
         link = KinesisLink(after=end, last=end, manifest_id="", arrived_at=head.latest, gap=True, closes=True)

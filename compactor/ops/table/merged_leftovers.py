@@ -50,23 +50,24 @@ class MergedLeftovers:
             return 0, 0  # nor do earlier snapshots need to be read
         # After the head: what it does not have by now, it never gets.
         named = self.catalog.files_below(self.state.layout.merged_folder)
-        unneeded = [info for info in may_go if info.uri not in named and self._can_be_told(info.uri)]
+        unneeded = [info for info in may_go if info.uri not in named]
         merged = self._merges.files((info.uri for info in unneeded), skips_damaged=True)
-        needed = self._only_copies(merged.values(), live)
-        gone = [info for info in unneeded if info.uri not in needed]
+        stay = self._only_copies(merged.values(), live)
+        stay |= {info.uri for info in unneeded if info.uri not in merged and self._is_damaged(info.uri)}
+        gone = [info for info in unneeded if info.uri not in stay]
         self.state.store.delete(info.uri for info in gone)
         for info in gone:
             if info.uri in merged:
                 Releases(self.state).forget(merged[info.uri])
         return len(gone), sum(info.size_bytes for info in gone)
 
-    def _can_be_told(self, uri: str) -> bool:
-        """Whether it is known what a merged file has the rows of, or that it was never part of a merge."""
+    def _is_damaged(self, uri: str) -> bool:
+        """Whether it cannot be read what a merged file has the rows of."""
         try:
             self._merges.merge(self.state.layout.merge_of(uri))
         except RecordUnreadable:
-            return False
-        return True
+            return True
+        return False
 
     @property
     def _merges(self) -> Merges:

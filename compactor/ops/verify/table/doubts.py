@@ -114,4 +114,4 @@ def _why_missing(state: State, commit: Commit) -> str:
 
 def is_superseded(state: State, commit: Commit) -> bool:
     """Whether a manifest was rebuilt since its commit was read."""
-    return state.store.stat(state.layout.outcome(commit.key, commit.generation + 1)) is not None
+    return state.ledger.is_superseded(commit.key, commit.generation)
