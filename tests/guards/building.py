@@ -123,6 +123,20 @@ BUILDING = (
         (_BUILDING_RACES,),
     ),
     Guard(
+        "the sealer reads no more files than its memory holds before it seals them",
+        "manifests/building/sealer.py",
+        "            if files >= self.files_at_once or",
+        "            if",
+        (_SEALING + "::test_parts_are_sealed_before_all_are_read",),
+    ),
+    Guard(
+        "the sealer reads no more parts than its time allows before it seals them",
+        "manifests/building/sealer.py",
+        " or len(gathered) >= self.parts_at_once:\n",
+        ":\n",
+        (_SEALING + "::test_parts_are_sealed_before_all_are_read",),
+    ),
+    Guard(
         "what a builder could not claim is left to its holder",
         "manifests/building/builder.py",
         "if claim_key(file) in claimed.won]",

@@ -181,3 +181,40 @@ def test_the_tail_is_sealed_in_time() -> None:
         harness.clock.advance(1)
     assert len(waits) == len(born)
     assert SEAL_INTERVAL_SECONDS <= max(waits) <= harness.settings.builder.max_wait_seconds
+
+
+@pytest.mark.parametrize("bound", ["files_at_once", "parts_at_once"])
+def test_parts_are_sealed_before_all_are_read(harness: Harness, bound: str) -> None:
+    """After an outage, more may wait than the sealer has memory or time for; each is sealed once all the same."""
+    for number in range(60):
+        build(harness, put(f"{number}a.ndjson"), put(f"{number}b.ndjson"))
+    harness.clock.advance(3600)
+    unread = set(pending(harness))
+    unread_when_sealed = list[int]()
+
+    class Watched(FaultyStore):
+        def read(self, uri: str, *, etag: str | None = None) -> bytes:
+            unread.discard(uri)
+            return super().read(uri, etag=etag)
+
+    def note(step: BuildCrashPoint, _manifest_id: str) -> None:
+        if step is BuildCrashPoint.SEALED:
+            unread_when_sealed.append(len(unread))
+
+    sealer = parts_of(harness, Watched(harness.store)).sealer(on_crash_point=note)
+    report = replace(sealer, **{bound: 10}, groups_at_once=1).seal()
+    assert unread_when_sealed[0] > 0
+    assert (report.sealed_parts, report.waiting_parts, pending(harness)) == (60, 0, [])
+    assert list(places(harness).values()) == [1] * 120
+
+
+@pytest.mark.parametrize("files_at_once", [1, 2, 100])
+def test_parts_that_are_not_due_wait_for_those_that_are_read_later(harness: Harness, files_at_once: int) -> None:
+    """How many are read at once does not show in manifests that are sealed by size, nor in what is told."""
+    for number in range(5):
+        build(harness, put(f"{number}.ndjson", 3 * MIB))
+        harness.clock.advance(1)
+    report = replace(parts_of(harness).sealer(), files_at_once=files_at_once).seal()
+    assert [len(manifest.files) for manifest in report.manifests] == [3]
+    assert (report.sealed_parts, report.waiting_parts) == (3, 2)
+    assert 0 < report.oldest_seconds <= 5
