@@ -99,8 +99,8 @@ test-guards: $(READY) $(TLA_TOOLS) ## Remove each guard from a copy of the code,
 spec: $(TLA_TOOLS) ## Explore the model of the protocol in spec/, in its small configurations
 	@$(BIN)/python -m tests.protocol
 
-spec-full: $(TLA_TOOLS) ## Explore the large configurations, too
-	@$(BIN)/python -m tests.protocol --full
+spec-full: $(TLA_TOOLS) ## Explore the large configurations, too, that are not in spec/held.json (AGAIN=1 explores all)
+	@$(BIN)/python -m tests.protocol --full $(if $(AGAIN),--again)
 
 spec-guards: $(TLA_TOOLS) ## Take each guard out of the model, and check that a property fails
 	@$(BIN)/python -m tests.protocol --guards

@@ -22,8 +22,6 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from tests.protocol.held import HELD
-
 ROOT = Path(__file__).resolve().parents[1]
 PASSED = ROOT / ".tools" / "release-parts.json"
 
@@ -207,7 +205,6 @@ def main() -> int:
     options = parser.parse_args()
     if options.again:
         PASSED.unlink(missing_ok=True)
-        HELD.unlink(missing_ok=True)
     targets = {target: ["make", "--no-print-directory", target] for target in options.targets}
     return run_parts(targets, PassedParts(PASSED, committed_files), beside=options.beside)
 

@@ -1,29 +1,47 @@
-"""Remembers which configurations hold, so that hours of exploring go on where they were stopped.
+"""Remembers which configurations hold, so that what was explored for an hour is not explored again.
 
-What is remembered is one text: the module, the configuration, and TLC's digest. Where any of it has changed, the
-configuration is explored anew.
+They are kept in the repository. Each is known by a digest of the module, the configuration, and TLC: where any of it
+has changed, the configuration is explored anew.
 """
 
 import hashlib
 import json
 import threading
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.protocol.configurations import Configuration
-from tests.protocol.tlc import JAR, SHA256, SPEC, Exploration
+from tests.protocol.tlc import SHA256, SPEC, Exploration
 
-HELD = JAR.with_name("spec-held.json")
+HELD = SPEC / "held.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A configuration that holds.
+
+    Attributes:
+        module: Its module.
+        configuration: Its name.
+        states: Distinct states.
+    """
+
+    module: str
+    configuration: str
+    states: int
 
 
 class HeldConfigurations:
     """Explores configurations that are not known to hold.
 
     Args:
-        file: Keeps states and seconds of those that hold, by their fingerprint.
+        file: Keeps those that hold, by their fingerprint.
+        is_again: Whether to explore also those that hold by the file.
     """
 
-    def __init__(self, file: Path = HELD) -> None:
-        self._file, self._lock = file, threading.Lock()
+    def __init__(self, file: Path = HELD, *, is_again: bool = False) -> None:
+        self._file, self._is_again, self._lock = file, is_again, threading.Lock()
 
     def explored(self, configuration: Configuration) -> tuple[Exploration, bool]:
         """What was found of a configuration, and whether that was earlier.
@@ -32,27 +50,30 @@ class HeldConfigurations:
             RuntimeError: TLC could not read or evaluate the model.
         """
         key = fingerprint(configuration)
-        if key in (kept := self._kept()):
-            states, seconds = kept[key]
-            return Exploration("", states, seconds, ""), True
-        found = configuration.explored()
-        if not found.violated:
-            self._add(key, found)
-        return found, False
-
-    def _add(self, key: str, found: Exploration) -> None:
+        if not self._is_again and (found := self._kept().get(key)):
+            return Exploration("", found.states, 0.0, ""), True
+        explored = configuration.explored()
+        held = Held(configuration.module, configuration.name, explored.states)
         with self._lock:
-            kept = {**self._kept(), key: (found.states, round(found.seconds, 1))}
-            new = self._file.with_suffix(".new")
-            new.write_text(json.dumps(kept, indent=1))
-            new.replace(self._file)
+            others = {each: held for each, held in self._kept().items() if each != key}
+            self._keep(others if explored.violated else {**others, key: held})
+        return explored, False
 
-    def _kept(self) -> dict[str, tuple[int, float]]:
+    def keep_only(self, configurations: Iterable[Configuration]) -> None:
+        """Forget all others, such as those of a module as it was before."""
+        keys = {fingerprint(each) for each in configurations}
+        with self._lock:
+            self._keep({key: held for key, held in self._kept().items() if key in keys})
+
+    def _keep(self, held: dict[str, Held]) -> None:
+        in_order = sorted(held.items(), key=lambda each: (each[1].module, each[1].configuration, each[0]))
+        new = self._file.with_suffix(".new")
+        new.write_text(json.dumps({key: asdict(each) for key, each in in_order}, indent=1) + "\n")
+        new.replace(self._file)
+
+    def _kept(self) -> dict[str, Held]:
         try:
-            return {
-                key: (int(states), float(seconds))
-                for key, (states, seconds) in json.loads(self._file.read_text()).items()
-            }
+            return {key: Held(**each) for key, each in json.loads(self._file.read_text()).items()}
         except FileNotFoundError:
             return {}
 
