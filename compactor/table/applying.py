@@ -88,7 +88,7 @@ class Applier:
         try:
             return self._sent(head, batch, self.changes.of(batch, head.schema_version, partial(self._live, head)))
         except (TableRefused, RecordUnreadable) as error:
-            if isinstance(error, RecordTooNew) or self.changes.has_moved_rows(batch):
+            if isinstance(error, RecordTooNew) or self.changes.has_moved_rows(batch, partial(self._live, head)):
                 raise
             self._check_may_hold(batch, error)
             try:

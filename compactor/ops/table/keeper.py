@@ -120,8 +120,10 @@ class TableKeeper:
 
     def _check_alone(self) -> None:
         """Refuse to make a lost table again beside a job, which knows of batches what the lost table did with them."""
-        batches, head = self.committer.batches, self.committer.catalog.head()
-        fence, taken = (0, batches.recorded()) if head is None else (head.fence, batches.finished())
+        # The records before the table, which may take batches meanwhile. It may lack the last one although it is whole.
+        batches = self.committer.batches
+        recorded, finished, head = batches.recorded(), batches.finished(), self.committer.catalog.head()
+        fence, taken = (0, recorded) if head is None else (head.fence, max(finished, recorded - 1))
         if taken > fence and (alive := sorted(self.living())):
             raise OperatorError(
                 f"table {self.name}: it was dropped or restored, and {', '.join(alive)} may still commit to it -> "
