@@ -14,6 +14,7 @@ from compactor.ledger.history.retired_rows import RetiredRows
 from compactor.ledger.state import State
 from compactor.ledger.table.merges import Merges
 from compactor.ledger.table.moved_rows import MovedRows
+from compactor.ledger.table.releases import Releases
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.table.catalog import FilePartition, TableChange, TableFile
 from compactor.table.unmerged import LiveFile, looked_up
@@ -146,6 +147,22 @@ class Changes:
             and not ledger.is_superseded(part.key, part.generation)
             for part in parts
         )
+
+    def comes_back(self, batch: TableBatch, live: LiveFiles) -> bool:
+        """Whether a batch that was passed over is to take effect: it has a merge alone, whose record was restored.
+
+        Its merged file was in a table that was lost, so that its parts were removed, and has rows that this one lacks.
+
+        Args:
+            batch: The batch.
+            live: Lists the files of the table.
+
+        Raises:
+            RecordUnreadable: A record of what was removed, because it was merged, cannot be read.
+        """
+        if batch.manifests or not self.has_moved_rows(batch, live):
+            return False
+        return any(Releases(self.state).has(each.date, each.uri) for each in self._merge(batch.merge))
 
     def _inputs(self, file: MergedFile, back: Collection[str], holders: Mapping[str, LiveFile]) -> set[str] | None:
         """The files of the table that a merged file takes the place of; None if they have not exactly its rows."""

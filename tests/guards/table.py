@@ -55,6 +55,20 @@ TABLE = (
         (_HALF,),
     ),
     Guard(
+        "a merge that was passed over comes back once its record was restored",
+        "table/applying.py",
+        " or self.changes.comes_back(batch, partial(self._live, head)):",
+        ":",
+        (_HALF,),
+    ),
+    Guard(
+        "a merge that the table never had does not come back",
+        "table/changes.py",
+        "return any(Releases(self.state).has(each.date, each.uri) for each in self._merge(batch.merge))",
+        "return True",
+        (_HALF,),
+    ),
+    Guard(
         "a table that is made again half is not made again further beside a job",
         "ops/table/keeper.py",
         "max(finished, recorded - 1)",

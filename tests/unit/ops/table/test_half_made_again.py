@@ -8,12 +8,13 @@ import pytest
 from compactor.core.errors import OperatorError
 from compactor.job import table_commits
 from compactor.job.run_report import ManifestsUnfinished
+from compactor.ops.table.merged_leftovers import MergedLeftovers
 from compactor.table.named import Placed
 from compactor.table.standing import MANY_FAILURES
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
 from tests.support.rebuilding import rebuild
 from tests.unit.ops.table.test_merger import check, live, merged, rows
-from tests.unit.ops.table.test_released_originals import NAMES, maintained, merged_once, originals, removed
+from tests.unit.ops.table.test_released_originals import A_DAY, NAMES, maintained, merged_once, originals, removed
 
 LATE = "m6"
 """A manifest that arrives after the table was lost."""
@@ -145,4 +146,58 @@ def test_a_call_that_dies(harness: Harness, died_at: int) -> None:
             harness.app().table_keeper().rebuild()
     report = harness.app().table_keeper().rebuild()
     assert (report.applied, report.adopted) == (BATCHES - died_at, 0)
+    check(harness, before)
+
+
+def test_a_merge_whose_record_was_restored() -> None:
+    """A table that is made again without it lacks its rows and says so; the next one has them, and nothing twice."""
+    harness = removed(merged_once())
+    before, [merged_file] = rows(harness), live(harness)
+    record = harness.layout.table_merge(harness.layout.merge_of(merged_file))
+    good = harness.store.read(record)
+    harness.store.put(record, b"{")
+    sink_of(harness).drop()
+    lacking = harness.app().table_keeper().rebuild()
+    assert (len(lacking.missing), lacking.needs_operator, live(harness)) == (len(NAMES), True, [])
+    harness.store.put(record, good)
+    sink_of(harness).drop()
+    assert not harness.app().table_keeper().rebuild().needs_operator
+    assert live(harness) == [merged_file]
+    check(harness, before)
+    harness.deliver("m5", GOOD)
+    harness.run_once()
+    rebuild(harness, "m2", force=True)
+    before, files = rows(harness), sorted(live(harness))
+    sink_of(harness).drop()
+    assert not harness.app().table_keeper().rebuild().needs_operator
+    assert sorted(live(harness)) == files
+    check(harness, before)
+
+
+def test_a_merge_that_was_never_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The catalog refused it, and a later one has its parts: it does not come back, although its file is there."""
+    harness = Harness(table={"merged_originals": "remove"})
+    for name in NAMES:
+        harness.deliver(name, GOOD)
+    harness.run_once()
+    table = sink_of(harness)
+    table.exists = lambda uri: "/merged/" not in uri
+    with monkeypatch.context() as patch:
+        patch.setattr(MergedLeftovers, "remove", lambda _: (0, 0))
+        assert merged(harness).not_merged
+    kept = {info.uri: harness.store.read(info.uri) for info in harness.store.list(harness.layout.merged_folder)}
+    table.exists = lambda _: True
+    assert merged(harness).made_files == 1
+    harness.clock.advance(A_DAY)
+    table.forget()
+    assert maintained(harness).removed_originals == len(NAMES)
+    for uri, data in kept.items():
+        harness.store.put(uri, data)
+    before, files = rows(harness), live(harness)
+    batches = harness.app().committer().batches
+    refused = [number for number in range(1, batches.recorded() + 1) if batches.refused.has(number)]
+    table.drop()
+    report = harness.app().table_keeper().rebuild()
+    assert (report.applied, len(refused)) == (batches.recorded() - 1, 1)
+    assert live(harness) == files
     check(harness, before)
