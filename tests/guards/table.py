@@ -69,6 +69,13 @@ TABLE = (
         (_HALF,),
     ),
     Guard(
+        "the log says why a table that is made again passes over a batch",
+        "ops/table/keeper.py",
+        "if (refused := progress.refused) is not None and str(refused.error) != UNTOLD:",
+        "if (refused := progress.refused) is not None and not refused:",
+        (_HALF,),
+    ),
+    Guard(
         "a table that is made again half is not made again further beside a job",
         "ops/table/keeper.py",
         "max(finished, recorded - 1)",

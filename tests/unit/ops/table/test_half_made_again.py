@@ -149,8 +149,8 @@ def test_a_call_that_dies(harness: Harness, died_at: int) -> None:
     check(harness, before)
 
 
-def test_a_merge_whose_record_was_restored() -> None:
-    """A table that is made again without it lacks its rows and says so; the next one has them, and nothing twice."""
+def test_a_merge_whose_record_was_restored(caplog: pytest.LogCaptureFixture) -> None:
+    """A table that is made again without it lacks its rows, and the log says why; the next one has them, none twice."""
     harness = removed(merged_once())
     before, [merged_file] = rows(harness), live(harness)
     record = harness.layout.table_merge(harness.layout.merge_of(merged_file))
@@ -159,6 +159,9 @@ def test_a_merge_whose_record_was_restored() -> None:
     sink_of(harness).drop()
     lacking = harness.app().table_keeper().rebuild()
     assert (len(lacking.missing), lacking.needs_operator, live(harness)) == (len(NAMES), True, [])
+    sink_of(harness).drop()
+    harness.app().table_keeper().rebuild()
+    assert [each.getMessage() for each in caplog.records].count("table.refused") == 1, "once for each cause"
     harness.store.put(record, good)
     sink_of(harness).drop()
     assert not harness.app().table_keeper().rebuild().needs_operator
