@@ -73,8 +73,9 @@ class Applier:
 
     def applied_again(self, head: TableHead, batch: TableBatch) -> Applied | Refused:
         """As `applied`, of a batch that was on record before. A table that was lost may have passed over it."""
-        is_refused = self.batches.refused.has(batch.number)  # then later batches have what it names
-        return self._sent(head, batch, _passing(batch)) if is_refused else self.applied(head, batch)
+        if not self.batches.refused.has(batch.number) or self.changes.comes_back(batch, partial(self._live, head)):
+            return self.applied(head, batch)
+        return self._sent(head, batch, _passing(batch))  # later batches have what it names
 
     def applied(self, head: TableHead, batch: TableBatch) -> Applied | Refused:
         """Have the table take a batch, or pass over one that its catalog refuses.
@@ -88,7 +89,7 @@ class Applier:
         try:
             return self._sent(head, batch, self.changes.of(batch, head.schema_version, partial(self._live, head)))
         except (TableRefused, RecordUnreadable) as error:
-            if isinstance(error, RecordTooNew) or self.changes.has_moved_rows(batch):
+            if isinstance(error, RecordTooNew) or self.changes.has_moved_rows(batch, partial(self._live, head)):
                 raise
             self._check_may_hold(batch, error)
             try:

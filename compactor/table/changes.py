@@ -1,7 +1,7 @@
 """What a batch does to the table: which files it adds and removes, by the commits of its manifests."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compactor.core.documents.records import Commit, DeadLetter, StagedFile
 from compactor.core.documents.table_records import BatchedManifest, MergedFile, MergedPart, TableBatch
@@ -10,8 +10,11 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import parse_fields
 from compactor.core.text.safe_text import quoted
+from compactor.ledger.history.retired_rows import RetiredRows
 from compactor.ledger.state import State
 from compactor.ledger.table.merges import Merges
+from compactor.ledger.table.moved_rows import MovedRows
+from compactor.ledger.table.releases import Releases
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.table.catalog import FilePartition, TableChange, TableFile
 from compactor.table.unmerged import LiveFile, looked_up
@@ -36,6 +39,10 @@ class Changes:
     schema_of: Callable[[int], SchemaVersion]
     is_retired: Callable[[ManifestKey, int], bool] = lambda _key, _generation: False
     is_moved: Callable[[str, str], bool] = lambda _date, _uri: False
+
+    def made_again(self) -> "Changes":
+        """These, for one batch of a table that may be made again: they know what was removed since it was recorded."""
+        return replace(self, is_retired=RetiredRows(self.state).has, is_moved=MovedRows(self.state).are_gone)
 
     def of(self, batch: TableBatch, schema_version: int, live: LiveFiles) -> TableChange:
         """The change of one batch.
@@ -117,8 +124,12 @@ class Changes:
         returned = [part for part in back.values() if not self.is_moved(part.date, part.uri)]
         return (*added, *map_ordered(self._returned, returned)), apart
 
-    def has_moved_rows(self, batch: TableBatch) -> bool:
+    def has_moved_rows(self, batch: TableBatch, live: LiveFiles = tuple) -> bool:
         """Whether a table that is made again gets rows by a batch that it gets by no other one.
+
+        Args:
+            batch: The batch.
+            live: Lists the files of the table; what these have, it has.
 
         Raises:
             RecordUnreadable: A record of what was removed, because it was merged, cannot be read.
@@ -127,12 +138,31 @@ class Changes:
             files = self._merge(batch.merge)
         except RecordUnreadable:
             return False  # what it had is told as missing, and stays where it is
-        parts = (part for file in files for part in file.parts if self.is_moved(part.date, part.uri))
-        ledger = self.state.ledger
+        parts = [part for file in files for part in file.parts if self.is_moved(part.date, part.uri)]
+        listed, ledger = live() if parts else (), self.state.ledger
+        held = {uri for each in looked_up(self.merges, listed, skips_damaged=True) for uri in each.uris}
         return any(
-            not self.is_retired(part.key, part.generation) and not ledger.is_superseded(part.key, part.generation)
+            part.uri not in held
+            and not self.is_retired(part.key, part.generation)
+            and not ledger.is_superseded(part.key, part.generation)
             for part in parts
         )
+
+    def comes_back(self, batch: TableBatch, live: LiveFiles) -> bool:
+        """Whether a batch that was passed over is to take effect: it has a merge alone, whose record was restored.
+
+        Its merged file was in a table that was lost, so that its parts were removed, and has rows that this one lacks.
+
+        Args:
+            batch: The batch.
+            live: Lists the files of the table.
+
+        Raises:
+            RecordUnreadable: A record of what was removed, because it was merged, cannot be read.
+        """
+        if batch.manifests or not self.has_moved_rows(batch, live):
+            return False
+        return any(Releases(self.state).has(each.date, each.uri) for each in self._merge(batch.merge))
 
     def _inputs(self, file: MergedFile, back: Collection[str], holders: Mapping[str, LiveFile]) -> set[str] | None:
         """The files of the table that a merged file takes the place of; None if they have not exactly its rows."""

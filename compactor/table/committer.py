@@ -1,9 +1,12 @@
 """Commits placed manifests to the table, in numbered batches. Safe in any number of processes, at any time.
 
 A batch is on record before it takes effect, and its record never changes. Batch n + 1 is recorded only after the table
-has batch n, so that at most one batch is on record and not in the table, and every process applies that one first. The
-change asserts the snapshot at which the fence was read, so that a change that was sent twice, or that lands late, takes
-effect once. An answer proves nothing: only a fence that is read afterwards tells whether a batch took effect.
+has batch n, so that at most one batch is on record and not in the table, and every process applies that one first. If
+more than one is, the table was lost: only what makes it again applies them, and every other process waits for that.
+
+The change of a batch asserts the snapshot at which the fence was read, so that a change that was sent twice, or that
+lands late, takes effect once. An answer proves nothing: only a fence that is read afterwards tells whether a batch took
+effect.
 
 A batch that the catalog refuses for good stops no others: the table passes over it, and its manifests go into later
 batches, fewer at once, until the one to blame is alone. That one is held back, for an operator.
@@ -92,10 +95,10 @@ class Committer:
             StuckError: A record that the batch needs cannot be read.
             OperatorError: A person must act.
         """
-        head = self._head()
+        head, batch = self._outstanding()
         progress, unnamed = self._told(placed)
-        if (batch := self.batches.batch(head.fence + 1)) is not None:
-            taken = self._applier.applied_again(head, batch)
+        if batch is not None:
+            taken = self._applied_again(head, batch)
         elif (batch := self._recorded(head, unnamed, progress)) is not None:
             taken = self._applier.applied(head, batch)
         else:
@@ -115,10 +118,10 @@ class Committer:
             Exception: As `commit`.
         """
         for _ in range(_PATIENCE):
-            head = self._head()
-            if (batch := self.batches.batch(head.fence + 1)) is None:
+            head, batch = self._outstanding()
+            if batch is None:
                 return head
-            self._applier.applied_again(head, batch)
+            self._applied_again(head, batch)
         raise TableConflict("other processes commit all the time")
 
     def merge(self, merge: TableMerge) -> Applied | Refused | None:
@@ -191,13 +194,20 @@ class Committer:
     def _applier(self) -> Applier:
         return Applier(self.batches, self.catalog, self.changes)
 
+    def _applied_again(self, head: TableHead, batch: TableBatch) -> Applied | Refused:
+        """Apply a batch that was on record before; it may be the last one that a table lacks that is made again."""
+        # Only a merge may be the last batch and have parts that are gone: it inherits those of a merged file.
+        is_known = self.named.replays or not batch.merge
+        changes = self.changes if is_known else self.changes.made_again()
+        return Applier(self.batches, self.catalog, changes).applied_again(head, batch)
+
     def look(self, placed: Iterable[Placed]) -> Progress:
         """Tell what became of placed manifests that another process is to commit; change nothing.
 
         Raises:
             Exception: As `commit`.
         """
-        head = self._head()
+        head, _ = self._outstanding()
         progress, unnamed = self._told(placed)
         self._wanted(head, unnamed, progress)
         return progress
@@ -217,12 +227,44 @@ class Committer:
         for each, is_superseded in map_ordered(lambda one: (one, ledger.is_superseded(one.key, one.generation)), named):
             (progress.superseded if is_superseded else progress.visible).append(each)
 
+    def _outstanding(self) -> tuple[TableHead, TableBatch | None]:
+        """The state of the table, and the batch that is on record and not in it; None without one.
+
+        Raises:
+            OperatorError: The table lacks more than one, and this is not what makes it again.
+        """
+        head = self._head()
+        for _ in range(_PATIENCE):
+            batch = self.batches.batch(head.fence + 1)
+            if batch is None or not self._lacks_several(head.fence):
+                return head, batch
+            # Another process may have had the table take one, and recorded the next one, since the head was read.
+            now = self._head()
+            if now.fence <= head.fence:
+                raise self._behind(now.fence)
+            head = now
+        raise TableConflict("other processes commit all the time")
+
+    def _lacks_several(self, fence: int) -> bool:
+        """Whether more than one batch is on record behind a fence, which only what makes the table again applies."""
+        return not self.named.replays and self.batches.has(fence + 2)
+
+    def _behind(self, fence: int) -> OperatorError:
+        return OperatorError(
+            f"the table has batch {fence} as its last one, and batch {fence + 2} is on record at "
+            f"{self.batches.layout.table_batch(fence + 2)}: it was dropped or restored, and is not made again to the "
+            "end; expected `compactor table rebuild` to end, or, if none is at work: `compactor stop`, then "
+            "`compactor table rebuild`"
+        )
+
     def _head(self) -> TableHead:
         """The state of the table, which is made if there never was one, with the batches up to it read."""
         owner, head = self.state.layout.table_owner, self.catalog.head()
         if head is None:
             self.named.read_to(0)
-            head = self.catalog.create(owner, self.latest())
+            if self._lacks_several(0) and (head := self.catalog.head()) is None:
+                raise self._behind(0)
+            head = head or self.catalog.create(owner, self.latest())
         if head.owner != owner:
             raise OperatorError(f"the table is of the state {head.owner}; expected a table of {owner} alone")
         self.named.read_to(head.fence, head.refused)

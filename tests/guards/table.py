@@ -16,8 +16,72 @@ _MAINTAINER = "tests/unit/ops/table/test_maintainer.py"
 _MERGES = "tests/unit/table/test_merges.py"
 _MERGER = "tests/unit/ops/table/test_merger.py"
 _RELEASED = "tests/unit/ops/table/test_released_originals.py"
+_HALF = "tests/unit/ops/table/test_half_made_again.py"
 
 TABLE = (
+    Guard(
+        "only what makes a lost table again applies several batches",
+        "table/committer.py",
+        "return not self.named.replays and self.batches.has(fence + 2)",
+        "return False",
+        (_HALF,),
+    ),
+    Guard(
+        "a head that was read before others went ahead is no lost table",
+        "table/committer.py",
+        "            if now.fence <= head.fence:\n",
+        "            if now.fence >= head.fence:\n",
+        (_COMMITTER,),
+    ),
+    Guard(
+        "what waits for a lost table makes none in its place",
+        "table/committer.py",
+        "if self._lacks_several(0) and (head := self.catalog.head()) is None:",
+        "if False:",
+        (_HALF,),
+    ),
+    Guard(
+        "the last batch of a lost table gets its rows back from any process",
+        "table/committer.py",
+        "is_known = self.named.replays or not batch.merge",
+        "is_known = True",
+        (_HALF,),
+    ),
+    Guard(
+        "a merge that is refused, and whose rows the table has, holds up no other batch",
+        "table/changes.py",
+        "            part.uri not in held\n",
+        "            True\n",
+        (_HALF,),
+    ),
+    Guard(
+        "a merge that was passed over comes back once its record was restored",
+        "table/applying.py",
+        " or self.changes.comes_back(batch, partial(self._live, head)):",
+        ":",
+        (_HALF,),
+    ),
+    Guard(
+        "a merge that the table never had does not come back",
+        "table/changes.py",
+        "return any(Releases(self.state).has(each.date, each.uri) for each in self._merge(batch.merge))",
+        "return True",
+        (_HALF,),
+    ),
+    Guard(
+        "the log says why a table that is made again passes over a batch",
+        "ops/table/keeper.py",
+        "if (refused := progress.refused) is not None and str(refused.error) != UNTOLD:",
+        "if (refused := progress.refused) is not None and not refused:",
+        (_HALF,),
+    ),
+    Guard(
+        "a table that is made again half is not made again further beside a job",
+        "ops/table/keeper.py",
+        "max(finished, recorded - 1)",
+        "finished",
+        (_HALF,),
+    ),
     Guard(
         "a merged file that alone has rows of a manifest stays",
         "ops/table/merged_leftovers.py",
@@ -42,15 +106,16 @@ TABLE = (
     Guard(
         "a table that is made again does not pass over rows that are nowhere else",
         "table/applying.py",
-        "if isinstance(error, RecordTooNew) or self.changes.has_moved_rows(batch):",
+        "if isinstance(error, RecordTooNew) or self.changes.has_moved_rows(batch, partial(self._live, head)):",
         "if isinstance(error, RecordTooNew):",
         (_RELEASED,),
     ),
     Guard(
         "a table that is made again passes over a merge of rows that are elsewhere",
         "table/changes.py",
-        "not self.is_retired(part.key, part.generation) and not ledger.is_superseded(part.key, part.generation)",
-        "True",
+        "            and not self.is_retired(part.key, part.generation)\n"
+        "            and not ledger.is_superseded(part.key, part.generation)\n",
+        "",
         (_RELEASED,),
     ),
     Guard(
@@ -244,8 +309,8 @@ TABLE = (
     ),
     Guard(
         "a table that is made again waits for the merged file that has the rows",
-        "wiring/job/table_components.py",
-        ", is_moved=moved.are_gone)",
+        "table/changes.py",
+        ", is_moved=MovedRows(self.state).are_gone)",
         ")",
         (_RELEASED + "::test_a_lost_table",),
     ),
@@ -503,7 +568,7 @@ TABLE = (
     ),
     Guard(
         "a rebuild of the table does without rows that were retired",
-        "wiring/job/table_components.py",
+        "table/changes.py",
         "is_retired=RetiredRows(self.state).has, ",
         "",
         (

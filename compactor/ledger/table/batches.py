@@ -45,6 +45,10 @@ class TableBatches:
             return None
         return read_record(TableBatch.model_validate_json, data, uri, kind="TableBatch", expected="a batch")
 
+    def has(self, number: int) -> bool:
+        """Whether a number has a batch."""
+        return self.store.stat(self.layout.table_batch(number)) is not None
+
     def create(
         self,
         number: int,

@@ -1,7 +1,7 @@
 """Compares the table of the output with the ledger, and makes a lost table again from the ledger alone."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import NamedTuple
@@ -15,8 +15,8 @@ from compactor.ledger.state import State
 from compactor.ledger.table.progress import note_working
 from compactor.ops.table.table_report import HeldBack, StuckManifest, TableReport
 from compactor.table.catalog import TableFile
-from compactor.table.committer import Committer
-from compactor.table.named import Placed, needs_table
+from compactor.table.committer import Committer, Progress
+from compactor.table.named import UNTOLD, Placed, needs_table
 from compactor.table.unmerged import looked_up
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
@@ -97,13 +97,13 @@ class TableKeeper:
         applied = adopted = 0
         stuck = dict[Placed, StuckError]()
         released = self._released()
-        while (taken := (progress := self.committer.commit(())).applied or progress.refused) is not None:
+        while (taken := (progress := self._committed(())).applied or progress.refused) is not None:
             applied += progress.applied is not None
             self.on_batch(taken.number)
         left_out = chain(self._done(), released)
         while left := list(islice(left_out, self.committer.max_manifests)):
             while left:
-                progress = self.committer.commit(left)
+                progress = self._committed(left)
                 stuck |= progress.stuck
                 gone = {*progress.visible, *progress.superseded, *progress.stuck}
                 if progress.applied is not None:
@@ -118,10 +118,19 @@ class TableKeeper:
             note_working(self.state)
         return report
 
+    def _committed(self, placed: Iterable[Placed]) -> Progress:
+        """Commit the next batch; log why, if the table passes over it now and did not before."""
+        progress = self.committer.commit(placed)
+        if (refused := progress.refused) is not None and str(refused.error) != UNTOLD:
+            log_event("table.refused", batch=refused.number, manifests=refused.manifests, error=refused.error)
+        return progress
+
     def _check_alone(self) -> None:
         """Refuse to make a lost table again beside a job, which knows of batches what the lost table did with them."""
-        batches, head = self.committer.batches, self.committer.catalog.head()
-        fence, taken = (0, batches.recorded()) if head is None else (head.fence, batches.finished())
+        # The records before the table, which may take batches meanwhile. It may lack the last one although it is whole.
+        batches = self.committer.batches
+        recorded, finished, head = batches.recorded(), batches.finished(), self.committer.catalog.head()
+        fence, taken = (0, recorded) if head is None else (head.fence, max(finished, recorded - 1))
         if taken > fence and (alive := sorted(self.living())):
             raise OperatorError(
                 f"table {self.name}: it was dropped or restored, and {', '.join(alive)} may still commit to it -> "

@@ -1,7 +1,6 @@
 """Puts the table sink together."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -38,22 +37,17 @@ class TableComponents(EngineComponents):
         Args:
             replays: Whether the table may lack batches that were applied, and manifests that are done.
         """
-        from compactor.ledger.history.retired_rows import RetiredRows
-        from compactor.ledger.table.moved_rows import MovedRows
         from compactor.table.changes import Changes
         from compactor.table.committer import Committer
         from compactor.table.merging.remainders import Remainders
         from compactor.table.named import NamedManifests
 
         batches, changes = self._batches, Changes(self.state, self.registry.version)
-        if replays:
-            moved = MovedRows(self.state)
-            changes = replace(changes, is_retired=RetiredRows(self.state).has, is_moved=moved.are_gone)
         return Committer(
             state=self.state,
             batches=batches,
             catalog=self.table_catalog,
-            changes=changes,
+            changes=changes.made_again() if replays else changes,
             named=NamedManifests(batches, self.ledger, replays),
             latest=self.registry.latest,
             max_manifests=self.settings.table.max_manifests_per_commit,

@@ -136,6 +136,29 @@ def test_a_death_at_every_step(answers: tuple[Answer, ...]) -> None:
         world.check()
 
 
+@pytest.mark.parametrize("is_first_on_record", [False, True], ids=["none", "first"])
+def test_others_are_ahead_at_every_step(*, is_first_on_record: bool) -> None:
+    """They have the table take a batch, record the next one and die. A process that read an earlier head goes on."""
+    for step in range(1, 25):
+        world = watched(TableWorld())
+        a, b, c = (world.place(name) for name in "abc")
+        if is_first_on_record:
+            world.table.create(world.layout.table_owner, version(1))
+            world.batches().create(1, [b.batched])
+
+        def others(world: TableWorld = world, b: Placed = b, c: Placed = c) -> None:
+            head = world.process([b]).committer.settled()
+            if not head.fence:
+                world.process([b]).step()
+            world.batches().create(2, [c.batched])
+
+        process = world.process([a], before=at(step, others))
+        with contextlib.suppress(TableConflict):
+            process.step()
+        world.settle()
+        world.check()
+
+
 def test_another_program_changes_the_table(world: TableWorld) -> None:
     """A compaction or an expiry of snapshots between reading and committing costs one more try, and nothing else."""
     for step in range(1, 22):
