@@ -1,5 +1,6 @@
 """Searches the rejected lines of a destination, and counts those that it does not read."""
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -43,7 +44,7 @@ class RejectsSearch:
         """Yield the first lines; then count on for a while, so that the sum can be told."""
         manifests = self._counted(self.reader.manifests(self.query))
         for found in manifests:
-            left = None if limit is None else limit - self.shown
+            left = None if limit is None else min(limit - self.shown, sys.maxsize)
             for line in islice(self.reader.lines(found, self.query), left):
                 self.shown += 1
                 yield found, line

@@ -145,8 +145,13 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
         found = state.store.list(state.layout.manifests_folder)
         return backlog_of([info.modified_at for info in found if is_delivery(info.uri)], clock.now()).oldest_seconds
 
+    def ask_claims(of: Settings) -> object:
+        is_here = not of.builder.claims and not is_s3(of.paths.state)
+        return OperatorComponents(of, store=store).table_of_claims.get_many(()) if is_here else None
+
     return Environment(
         account=account,
+        ask_claims=ask_claims,
         kafka=lambda of: kafka_of(of.kafka.clusters, request_seconds=ANSWER_SECONDS),
         waiting_seconds=waiting_seconds,
         store=store,

@@ -56,6 +56,13 @@ EXPIRING = (
         (_RETIRING + "::test_what_is_gone_without_a_record_is_missing",),
     ),
     Guard(
+        "a date with a record that cannot be read is refused for that, by name",
+        "core/rules/retiring.py",
+        "        return facts.unreadable or in_work\n",
+        "        return in_work\n",
+        (_RETIRING + "::test_what_cannot_be_read_keeps_its_own_date",),
+    ),
+    Guard(
         "a date with unfinished work is not retired",
         "ops/retire/scan.py",
         "            elif why := why_not_retired(facts, with_unsettled=with_unsettled):\n",

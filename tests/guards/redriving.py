@@ -44,6 +44,13 @@ REDRIVING = (
         (_REFUSED + "::test_a_file_of_another_date_without_claims",),
     ),
     Guard(
+        "a redrive takes no file of a date with a record that cannot be read, which may name the file",
+        "ops/redrive/planner.py",
+        '            if why := unknown or next(filter(None, map(unread.get, sorted(draft.dates()))), ""):\n',
+        "            if why := unknown:\n",
+        (_REFUSED + "::test_a_record_that_cannot_be_read",),
+    ),
+    Guard(
         "a file that is claimed during a redrive is refused by name",
         "ops/redrive/planner.py",
         "        draft.refuse_held(lost)\n",

@@ -8,6 +8,7 @@ import click
 from compactor.api.compact import folder_run
 from compactor.cli.folder_watch import FolderWatch
 from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.numbers import FiniteRange
 from compactor.cli.ui.compact.report import document, show
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import print_json
@@ -37,7 +38,7 @@ MAX_WAIT_SECONDS = 60.0
 @click.option("--watch", is_flag=True, help="Go on until Ctrl-C: compact files as they come. Needs no Spark.")
 @click.option(
     "--max-wait",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     metavar="SECONDS",
     help=f"With --watch, collect small files for up to this long (default: {MAX_WAIT_SECONDS:g}).",
 )

@@ -9,6 +9,7 @@ import click
 
 from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.numbers import FiniteRange
 from compactor.cli.ui.cost_screen import Shown, show_estimate, show_needs
 from compactor.cli.ui.output import picked, print_json, shallow
 from compactor.core.documents.records import RecentCommit, parse_document
@@ -49,12 +50,12 @@ LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below 
 
 @click.command("cost", context_settings={"show_default": True})
 @destination_argument
-@click.option("--files-per-hour", type=click.FloatRange(0, min_open=True), default=200_000, help="Input files an hour.")
+@click.option(
+    "--files-per-hour", type=FiniteRange(0, 1e12, min_open=True), default=200_000, help="Input files an hour."
+)
 @click.option("--file-bytes", type=click.IntRange(min=1), default=3_670_016, help="Size of a file.")
 @click.option("--from-ledger", is_flag=True, help="Take the load from the ledger, and show what it cost.")
-@click.option(
-    "--days", type=click.FloatRange(0, 3650, min_open=True), default=7, help="--from-ledger: the last N days."
-)
+@click.option("--days", type=FiniteRange(0, 3650, min_open=True), default=7, help="--from-ledger: the last N days.")
 @click.option("--worker-type", type=click.Choice(DPU_PER_WORKER), default=SHIPPED.worker_type, help="Glue worker type.")
 @click.option("--workers", type=click.IntRange(min=2), default=SHIPPED.workers, help="All workers; one is the driver.")
 @click.option(
@@ -64,8 +65,8 @@ LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below 
 )
 @click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default=SHIPPED.glue_version, help="Glue version.")
 @click.option("--region", help=f"Take prices of this region; default: aws.region of the settings, else {FIRST_REGION}.")
-@click.option("--input-days", type=click.FloatRange(0), default=30, help="Days for which input is kept.")
-@click.option("--output-days", type=click.FloatRange(0), default=365, help="Days for which output is kept.")
+@click.option("--input-days", type=FiniteRange(0), default=30, help="Days for which input is kept.")
+@click.option("--output-days", type=FiniteRange(0), default=365, help="Days for which output is kept.")
 @click.option("--customer-key", is_flag=True, help="Add a key of yours, as KmsKey of the deployment.")
 @click.option("--event-bridge", is_flag=True, help="Add events by EventBridge, as of a bucket that exists already.")
 @click.option(
@@ -75,13 +76,11 @@ LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below 
 )
 @click.option("--partitions", type=click.IntRange(min=1), default=24, help="--topic: its partitions or shards.")
 @click.option("--record-bytes", type=click.IntRange(min=1), default=1000, help="--topic: mean size of a record.")
-@click.option(
-    "--retention-hours", type=click.FloatRange(0), default=24, help="--topic: hours for which it has records."
-)
+@click.option("--retention-hours", type=FiniteRange(0), default=24, help="--topic: hours for which it has records.")
 @click.option("--brokers", type=click.IntRange(min=1), default=3, help="--topic msk: number of brokers.")
 @click.option(
     "--broker-dollars",
-    type=click.FloatRange(0),
+    type=FiniteRange(0),
     help="--topic msk: dollars of a broker-hour; default: a kafka.m5.large.",
 )
 @click.option("--fan-out", is_flag=True, help="--topic kinesis: give the compactor enhanced fan-out.")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.numbers import FiniteRange
 from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
@@ -26,7 +27,7 @@ CLEANING_LOOKS = 30
 @click.option(
     "--timeout",
     "timeout_seconds",
-    type=click.FloatRange(min=1),
+    type=FiniteRange(min=1),
     default=1200,
     show_default=True,
     metavar="SECONDS",

@@ -11,6 +11,7 @@ import click
 from compactor.cli.commands.cost import shape_of
 from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.numbers import FiniteRange
 from compactor.cli.times import moment
 from compactor.cli.ui.common.expired import expired_lines
 from compactor.cli.ui.common.kinesis_seen import kinesis_lines
@@ -42,7 +43,7 @@ STDOUT = "-"
 @click.option("--until", metavar="TIME", callback=moment, help="End of the period; now if not said.")
 @click.option(
     "--hours",
-    type=click.FloatRange(min=0, min_open=True, max=10 * 366 * 24),
+    type=FiniteRange(min=0, min_open=True, max=10 * 366 * 24),
     help=f"Length of the period, up to --until; {DEFAULT_HOURS:g} if neither this nor --since is said.",
 )
 @click.option(

@@ -10,6 +10,7 @@ import click
 
 from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
+from compactor.cli.numbers import FiniteRange
 from compactor.cli.ui.common.streams import stream_documents
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.failures import ExitCode
@@ -24,6 +25,7 @@ from compactor.wiring.job.app import App
 T = TypeVar("T")
 
 WATCH_SECONDS = 5.0
+MOST_SECONDS = 366 * 86_400.0  # threads sleep no longer than a few centuries
 
 
 @click.command("status")
@@ -31,7 +33,7 @@ WATCH_SECONDS = 5.0
 @click.option(
     "--watch",
     "interval_seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True, max=MOST_SECONDS),
     is_flag=False,
     flag_value=WATCH_SECONDS,
     metavar="[SECONDS]",

@@ -6,6 +6,7 @@ import click
 
 from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, shard_option, stream_option
+from compactor.cli.numbers import FiniteRange
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
@@ -21,7 +22,7 @@ _POLL_SECONDS = 1.0
 @click.option(
     "--wait",
     "wait_seconds",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=0,
     metavar="SECONDS",
     help="Wait up to SECONDS for them to end.",

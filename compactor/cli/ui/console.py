@@ -1,10 +1,12 @@
 """The console for tables, progress and screens, which shows text from outside as `echo` does."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+from compactor.core.errors import StoreUnavailable
 from compactor.core.text.safe_text import visible
 
 
@@ -13,6 +15,17 @@ class SafeConsole(Console):
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print, as `rich` does.
+
+        Raises:
+            StoreUnavailable: Stdout cannot be written to.
+        """
+        try:
+            super().print(*objects, **options)
+        except OSError as exc:
+            raise StoreUnavailable(f"cannot write to stdout: {exc.strerror}") from exc
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """The segments of a renderable. Line feeds separate its lines: names must be escaped before they get in."""

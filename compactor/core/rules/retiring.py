@@ -14,6 +14,7 @@ class DateFacts:
         is_closed: It has a summary.
         in_work: Manifests of it that wait or are open.
         unsummarised: Manifests of it that are done and in no summary.
+        unreadable: What cannot be read of it, and was expected; empty if all can.
         dead_letters: Dead letters that were not redriven.
         quarantined: Quarantined files that nothing settled.
     """
@@ -22,6 +23,7 @@ class DateFacts:
     is_closed: bool
     in_work: int = 0
     unsummarised: int = 0
+    unreadable: str = ""
     dead_letters: int = 0
     quarantined: int = 0
 
@@ -33,8 +35,9 @@ def why_not_retired(facts: DateFacts, *, with_unsettled: bool) -> str:
         facts: What is known of the date.
         with_unsettled: Whether dead letters and quarantined files are no reason.
     """
-    if facts.in_work:
-        return f"{count(facts.in_work, 'manifest')} in work; expected every job to finish them first"
+    if facts.unreadable or facts.in_work:
+        in_work = f"{count(facts.in_work, 'manifest')} in work; expected every job to finish them first"
+        return facts.unreadable or in_work
     if not facts.is_closed:
         return "it is not closed; expected `compactor close` first"
     if facts.unsummarised:

@@ -123,9 +123,12 @@ class ClosedDates:
         """The members of a summary, in the order of their numbers.
 
         Raises:
-            RecordUnreadable: As for `read`.
+            RecordUnreadable: As for `read`, or it is gone although the totals have it.
         """
-        summary, data, start = self._headed(place)
+        try:
+            summary, data, start = self._headed(place)
+        except ObjectNotFound as exc:
+            raise RecordUnreadable(f"{self.layout.summary(place)}: it is gone; expected a summary to be kept") from exc
         if len(data) < summary.member_bytes:
             data = self.store.read_range(self.layout.summary(place), start, summary.member_bytes)
         data = data[: summary.member_bytes]

@@ -121,22 +121,41 @@ def recorded(state: State, date: str) -> Iterator[Found]:
 
 
 def summarised_since(state: State, totals: ClosedTotals, moment: datetime) -> Iterator[ManifestKey]:
-    """The members of the closed dates that have records of a time or later."""
+    """The members of the closed dates that have records of a time or later.
+
+    Of a date with a summary that cannot be read, all manifests on record.
+    """
     dates = ClosedDates(state.store, state.layout)
     for date, span in totals.dates.items():
         if span.until >= moment:
-            yield from (ManifestKey(date, each) for each in summarised_generations(dates, totals, date))
+            try:
+                found = [ManifestKey(date, each) for each in summarised_generations(dates, totals, date)]
+            except RecordUnreadable:  # `close` names it
+                found = [key for key, _ in recorded(state, date)]
+            yield from found
 
 
 def members_with_rejects(state: State, totals: ClosedTotals, *, counted: bool = False) -> Iterator[ManifestKey]:
-    """The members of summaries with rejected lines, redriven or not: kept ones, or also those only counted. By date."""
+    """The members of summaries with rejected lines, redriven or not: kept ones, or also those only counted. By date.
+
+    Of a date with a summary that cannot be read, all manifests on record.
+    """
     dates = ClosedDates(state.store, state.layout)
+
+    def of_date(span: tuple[str, list[int]]) -> list[ManifestKey]:
+        date, places = span
+        try:
+            members = [member for place in places for member in dates.members(place)]
+        except RecordUnreadable:  # `close` names it
+            return [key for key, _ in recorded(state, date)]
+        return [
+            ManifestKey(date, each.id) for each in members if each.kept_rejects or (counted and each.counted_rejects)
+        ]
+
     spans = sorted(totals.dates.items())
-    places = [(date, each) for date, span in spans for each in span.places if each not in span.without_rejects]
-    for date, members in map_ordered(lambda each: (each[0], dates.members(each[1])), places):
-        for member in members:
-            if member.kept_rejects or (counted and member.counted_rejects):
-                yield ManifestKey(date, member.id)
+    places = [(date, [each for each in span.places if each not in span.without_rejects]) for date, span in spans]
+    for found in map_ordered(of_date, places):
+        yield from found
 
 
 def _opened(state: State) -> list[Found]:

@@ -25,7 +25,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count, duration
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.history.closed_dates import ClosedDates, Mark
-from compactor.ledger.history.unsummarised import Found, read_unsummarised, recorded, summarised_generations
+from compactor.ledger.history.unsummarised import Found, recorded, summarised_generations, unsummarised_if_readable
 from compactor.ledger.state import State
 from compactor.ops.closing.draft import Draft
 from compactor.ops.closing.report import ClosingReport, LeftOpen, Summarised
@@ -204,10 +204,15 @@ class Closer:
         draft.complete(self.state, verified, superseded)
         return True
 
-    def _later_keys(self, moments: Sequence[datetime]) -> Iterator[ManifestKey]:
-        """The manifests that may have later versions of files; they are searched only if one was quarantined."""
-        found = read_unsummarised(self.state) if moments else None
-        return iter(()) if found is None else later_keys(self.state, found, moments)
+    def _later_keys(self, moments: Sequence[datetime]) -> Iterator[ManifestKey] | None:
+        """The manifests that may have later versions of files; they are searched only if one was quarantined.
+
+        None, for all, if a record of another manifest or date cannot be read: only its own date has to wait for it.
+        """
+        if not moments:
+            return iter(())
+        found = unsummarised_if_readable(self.state)
+        return None if found is None else later_keys(self.state, found, moments)
 
     def _write(self, found: _Candidates, draft: Draft, index: VersionIndex, report: ClosingReport) -> None:
         """Give the draft the next place in the log; do nothing if another process has summarised the date meanwhile."""

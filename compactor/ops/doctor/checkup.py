@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from compactor.control.releases import differing
+from compactor.core.errors import CompactorError
 from compactor.core.kafka.ports import OpenKafka
 from compactor.core.kafka.ranges import Topic, is_kafka
 from compactor.core.kinesis.places import STREAM_EXPECTED, KinesisStream, is_kinesis
@@ -12,7 +13,7 @@ from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import Clock, ObjectStore
 from compactor.ops.doctor import account_checks, catalog_checks, kafka_checks
-from compactor.ops.doctor.findings import Finding, ok, skipped, warning
+from compactor.ops.doctor.findings import Finding, fault, ok, skipped, warning
 from compactor.ops.doctor.ports import Account
 from compactor.ops.doctor.rights import ADD_ONLY, ALL, try_input, try_own_place
 from compactor.ops.doctor.runner import Check
@@ -39,6 +40,7 @@ class Environment:
     kafka: Callable[[Settings], OpenKafka]  # the clusters of the settings
     waiting_seconds: Callable[[Settings], float]  # for how long the oldest manifest has waited
     listed: Callable[[Settings], ListedTable | None]  # the Iceberg table of the output; None without one
+    ask_claims: Callable[[Settings], object]  # asks the claims for none, where they are in SQLite, and makes no file
     trial_id: str  # part of the names of the objects that places are tried with; unique to this run of the doctor
 
 
@@ -53,7 +55,8 @@ def checks_of(env: Environment, settings: Settings, config: str) -> list[Check]:
         places += [replace(check, stream=each.name) for check in _place_checks(env, each)]
     releases = [Check("releases", partial(_releases, env, settings))] if settings.streams else []
     if not any(map(_uses_aws, (settings, *settings.streams))):
-        return [*places, *releases, Check("aws", lambda: skipped("the settings name nothing on AWS"))]
+        claims = Check("claims", partial(_local_claims, env, settings))
+        return [*places, claims, *releases, Check("aws", lambda: skipped("the settings name nothing on AWS"))]
     services = [*_service_checks(env, settings, config)]
     for each in settings.streams:
         services += [replace(check, stream=each.name) for check in _stream_service_checks(env, each, config)]
@@ -227,6 +230,15 @@ def _claims_check(env: Environment, claims: str, *, is_on_s3: bool) -> Check:
     else:
         found = skipped("in SQLite below paths.state")
     return Check("claims", lambda: found)
+
+
+def _local_claims(env: Environment, settings: Settings) -> list[Finding]:
+    """A fault if the claims cannot be read, so that nothing can be planned; nothing if all is well."""
+    try:
+        env.ask_claims(settings)
+    except CompactorError as exc:
+        return [fault(str(exc), "restore that file, or correct its rights: without it nothing is planned")]
+    return []
 
 
 def _uses_aws(settings: Settings) -> bool:

@@ -1,9 +1,8 @@
 """Decides which files a redriven manifest may name: those that exist, are allowed, and that no other manifest has."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.manifest_parsing import is_allowed
@@ -59,25 +58,33 @@ class RedrivePlanner:
         return draft
 
     def refuse_known(self, drafts: Sequence[Draft]) -> None:
-        """Refuse files without a claim that another manifest has, by one search of the ledger for all drafts."""
+        """Refuse files without a claim that another manifest has, by one search of the ledger for all drafts.
+
+        Where a record cannot be read, the files of its date are refused, for it may name them; others are not.
+        """
         self._named_here.clear()
         wanted = {canonical(uri) for draft in drafts for uri in draft.unclaimed}
         if not wanted:
             return
-        dates = {date for draft in drafts for date in draft.dates()}
         found: dict[str, list[Naming]] = {}
         # In this order: a manifest that a job accepts meanwhile moves from the prefix to the records.
-        searched = chain(self.search.waiting(wanted), *(self.search.on_date(date, wanted) for date in sorted(dates)))
+        unknown = self._search(self.search.waiting(wanted), found)
+        dates = {date for draft in drafts for date in draft.dates()}
+        unread = {date: self._search(self.search.on_date(date, wanted), found) for date in sorted(dates)}
+        for draft in drafts:
+            draft.refuse_named(draft.unclaimed_files(), found)
+            if why := unknown or next(filter(None, map(unread.get, sorted(draft.dates()))), ""):
+                draft.refuse({uri: why for uri in draft.unclaimed if uri not in draft.refused})
+
+    @staticmethod
+    def _search(searched: Iterable[Naming], found: dict[str, list[Naming]]) -> str:
+        """Add what a search finds; returns why it cannot tell, empty if it can."""
         try:
             for naming in searched:
                 found.setdefault(naming.uri, []).append(naming)
         except StuckError as exc:
-            why = f"cannot tell whether another manifest has it: {exc}"
-            for draft in drafts:
-                draft.refuse(dict.fromkeys(draft.unclaimed, why))
-            return
-        for draft in drafts:
-            draft.refuse_named(draft.unclaimed_files(), found)
+            return f"cannot tell whether another manifest has it: {exc}"
+        return ""
 
     def free(self, draft: Draft, files: Sequence[ManifestFile]) -> list[ManifestFile]:
         """Those of some files that no other draft has taken since the last search."""

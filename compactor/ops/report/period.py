@@ -19,6 +19,7 @@ STEPS_SECONDS = (
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,10 @@ class Period:
         return self.since <= moment < self.until
 
     def widened(self, seconds: float) -> "Period":
-        """The period with this much more time at either end."""
+        """The period with this much more time at either end, as far as there is time."""
         margin = timedelta(seconds=seconds)
-        return Period(self.since - margin, self.until + margin)
+        since = max(self.since, _FIRST + margin) - margin
+        return Period(since, min(self.until, _LAST - margin) + margin)
 
 
 def step_for(period: Period, most: int, steps_seconds: Sequence[int] = STEPS_SECONDS) -> int:

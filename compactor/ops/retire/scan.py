@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from compactor.core.documents.closed_dates import added
 from compactor.core.documents.expired import Expiry, expired_in
-from compactor.core.errors import CompactorError
+from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.layout import digest
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
@@ -64,7 +64,7 @@ class RetireScanner:
         return ClosedDates(self.state.store, self.state.layout)
 
     def scan(self, before: str, *, with_unsettled: bool = False) -> RetireScan:
-        """Find the dates before a date.
+        """Find the dates before a date. What cannot be read of one date is no reason to refuse the others.
 
         Args:
             before: The first date that stays.
@@ -72,7 +72,7 @@ class RetireScanner:
 
         Raises:
             CompactorError: No date was ever closed here.
-            RecordUnreadable: A summary, or a record of what expired, is damaged.
+            RecordUnreadable: A record is damaged without which it is not known what is in work on any date.
         """
         found = read_unsummarised(self.state)
         if found is None:
@@ -87,25 +87,47 @@ class RetireScanner:
                 scan.retired_before += 1
             elif why := why_not_retired(facts, with_unsettled=with_unsettled):
                 scan.refused.append(NotRetired(facts.date, why))
-            elif (retirable := self._retirable(found, facts.date)) is not None:
-                scan.retirable.append(retirable)
             else:
-                scan.retired_before += 1
+                self._add(scan, found, facts.date)
         return scan
+
+    def _add(self, scan: RetireScan, found: Unsummarised, date: str) -> None:
+        try:
+            retirable = self._retirable(found, date)
+        except RecordUnreadable as exc:
+            scan.refused.append(NotRetired(date, str(exc)))
+            return
+        if retirable is None:
+            scan.retired_before += 1
+        else:
+            scan.retirable.append(retirable)
 
     def _facts(self, found: Unsummarised, before: str) -> Iterator[DateFacts]:
         """What is known of each date before a date."""
         keys = [key for key in found.keys if key.date < before]
-        done = Counter(key.date for key, is_done in zip(keys, map_ordered(self._is_done, keys), strict=True) if is_done)
+        known = list(zip(keys, map_ordered(self._is_done, keys), strict=True))
+        done = Counter(key.date for key, is_done in known if is_done is True)
+        unreadable = {key.date: why for key, why in known if isinstance(why, str)}
         fresh = Counter(key.date for key in keys)
         letters, files = self._unsettled(found, before)
         for date in sorted({*found.totals.dates, *fresh}):
             if date < before:
-                is_closed, in_work = date in found.totals.dates, fresh[date] - done[date]
-                yield DateFacts(date, is_closed, in_work, done[date], letters[date], files[date])
+                yield DateFacts(
+                    date,
+                    is_closed=date in found.totals.dates,
+                    in_work=fresh[date] - done[date],
+                    unsummarised=done[date],
+                    unreadable=unreadable.get(date, ""),
+                    dead_letters=letters[date],
+                    quarantined=files[date],
+                )
 
-    def _is_done(self, key: ManifestKey) -> bool:
-        return self.state.ledger.state(key).is_done
+    def _is_done(self, key: ManifestKey) -> bool | str:
+        """Whether a manifest is done; or what cannot be read of it."""
+        try:
+            return self.state.ledger.state(key).is_done
+        except RecordUnreadable as exc:
+            return str(exc)
 
     def _unsettled(self, found: Unsummarised, before: str) -> tuple[Counter[str], Counter[str]]:
         """The dead letters and the quarantined files that wait for a person, by date."""

@@ -112,6 +112,9 @@ def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
     if letters.open:
         yield from dead_letters(letters.open, letters.latest[0].manifest_id, rules.suggest)
     yield from quarantined_files(files.by_status, rules.suggest)
+    if facts.schema.error:
+        reason = f"the latest schema version cannot be read: {facts.schema.error}"
+        yield finding(Condition.RECORDS_UNREADABLE, reason, rules.suggest.at(Condition.RECORDS_UNREADABLE.next_move))
     yield from few_rows(sum(each.records for each in facts.recent), rejects(facts.recent).lines, rules.suggest)
     for each in columns_nearly_full(facts.columns):
         yield replace(each, next_move=rules.suggest.at(each.next_move))

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from compactor.control.gathering import HISTORY_DAYS, living_runs
 from compactor.control.ports import JobRuns
 from compactor.core.documents.records import Commit, Done, RecentCommit
-from compactor.core.errors import CompactorError, ObjectNotFound, StuckError
+from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable, StuckError
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.history.expired_seen import expired_seen
@@ -28,7 +28,7 @@ from compactor.ops.status.spent import NOT_ON_GLUE, spent
 from compactor.ops.status.values import Facts, SchemaSeen, Spent, Status
 from compactor.ops.status.waiting import read_waiting
 from compactor.schema.registry import SchemaRegistry
-from compactor.schema.schema import SchemaVersion
+from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
 from compactor.table.listed import ListedTable
 from compactor.table.standing import table_seen
 
@@ -77,7 +77,7 @@ class StatusReader:
         found_rates = rates(recent, arrivals, now, slots=RECENT_SLOTS)
         failures = FailureReader(state=self.state, redrive_log=self.redrive_log, cache=cache)
         letters, letters_read = failures.dead_letters(recent)
-        registry = self.registry()
+        columns, schema = self._schema_seen()
         facts = Facts(
             as_of=now,
             runs=living,
@@ -87,7 +87,8 @@ class StatusReader:
             dead_letters=letters,
             quarantined_files=failures.files(recent),
             recent=tuple(recent),
-            columns=registry.used(registry.latest()),
+            columns=columns,
+            schema=schema,
             shards=shards_among(living, self.rules.shards),
             table=None if self.table is None else table_seen(self.state, self.table, now),
             topics=() if self.topics is None else self.topics.seen(now),
@@ -101,7 +102,6 @@ class StatusReader:
             latency=None if self.rules.sla_seconds is None else latency(self._arrivals(recent)),
             rejects=rejects(recent),
             misfits=misfits(recent),
-            schema=_schema_seen(registry.latest()),
             ratio=learned_ratio(recent),
             sizes=output_sizes(recent, self.target_file_bytes),
             cost=self._cost(recent, now),
@@ -110,6 +110,17 @@ class StatusReader:
         )
         cache.keep_only(letters=letters_read, commits=committed)
         return status
+
+    def _schema_seen(self) -> tuple[ColumnsUsed, SchemaSeen]:
+        """What the latest schema version has. One that cannot be read hides nothing else."""
+        registry = self.registry()
+        try:
+            latest = registry.latest()
+        except (ObjectNotFound, RecordUnreadable) as exc:
+            return NO_COLUMNS, SchemaSeen(0, 0, "", None, str(exc))
+        newest = latest.columns[-1].name if latest.columns else ""
+        changed_at = latest.created_at if latest.version else None
+        return registry.used(latest), SchemaSeen(latest.version, len(latest.columns), newest, changed_at)
 
     def _arrivals(self, recent: Sequence[RecentCommit]) -> list[tuple[float, ...]]:
         """For each of the latest commits that are done, the seconds from arrival to visible of its files."""
@@ -144,8 +155,3 @@ class StatusReader:
                 found = Spent(f"not known: {' '.join(str(exc).split())}"[:_SHOWN_ERROR_CHARACTERS])
             known = self.cache.cost = (now, found)
         return known[1]
-
-
-def _schema_seen(latest: SchemaVersion) -> SchemaSeen:
-    newest = latest.columns[-1].name if latest.columns else ""
-    return SchemaSeen(latest.version, len(latest.columns), newest, latest.created_at if latest.version else None)

@@ -106,6 +106,7 @@ class SchemaSeen:
     columns: int
     newest_column: str  # the last column; empty if there is none
     changed_at: datetime | None  # when the version was created; None before the first
+    error: str = ""  # why no version can be read, as if there were none; empty if the latest was read
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,7 @@ class Facts:
     quarantined_files: FilesQuarantined
     recent: tuple[RecentCommit, ...]  # summaries of the latest commits, oldest first
     columns: ColumnsUsed = NO_COLUMNS  # of keys, in the latest schema version
+    schema: SchemaSeen = SchemaSeen(0, 0, "", None)
     shards: int = 1  # how many jobs share the manifests
     table: TableSeen | None = None  # the table that lists the output; null if the settings name none
     topics: tuple[TopicSeen, ...] = ()  # the topics that jobs plan
@@ -161,7 +163,6 @@ class Status(Facts):
     latency: Latency | None  # None before the first commit, and for a folder without an SLA
     rejects: Rejects
     misfits: Misfits
-    schema: SchemaSeen
     ratio: float | None  # Parquet bytes per decoded input byte, as learned from the ledger
     sizes: OutputSizes  # sizes of the output files of the latest commits
     cost: Spent

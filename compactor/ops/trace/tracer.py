@@ -1,5 +1,6 @@
 """Follows an input file, a manifest, or a file of output or rejects through everything on record."""
 
+import sys
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -297,7 +298,7 @@ class Tracer:
 
     def _days(self, own_days: Sequence[str], days: int) -> Iterator[str]:
         others = (day for day in reversed(list(self.state.ledger.dates())) if day not in own_days)
-        return islice(chain(own_days, others), max(days, 1))
+        return islice(chain(own_days, others), min(max(days, 1), sys.maxsize))
 
     def _latest(self, manifest_id: str, uri: str) -> History | None:
         """The history of a manifest, or of the last manifest that redrives the file."""

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from compactor.core.documents.closed_dates import ManifestSums, OpenFile, added
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.history.unsummarised import Unsummarised
+from compactor.ledger.history.unsummarised import Found, Unsummarised
 from compactor.ledger.state import State
 from compactor.ops.redrive.settling.dead_letters import letter_fates
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, settled
@@ -14,13 +16,38 @@ from compactor.ops.verify.doubled import doubled_versions
 from compactor.ops.verify.report import DeadLetterManifest, VerifyReport, sums_of
 
 
-def summarised_report(state: State, found: Unsummarised) -> VerifyReport:
-    """The sums of the summaries, less what was rebuilt since, and what of them still waits for a person."""
+def superseded_sums(state: State, found: Unsummarised) -> ManifestSums:
+    """What the summaries have of manifests that were rebuilt since.
+
+    Raises:
+        RecordUnreadable: One of the earlier commits is damaged or gone.
+    """
+    total = ManifestSums()
+    for sums in map_ordered(partial(_earlier_sums, state), found.superseded):
+        total = added(total, sums)
+    return total
+
+
+def _earlier_sums(state: State, summarised: Found) -> ManifestSums:
+    try:
+        return sums_of(state.ledger.outcome_of(*summarised))
+    except ObjectNotFound as exc:
+        uri = state.layout.outcome(*summarised)
+        raise RecordUnreadable(f"{uri}: it is gone; expected the commit that a summary has") from exc
+
+
+def summarised_report(state: State, found: Unsummarised, superseded: ManifestSums) -> VerifyReport:
+    """The sums of the summaries, less what was rebuilt since, and what of them still waits for a person.
+
+    Args:
+        state: Has the records.
+        found: What is on record.
+        superseded: What `superseded_sums` says.
+    """
     totals, rebuilt = found.totals, {key.id for key, _ in found.superseded}
     report = VerifyReport(closed_dates=len(totals.dates))
     report.add_sums(totals.sums)
-    for sums in map_ordered(lambda each: sums_of(state.ledger.outcome_of(*each)), found.superseded):
-        report.add_sums(added(ManifestSums(), sums, sign=-1))
+    report.add_sums(added(ManifestSums(), superseded, sign=-1))
     letters = [
         DeadLetterManifest(each.manifest_id, each.reason, each.message, redriven=False) for each in totals.letters
     ]

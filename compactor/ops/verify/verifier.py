@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from compactor.core.documents.closed_dates import ManifestSums
 from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.errors import OperatorError, RecordUnreadable, StoreUnavailable
 from compactor.core.kafka.ports import NoKafka, OpenKafka
@@ -24,7 +25,7 @@ from compactor.ops.verify.landed import faults_of_landed
 from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted, lost_of_archived, verify_records
 from compactor.ops.verify.planned.unwritten import unwritten
 from compactor.ops.verify.report import Discrepancy, VerifyReport
-from compactor.ops.verify.summaries import checked_letters, summarised_report
+from compactor.ops.verify.summaries import checked_letters, summarised_report, superseded_sums
 from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
 from compactor.ops.verify.table.scope import EVERYTHING, TableScope
 from compactor.schema.registry import SchemaRegistry
@@ -99,17 +100,18 @@ class Verifier:
             return self._verify_records()
         try:
             found = read_unsummarised(self.state)
+            superseded = ManifestSums() if found is None else superseded_sums(self.state, found)
         except RecordUnreadable as exc:
             report = self._verify_records()
-            expected = "summaries of closed dates that can be read"
+            expected = "summaries of closed dates, and the earlier commits in them, that can be read"
             report.discrepancies.append(Discrepancy("", self.state.layout.closed_folder, expected, str(exc)))
             return report
-        return self._verify_records() if found is None else self._verify_unsummarised(found)
+        return self._verify_records() if found is None else self._verify_unsummarised(found, superseded)
 
-    def _verify_unsummarised(self, found: Unsummarised) -> VerifyReport:
+    def _verify_unsummarised(self, found: Unsummarised, superseded: ManifestSums) -> VerifyReport:
         """Verify what is in no summary, and add the summaries."""
         listed = self._listed(TableScope(summed_dates=found.totals.dates.keys(), fresh=frozenset(found.keys)))
-        report = summarised_report(self.state, found)
+        report = summarised_report(self.state, found, superseded)
         summed = (report.output_files, report.rows)
         self._add_manifests(report, found.keys, later_keys=partial(later_keys, self.state, found), listed=listed)
         for date in found.open_dates:

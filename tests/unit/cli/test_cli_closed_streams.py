@@ -44,9 +44,11 @@ def test_errors_end_as_usual(workspace: Workspace, redirection: str) -> None:
     assert call(workspace, redirection, "status").returncode == 2
 
 
-def test_a_result_that_cannot_be_written_is_an_error(workspace: Workspace) -> None:
-    """A full disk below stdout is named once, and the command failed."""
-    done = call(workspace, ">/dev/full", "plan", workspace.raw(""))
+@pytest.mark.parametrize("name", ["plan", "status"])
+def test_a_result_that_cannot_be_written_is_an_error(workspace: Workspace, name: str) -> None:
+    """A full disk below stdout is named once, and the command failed, whether it prints lines or a screen."""
+    words = [workspace.raw("")] if name == "plan" else []
+    done = call(workspace, ">/dev/full", name, *words)
     assert done.returncode == 1
     assert done.stderr.splitlines()[0] == "compactor: cannot write to stdout: No space left on device"
     assert len(done.stderr.splitlines()) == 2

@@ -68,6 +68,33 @@ def test_the_examples_of_a_command_are_calls_of_it(name: str) -> None:
         command.commands[name].make_context(name, words[at + 1 :]).close()
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_numbers_are_finite(value: str) -> None:
+    """No option takes what only looks like a number; 1e300 s is no time to wait either."""
+    for found in command.commands.values():
+        for option in found.params:
+            if isinstance(option.type, click.FloatRange):
+                with pytest.raises(click.BadParameter):
+                    option.type.convert(value, option, None)
+    assert call("status", "--watch", "1e300").exit_code == ExitCode.WRONG_USAGE
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "--since", "0001-01-01", "--out", "-"),
+        ("rejects", "--limit", "9" * 30),
+        ("trace", "nosuch.ndjson", "--days", "9" * 30),
+        ("cost", "--files-per-hour", "1e308"),
+    ],
+)
+def test_huge_numbers_end_no_command(config: Path, words: tuple[str, ...]) -> None:
+    """They are as good as all there is, or wrong usage."""
+    result = call("--config", str(config), *words)
+    assert "Traceback" not in result.stderr
+    assert "unexpected" not in result.stderr
+
+
 def test_the_manual_page_is_the_help() -> None:
     """The page is up to date, and a reader of manual pages understands it."""
     page = Path(__file__).parents[3] / "docs" / "compactor.1"

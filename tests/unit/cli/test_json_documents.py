@@ -68,7 +68,7 @@ from compactor.ops.forget.erasing_stager import ErasingStager
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
-from compactor.ops.status.values import OutputSizes
+from compactor.ops.status.values import OutputSizes, SchemaSeen
 from compactor.ops.table.merge_report import MergeReport, NotMerged
 from compactor.ops.trace.tables import TracedTable
 from compactor.ops.trace.trace import Trace, TracedReject
@@ -194,6 +194,7 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         replace(old, table=each, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN, housekeeping=FAILING) for each in TABLES_SEEN
     ]
     empty = replace(old, sizes=OutputSizes(1, 1, with_share(0, 0, 0)))
+    empty = replace(empty, schema=SchemaSeen(0, 0, "", None, "schemas/1.json: damaged"))
     found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old, empty, *listed)]
     found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
     return found

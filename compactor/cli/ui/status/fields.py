@@ -169,6 +169,8 @@ def _files(found: Status) -> list[str]:
 
 def _schema(found: Status) -> list[str]:
     schema = found.schema
+    if schema.error:
+        return ["not known: it cannot be read", short(schema.error.partition(": ")[0], VALUE_WIDTH)]
     words = f"version {schema.version}, {count(schema.columns, 'column')}"
     if schema.newest_column and schema.changed_at:
         words += f", the newest {found.ago(schema.changed_at)} ago: "

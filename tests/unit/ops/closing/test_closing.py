@@ -7,6 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
+from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.closed_dates import Member
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import CompactorError
@@ -20,8 +21,8 @@ from compactor.ops.closing.version_index import VersionIndex
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from tests.support.fakes import FaultyStore
-from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
-from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, answer, closed, verified
+from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
+from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, answer, closed, reported, verified
 from tests.support.rebuilding import NEVER, WatchedStore, rebuild
 
 NEXT_DAY = (date.fromisoformat(DAY) + timedelta(days=1)).isoformat()
@@ -84,6 +85,23 @@ def test_a_damaged_record_holds_up_its_own_date() -> None:
     report = closed(harness)
     assert numbers(report) == [(DAY, 1, 2)]
     assert [(each.date, each.why) for each in report.left_open] == [(NEXT_DAY, "1 manifest in work")]
+
+
+@pytest.mark.parametrize("place", ["accepted", "open_marker"])
+def test_a_damaged_record_holds_up_no_date_with_quarantined_files(place: str) -> None:
+    """What settled these may be in any manifest: if it cannot be told which are open, all later ones are read."""
+    harness = quiet()
+    lost = harness.file("lost.ndjson", GOOD)
+    harness.store.delete([lost.uri])
+    compacted(harness, "m4", files=[lost])
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    manifest = harness.manifest("m3", [harness.file("m3.ndjson", GOOD)]).model_copy(update={"date": NEXT_DAY})
+    waiting = harness.put_manifest("m3.json", manifest.to_json())
+    with pytest.raises(DiedError):
+        harness.runner(on_crash_point=dying_at(CrashPoint.DECIDED)).run([waiting])
+    uri = harness.layout.accepted("m3") if place == "accepted" else harness.layout.open_marker("m3")
+    harness.store.put(uri, b"{ damaged")
+    assert (DAY, 1, 3) in numbers(closed(harness))
 
 
 def test_a_date_with_new_records_stays_open() -> None:
@@ -371,6 +389,50 @@ def test_lost_and_damaged_summaries(place: str) -> None:
         assert [each.where for each in found.discrepancies] == [harness.layout.closed_folder]
     else:
         assert answer(verified(harness)) == answer(expected)
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_an_earlier_commit_that_cannot_be_read(is_lost: bool) -> None:
+    """Of a manifest that was rebuilt after its date was closed: it is named, and all records are read instead."""
+    harness = quiet()
+    closed(harness)
+    harness.store.delete([harness.commit("m1").outputs[0].final])
+    rebuild(harness)
+    expected = verified(harness, by_records=True)
+    uri = harness.layout.outcome(ManifestKey(DAY, "m1"))
+    harness.store.delete([uri])
+    if not is_lost:
+        harness.store.put(uri, b"{ damaged")
+    found = verified(harness)
+    assert (found.closed_dates, found.rows, found.lines) == (0, expected.rows, expected.lines)
+    assert any(uri in each.found for each in found.discrepancies)
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_a_summary_that_is_in_the_sums_and_cannot_be_read(is_lost: bool) -> None:
+    """The records of its date say which manifests may have rejects, or settle a quarantined file."""
+    harness = quiet()
+    lost = harness.file("lost.ndjson", GOOD)
+    harness.store.delete([lost.uri])
+    compacted(harness, "m4", files=[lost])
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    closed(harness)
+
+    def answers() -> list[object]:
+        scopes = [Scope(kind) for kind in ("files", "rejects", "manifests")]
+        scans = [find_redrivable(harness.app().state, each) for each in scopes]
+        letters = harness.app().status_reader.read().dead_letters.open
+        return [[each.key.id for each in scan.sources] for scan in scans] + [reported(harness), letters]
+
+    before = answers()
+    assert before[:3] == [["m4"], ["m1", "m2"], ["bad"]]
+    for uri in summaries(harness):
+        kept = harness.store.read(uri)
+        harness.store.delete([uri])
+        if not is_lost:
+            harness.store.put(uri, b"{ damaged")
+        assert answers() == before
+        harness.store.put(uri, kept)
 
 
 def test_the_job_closes_after_its_daily_clean_up() -> None:

@@ -336,6 +336,19 @@ def test_disks(free_bytes: int, has_files: bool, state: str) -> None:
     assert found[0].found.endswith("/a (scratch), /b (paths.state)")
 
 
+def test_claims_that_cannot_be_read(tmp_path: Path) -> None:
+    """Nothing can be planned without them, so that the doctor says so, too; it makes no file of its own."""
+    config = config_of(tmp_path)
+    call("--config", str(config))
+    place = Path(load_settings(config, {}).claims_layout.claims_file)
+    assert not place.exists()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(b"no database" * 100)
+    result = call("--config", str(config))
+    assert result.exit_code == 2
+    assert f"claims in {place}: file is not a database" in result.stdout
+
+
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
     """The next action for a local place on a full disk is to free space, not to try again."""
     full = Refusing(put=StoreUnavailable(f"{tmp_path}/x: the disk is full (No space left on device)"))
@@ -350,6 +363,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         releases=lambda _: (),
         kafka=lambda _: NoKafka(),
         waiting_seconds=lambda _: 0.0,
+        ask_claims=lambda _: None,
     )
     checks = checks_of(env, load_settings(config_of(tmp_path), {}), "")
     found = {each.name: each for each in run_checks(checks, lambda: True)}

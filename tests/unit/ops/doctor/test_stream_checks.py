@@ -48,6 +48,7 @@ def test_the_streams_of_settings_are_tried(tmp_path: Path) -> None:
         releases=lambda _: (),
         kafka=lambda _: NoKafka(),
         waiting_seconds=lambda _: 0.0,
+        ask_claims=lambda _: None,
     )
     checks = [each for each in checks_of(env, settings, "") if each.name == "input"]
     assert [each.state for each in run_checks(checks, lambda: True)] == ["ok", "fault", "skipped"]

@@ -136,6 +136,25 @@ def test_a_record_that_cannot_be_read(harness: Harness) -> None:
     harness.check_exact()
 
 
+def test_a_record_of_another_date_that_cannot_be_read(harness: Harness) -> None:
+    """It refuses the files of its own date alone, though one search is made for those of all."""
+    for manifest_id, day in (("m1", DAY), ("m2", "2025-11-05")):
+        lost = harness.file(f"{manifest_id}.ndjson", GOOD)
+        harness.store.delete([lost.uri])
+        manifest = harness.manifest(manifest_id, [lost]).model_copy(update={"date": day})
+        harness.put_manifest(f"{manifest_id}.json", manifest.to_json())
+    manifest = harness.manifest("m3", [harness.file("m3.ndjson", FLAWED)]).model_copy(update={"date": "2025-11-05"})
+    harness.put_manifest("m3.json", manifest.to_json())
+    harness.run_once()
+    for manifest_id in ("m1", "m2"):
+        harness.file(f"{manifest_id}.ndjson", GOOD)
+    place = harness.layout.outcome(ManifestKey("2025-11-05", "m3"))
+    harness.store.put(place, b"{")
+    report = redrive(harness, "files")
+    assert new_ids(report) == ["m1-r1"]
+    assert [each.manifest_id for each in report.refused if place in each.why] == ["m3", "m2"]
+
+
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_a_file_that_another_manifest_holds(harness: Harness, dry_run: bool) -> None:
     """A file that is claimed for another manifest is left to it, also before that is written, and in a dry run."""

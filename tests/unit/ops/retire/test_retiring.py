@@ -418,3 +418,19 @@ def test_retired_dates_cost_no_read() -> None:
     retire(harness, LATER_DAY)
     two = calls(lambda store: retire(harness, LATER_DAY, store=store), harness)
     assert two < one
+
+
+@pytest.mark.parametrize("place", ["outcome", "summary"])
+def test_what_cannot_be_read_keeps_its_own_date(place: str) -> None:
+    """A damaged outcome that is in no summary, or a damaged summary: the date is refused with its name."""
+    harness = closed_days()
+    if place == "outcome":
+        compacted(harness, "late", NEXT_DAY)
+        uri = harness.layout.outcome(ManifestKey(NEXT_DAY, "late"))
+    else:
+        uri = harness.layout.summary(2)
+    harness.store.put(uri, b"{ damaged")
+    report = retire(harness, LATER_DAY)
+    assert [each.date for each in report.retired] == [DAY]
+    assert [(each.date, uri in each.why) for each in report.refused] == [(NEXT_DAY, True)]
+    assert files_of(harness, NEXT_DAY)

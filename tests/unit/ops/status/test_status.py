@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from compactor.adapters.memory.glue import MemoryGlue
+from compactor.cli.ui.status.fields import fields
+from compactor.control.diagnosis.health import Condition
 from compactor.control.runs import JobRun
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, StoreUnavailable
@@ -17,6 +19,7 @@ from compactor.ledger.sizing import MIN_LEARNING_BYTES
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.status.failures import COMMITS_READ, LETTERS_READ
+from compactor.ops.status.health import health
 from compactor.ops.status.reading import LATENCY_COMMITS
 from compactor.ops.status.values import Spent, Status
 from compactor.ops.status.waiting import MANIFESTS_READ
@@ -36,6 +39,22 @@ def test_of_nothing() -> None:
     assert (found.dead_letters.manifests, found.schema.version, found.schema.newest_column) == (0, 0, "")
     assert (found.recent, found.ratio, found.latency, found.drain.seconds) == ((), None, None, 0)
     assert found.rates.at_work_bytes_per_second is None
+
+
+def test_a_schema_version_that_cannot_be_read() -> None:
+    """It hides nothing else: the state names it, and so does the screen."""
+    harness = Harness()
+    harness.deliver("m1", GOOD)
+    harness.put_manifest("bad.json", b"{")
+    harness.run_once()
+    harness.store.put(harness.layout.schema(1), b"{ damaged")
+    found = status(harness)
+    assert (found.dead_letters.open, len(found.recent), found.schema.version) == (1, 1, 0)
+    assert harness.layout.schema(1) in found.schema.error
+    assert "schemas/1.json" in "".join(value for name, *rest in fields(found) if name == "schema" for value in rest[0])
+    healthy = replace(found, dead_letters=replace(found.dead_letters, open=0))
+    reported = health(healthy, harness.app().status_reader.rules)
+    assert (reported.word, reported.condition) == ("needs_you", Condition.RECORDS_UNREADABLE)
 
 
 def test_of_work() -> None:
