@@ -4,6 +4,7 @@ import heapq
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
@@ -51,6 +52,13 @@ LONGEST_PAUSE_SECONDS = 60.0
 HEARTBEAT_SECONDS = 60.0
 SWEEP_SECONDS = 300.0
 """How often a run lists the watched prefix for manifests that the stream cannot see."""
+
+LATE_SECONDS = 3600.0
+"""What has been in the watched prefix for so long is taken in although the stream is busy.
+
+The stream delivers a name once. An object that was put there again under a name that it has delivered would wait until
+the job is idle, which a busy one never is.
+"""
 
 
 class ManifestSource(Protocol):
@@ -213,10 +221,10 @@ class Service:
                 self._commit_placed()
                 self._retry()
                 # Only while idle: this thread would report a heartbeat even if all work hangs.
-                if (now - last_heartbeat).total_seconds() >= HEARTBEAT_SECONDS and self._is_idle():
+                if _has_passed(HEARTBEAT_SECONDS, last_heartbeat, now) and self._is_idle():
                     last_heartbeat = now
                     self.metrics.emit({"Heartbeat": 1, "ManifestsRetrying": len(self.postponed)})
-                if (now - last_sweep).total_seconds() >= SWEEP_SECONDS:
+                if _has_passed(SWEEP_SECONDS, last_sweep, now):
                     last_sweep = now
                     self._resume()
                     if self.share.is_whole:
@@ -338,8 +346,9 @@ class Service:
             self._stopping.wait(self.finish_check_seconds)
 
     def _list_unseen(self, *, everything: bool) -> None:
-        """Find hidden, nested and empty objects to take in; with `everything`, all objects left in the prefix."""
+        """Find hidden, nested, empty and late objects to take in; with `everything`, all that are in the prefix."""
         folder = self.state.layout.manifests_folder
+        late = self.state.clock.now() - timedelta(seconds=LATE_SECONDS)
         placed = self.table.uris() if self.table is not None else frozenset[str]()
         unseen = [
             info.uri
@@ -347,7 +356,11 @@ class Service:
             if is_delivery(info.uri)
             and info.uri not in placed
             and self.share.is_mine(info.uri)
-            and (everything or not is_seen_by_stream(info.uri.removeprefix(folder), info.size_bytes))
+            and (
+                everything
+                or info.modified_at <= late
+                or not is_seen_by_stream(info.uri.removeprefix(folder), info.size_bytes)
+            )
         ]
         if unseen:
             log_event("manifests.unseen_by_stream", manifests=len(unseen))
@@ -401,3 +414,8 @@ class Service:
 
 def _pause_seconds(failures: int) -> float:
     return random_pause_seconds(failures, first_seconds=FIRST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS)
+
+
+def _has_passed(seconds: float, since: datetime, now: datetime) -> bool:
+    """Whether an interval has passed. A beginning in the future, of a clock that was wrong, holds nothing up."""
+    return abs((now - since).total_seconds()) >= seconds

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 
 from compactor.core.ports import Clock
-from compactor.core.rules.backoff import pause_seconds
+from compactor.core.rules.backoff import is_over, pause_seconds
 from compactor.schema.catalog import CatalogTable, catalog_columns
 from compactor.schema.schema import SchemaVersion
 from compactor.telemetry.logs import log_event
@@ -48,7 +48,7 @@ class TableUpdater:
         try:
             schema = self._latest()
             is_new = schema.version != self._version and not self._failures
-            if is_new or now >= self._next_check:
+            if is_new or is_over(self._next_check, now, longest_seconds=CHECK_SECONDS):
                 self._update(schema)
                 self._version, self._failures = schema.version, 0
                 self._next_check = now + timedelta(seconds=CHECK_SECONDS)

@@ -8,6 +8,7 @@ from typing import Literal
 Level = Literal["debug", "info", "warning", "error"]
 
 EventName = Literal[
+    "attempt.unreadable",
     "attempt.wasted",
     "batch.finished",
     "checkpoint.not_rotated",
@@ -210,6 +211,11 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "the stream failed and restarts",
         {"failures": "consecutive failures", "pause_seconds": "length of the pause", "error": _ERROR},
         "none if it recovers; else read manifest.failed",
+    ),
+    "attempt.unreadable": _warning(
+        "the record of verified work is damaged, so the work is done again",
+        {"manifest_id": _MANIFEST, "attempt": "the attempt whose work it was", "error": _ERROR},
+        "none for this manifest; find out what has changed the object that the error names",
     ),
     "attempt.wasted": _info(
         "another run decided a manifest while this one made an attempt, which has no effect",

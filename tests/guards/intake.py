@@ -8,6 +8,8 @@ _BATCHES = "tests/unit/job/test_batches.py"
 _MANIFEST = "tests/unit/core/test_manifest.py"
 _PLANNING = "tests/unit/manifests/test_planning.py"
 _ATTEMPTS = "tests/unit/core/test_attempts.py"
+_SERVICE = "tests/unit/job/test_service.py"
+_SELF_TEST = "tests/unit/job/test_self_test.py"
 
 ATTEMPTS = (
     Guard(
@@ -114,6 +116,55 @@ ATTEMPTS = (
         "        self._store.create(self._layout.open_marker(key.id, generation, attempt), _json(marker))\n",
         "        del marker\n",
         (_COMPACTION + "::test_killer_runs_out_of_attempts",),
+    ),
+    Guard(
+        "verified work whose record is damaged is done again",
+        "job/steps/staging.py",
+        "        except RecordUnreadable as exc:\n",
+        "        except ZeroDivisionError as exc:\n",
+        (_VERIFIED + "::test_verified_work_whose_record_is_damaged_is_done_again",),
+    ),
+    Guard(
+        "verified work of a newer release waits for that release",
+        "job/steps/staging.py",
+        "        except RecordTooNew:\n            raise\n",
+        "",
+        ("tests/unit/job/test_newer_records.py",),
+    ),
+    Guard(
+        "an object under a name that a busy stream has delivered before is taken in",
+        "job/service.py",
+        "                or info.modified_at <= late\n",
+        "",
+        (_SERVICE + "::test_what_the_stream_does_not_deliver_again_while_busy",),
+    ),
+    Guard(
+        "a clock that was ahead holds up no sweep and no heartbeat",
+        "job/service.py",
+        "    return abs((now - since).total_seconds()) >= seconds\n",
+        "    return (now - since).total_seconds() >= seconds\n",
+        (_SERVICE + "::test_a_clock_that_was_ahead_for_a_moment",),
+    ),
+    Guard(
+        "a pause that a clock ahead has set is no longer than the longest one",
+        "core/rules/backoff.py",
+        "    return not now < until <= now + timedelta(seconds=longest_seconds)\n",
+        "    return until <= now\n",
+        ("tests/unit/job/test_retention.py::test_a_clock_that_was_ahead_for_a_moment",),
+    ),
+    Guard(
+        "a run that a wrong clock began in the future postpones no attempt",
+        "core/rules/attempts.py",
+        "        if run_began_at is not None and run_began_at > believed_until:\n",
+        "        if False:\n",
+        (_ATTEMPTS + "::test_a_run_that_began_in_the_future",),
+    ),
+    Guard(
+        "a self-test that a clock ahead has dated tells of no failure",
+        "job/steps/self_test.py",
+        "        return self._passed_at is not None and moment <= self._passed_at <= self.state.clock.now()\n",
+        "        return self._passed_at is not None and moment <= self._passed_at\n",
+        (_SELF_TEST + "::test_a_clock_that_was_ahead_for_a_moment",),
     ),
 )
 

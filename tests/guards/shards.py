@@ -27,6 +27,13 @@ SHARDS = (
         (_SHARDS + "::test_what_a_living_run_works_on_is_left_to_it",),
     ),
     Guard(
+        "an attempt that a clock ahead has dated is not left to its run",
+        "job/steps/compaction.py",
+        "abs(age.total_seconds()) < LEFT_SECONDS",
+        "age.total_seconds() < LEFT_SECONDS",
+        (_SHARDS + "::test_an_attempt_of_a_clock_that_was_ahead_is_not_left_to_its_run_for_ever",),
+    ),
+    Guard(
         "manifests of a shard that is gone are listed again",
         "job/service.py",
         "            self._resume()\n            self._listed = deque(self._own_waiting())\n",

@@ -181,7 +181,7 @@ def due_at(
     The pause doubles with each failure, and its jitter depends on the manifest and the number of failures alone, so
     that every driver computes the same time. After the first death there is no pause, unless the manifest is blamed;
     after more there is one, or the drivers that follow would die as well before others get through. A failure that a
-    clock recorded further in the future than the longest pause causes none.
+    clock recorded further in the future than the longest pause causes none, nor does a run that began so late.
 
     Args:
         manifest_id: The manifest.
@@ -196,6 +196,8 @@ def due_at(
     if now is not None:
         believed_until = now + timedelta(seconds=rules.longest_pause_seconds)
         ended = [failure for failure in ended if failure.failed_at <= believed_until]
+        if run_began_at is not None and run_began_at > believed_until:
+            run_began_at = None
     if not ended:
         return None
     failures = max(attempts.failures, attempts.deaths - 1)

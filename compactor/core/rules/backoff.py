@@ -1,4 +1,6 @@
-"""Exponential back-off with jitter. A decision, no I/O."""
+"""Exponential back-off with jitter, and when a pause is over. Decisions, no I/O."""
+
+from datetime import datetime, timedelta
 
 
 def pause_seconds(failures: int, *, first_seconds: float, longest_seconds: float, chance: float) -> float:
@@ -12,3 +14,14 @@ def pause_seconds(failures: int, *, first_seconds: float, longest_seconds: float
     """
     whole = min(longest_seconds, first_seconds * 2.0 ** min(failures - 1, 64))
     return whole * (0.5 + 0.5 * chance)
+
+
+def is_over(until: datetime, now: datetime, *, longest_seconds: float) -> bool:
+    """Return whether a pause is over. One that ends later than any pause can was set by a clock that was ahead.
+
+    Args:
+        until: When it ends.
+        now: The present time.
+        longest_seconds: The longest pause that may be set.
+    """
+    return not now < until <= now + timedelta(seconds=longest_seconds)

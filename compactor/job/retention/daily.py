@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from compactor.core.documents.records import LastCleaning
 from compactor.core.errors import CompactorError
+from compactor.core.rules.backoff import is_over
 from compactor.job.retention.beside import LastTime
 from compactor.job.retention.cleaner import Cleaner, CleaningReport
 from compactor.ledger.state import State
@@ -63,7 +64,7 @@ class DailyRetention:
         try:
             if self._unfinished is not None:
                 self._clean(self._unfinished, now)
-            elif now >= self._next_check:
+            elif is_over(self._next_check, now, longest_seconds=RETRY_SECONDS):
                 self._next_check = now + timedelta(seconds=CHECK_SECONDS)
                 is_due = self._last.is_due(now, EVERY_SECONDS)
                 if is_due:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from compactor.core.documents.table_records import LastUpkeep
+from compactor.core.rules.backoff import is_over
 from compactor.job.retention.beside import Beside, LastTime
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
@@ -63,7 +64,8 @@ class TableUpkeep:
         now = self.state.clock.now()
         if self._next_check is None:
             self._next_check = now + timedelta(seconds=CHECK_SECONDS)
-        if not self.tasks or self._thread.is_at_work or now < self._next_check:
+        is_time = is_over(self._next_check, now, longest_seconds=CHECK_SECONDS)
+        if not self.tasks or self._thread.is_at_work or not is_time:
             return
         self._next_check = now + timedelta(seconds=CHECK_SECONDS)
         self._thread.start()
@@ -89,7 +91,8 @@ class TableUpkeep:
 
     def _is_due(self, task: UpkeepTask) -> bool:
         now = self.state.clock.now()
-        return now >= self._paused.get(task.name, now) and self._last(task).is_due(now, task.every_seconds)
+        is_time = is_over(self._paused.get(task.name, now), now, longest_seconds=RETRY_SECONDS)
+        return is_time and self._last(task).is_due(now, task.every_seconds)
 
     def _last(self, task: UpkeepTask) -> LastTime:
         return LastTime(self.state, self.state.layout.last_upkeep(task.name), LastUpkeep)

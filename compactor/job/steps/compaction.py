@@ -102,7 +102,7 @@ class ManifestCompactor:
         if self.share.is_whole or last is None or last.failure is not None:
             return False
         run_id, age = last.attempt.run_id, self.state.clock.now() - last.attempt.started_at
-        is_left = run_id != self.state.ledger.run_id and age.total_seconds() < LEFT_SECONDS
+        is_left = run_id != self.state.ledger.run_id and abs(age.total_seconds()) < LEFT_SECONDS
         return is_left and self.share.is_living(run_id)
 
     def _decided(self, delivery: Delivery, found: LedgerState, *, alone: bool) -> _Decision:

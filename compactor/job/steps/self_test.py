@@ -8,6 +8,7 @@ from threading import Lock
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
+from compactor.core.rules.backoff import is_over
 from compactor.engines.engine import Engine, StageRequest
 from compactor.engines.staged_files import verify_staged
 from compactor.ledger.state import State
@@ -51,11 +52,14 @@ class SelfTest:
             return self._passed_since(moment)
 
     def _passed_since(self, moment: datetime) -> bool:
-        return self._passed_at is not None and self._passed_at >= moment
+        # A time in the future is of a clock that was ahead, and tells nothing.
+        return self._passed_at is not None and moment <= self._passed_at <= self.state.clock.now()
 
     def _has_just_failed(self) -> bool:
-        pause = timedelta(seconds=PAUSE_SECONDS)
-        return self._failed_at is not None and self.state.clock.now() < self._failed_at + pause
+        if self._failed_at is None:
+            return False
+        until = self._failed_at + timedelta(seconds=PAUSE_SECONDS)
+        return not is_over(until, self.state.clock.now(), longest_seconds=PAUSE_SECONDS)
 
     def _run(self) -> None:
         begun_at = self.state.clock.now()

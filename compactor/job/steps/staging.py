@@ -8,7 +8,7 @@ from functools import partial
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.documents.records import Accepted, Attempt, Commit, FileReport, FileStatus, StagedFile
-from compactor.core.errors import CompactorError, InputRefused
+from compactor.core.errors import CompactorError, InputRefused, RecordTooNew, RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.partitions import folders
@@ -128,11 +128,25 @@ class Stager:
         for number in numbers:
             commit = None
             if layout.verified_commit(key.id, number) in staged:
-                commit = self.state.ledger.verified_commit(key, number)
+                commit = self._read_verified(key, number)
             files = (*commit.outputs, *commit.rejects) if commit else ()
             if commit is not None and all(size_of(file) == file.size_bytes for file in files):
                 return commit
         return None
+
+    def _read_verified(self, key: ManifestKey, number: int) -> Commit | None:
+        """A verified commit; None if it is damaged, for its work can be done again.
+
+        Raises:
+            RecordTooNew: A newer release verified it.
+        """
+        try:
+            return self.state.ledger.verified_commit(key, number)
+        except RecordTooNew:
+            raise
+        except RecordUnreadable as exc:
+            log_event("attempt.unreadable", manifest_id=key.id, attempt=number, error=exc)
+            return None
 
     def discard(self, accepted: Accepted, attempt: Attempt) -> None:
         """Delete what a failed attempt staged. What stays is deleted with the manifest's staging."""

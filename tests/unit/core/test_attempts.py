@@ -186,6 +186,17 @@ def test_a_failure_from_the_future() -> None:
     assert moment < NOW + timedelta(minutes=2), "it counts from the failure that may be true"
 
 
+def test_a_run_that_began_in_the_future() -> None:
+    """Its clock was ahead when it began: what may have killed others waits no longer for it than for any run."""
+    recorded = attempts("died", "died", "died")
+    now = NOW + timedelta(minutes=5)
+    ahead = due_at("m", recorded, RULES, now=now, run_began_at=now + timedelta(days=365))
+    assert ahead == due_at("m", recorded, RULES, now=now)
+    begun = due_at("m", recorded, RULES, now=now, run_began_at=now)
+    assert begun is not None
+    assert begun > now
+
+
 def due(manifest_id: str, found: Attempts) -> datetime | None:
     return due_at(manifest_id, found, RULES, run_began_at=NOW)
 

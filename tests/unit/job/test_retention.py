@@ -453,6 +453,23 @@ def test_a_clock_that_the_first_heartbeat_corrects() -> None:
     assert archived(harness) == []
 
 
+def test_a_clock_that_was_ahead_for_a_moment() -> None:
+    """The next check had been put off to the time of that clock, and no check is put off for longer than an hour."""
+    harness = world_after(0)
+    app = harness.app()
+    retention = DailyRetention(app.state, app.cleaner, archive_days=30)
+    retention.step()
+    app.clock.learn(harness.clock.now() + timedelta(days=365))
+    retention.step()
+    app.clock.learn(harness.clock.now())
+    harness.deliver("later", GOOD)
+    harness.run_once()
+    harness.clock.advance(31 * DAY_SECONDS)
+    assert archived(harness) != []
+    retention.step()
+    assert archived(harness) == []
+
+
 @pytest.mark.parametrize("trouble", ["denied", "damaged"])
 def test_what_follows_the_clean_up_follows_it_in_any_case(trouble: str) -> None:
     """Dates are closed, once a day, and other kinds of objects go, though one kind can never be cleaned."""

@@ -63,3 +63,18 @@ def test_what_a_person_must_fix_ends_the_run(harness: Harness) -> None:
     """The job's own places stop the job, also here."""
     with pytest.raises(AccessError):
         self_test(harness, FailingEngine(harness.store, AccessError("denied"))).has_passed_since(harness.clock.now())
+
+
+def test_a_clock_that_was_ahead_for_a_moment(harness: Harness) -> None:
+    """Neither what failed then nor what passed then tells for longer than it would else."""
+    engine = FailingEngine(harness.store, EngineFailed("killed"), {"self-test": 1})
+    test, now = self_test(harness, engine), harness.clock.now()
+    harness.clock.advance(3600)
+    assert not test.has_passed_since(harness.clock.now())
+    harness.clock.advance(-3600)
+    assert test.has_passed_since(now)
+    harness.clock.advance(3600 + PAUSE_SECONDS)
+    assert test.has_passed_since(harness.clock.now())
+    harness.clock.advance(-1800)
+    engine.stage = unexpected  # type: ignore[method-assign]
+    assert not test.has_passed_since(harness.clock.now())

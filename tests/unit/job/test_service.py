@@ -12,9 +12,18 @@ from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Engine
 from compactor.job.run_report import ManifestsUnfinished
-from compactor.job.service import HEARTBEAT_SECONDS, MAX_CONSECUTIVE_FAILURES, ONCE_TRIES, SWEEP_SECONDS, Service
+from compactor.job.service import (
+    HEARTBEAT_SECONDS,
+    LATE_SECONDS,
+    MAX_CONSECUTIVE_FAILURES,
+    ONCE_TRIES,
+    SWEEP_SECONDS,
+    Service,
+)
 from tests.support.fakes import FailingEngine, FaultyStore, ListSource
-from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
+from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, counted
+
+YEAR_SECONDS = 365 * 24 * 3600.0
 
 
 @pytest.fixture
@@ -107,6 +116,48 @@ def test_unseen_manifests_while_busy(harness: Harness) -> None:
     stream = BusySource(harness.store, harness.layout.manifests_folder, hidden=["seen.json"], on_wait=on_wait)
     job = service(harness, stream)
     assert (job.run(once=False).dead_lettered, harness.waiting()) == (3, [seen])
+
+
+def test_what_the_stream_does_not_deliver_again_while_busy(harness: Harness) -> None:
+    """An object under a name that the stream has delivered before waits for an hour, not until the job is idle."""
+
+    class BusySource(ListSource):
+        def is_idle(self) -> bool:
+            return False
+
+    def on_wait() -> None:
+        harness.clock.advance(SWEEP_SECONDS)
+        waits.append(1)
+        if not harness.waiting() or len(waits) > 1_000:
+            job.stop()
+
+    waits: list[int] = []
+    harness.deliver("again", GOOD)
+    stream = BusySource(harness.store, harness.layout.manifests_folder, hidden=["again.json"], on_wait=on_wait)
+    job = service(harness, stream)
+    assert job.run(once=False).committed == 1
+    assert LATE_SECONDS <= len(waits) * SWEEP_SECONDS < 2 * LATE_SECONDS
+    harness.check_exact()
+
+
+def test_a_clock_that_was_ahead_for_a_moment(harness: Harness) -> None:
+    """It was set right since: what the stream cannot see is found as soon as ever, and the heartbeats go on."""
+
+    def on_wait() -> None:
+        waits.append(1)
+        step = len(waits)
+        if step == 6:
+            harness.put_manifest("empty.json", b"")
+            beats.append(counted(harness, "Heartbeat"))
+        harness.clock.advance({3: YEAR_SECONDS, 6: -YEAR_SECONDS}.get(step, SWEEP_SECONDS))
+        if len(waits) > 1_000 or (beats and not harness.waiting() and counted(harness, "Heartbeat") > beats[0] + 3):
+            job.stop()
+
+    waits: list[int] = []
+    beats: list[int] = []
+    job = service(harness, source(harness, on_wait))
+    assert (job.run(once=False).dead_lettered, harness.waiting()) == (1, [])
+    assert len(waits) < 1_000
 
 
 def test_a_manifest_that_a_person_must_put_right_stops_no_other(harness: Harness) -> None:

@@ -403,6 +403,21 @@ def test_an_attempt_that_a_living_run_lost_track_of_is_not_left_to_it_for_ever()
     harness.check_exact()
 
 
+def test_an_attempt_of_a_clock_that_was_ahead_is_not_left_to_its_run_for_ever() -> None:
+    """As if it were as old as it is young: neither is what a run that goes on would have."""
+    harness = Harness()
+    uri = harness.deliver("a", GOOD)
+    harness.clock.advance(LEFT_SECONDS)
+    first = harness.app(on_crash_point=dying_at(CrashPoint.ATTEMPTED))
+    with pytest.raises(DiedError):
+        first.batch_runner(harness.engine()).run([uri])
+    harness.clock.advance(-LEFT_SECONDS)
+    app = harness.app()
+    vars(app)["share"] = SomeShare({"a"}, alive={first.run_id})
+    assert [each.ending for each in app.batch_runner(harness.engine()).run([uri]).results] == [Ending.COMMITTED]
+    harness.check_exact()
+
+
 def test_an_attempt_that_another_run_forestalled_counts_as_wasted() -> None:
     """A job that was paused amid an attempt wakes after its manifest was taken over: no row twice."""
     harness = Harness()

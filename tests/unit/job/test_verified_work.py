@@ -14,6 +14,7 @@ from compactor.job.run_report import ManifestsUnfinished
 from compactor.ledger.ledger import FOLD_AT
 from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
+from tests.support.logged import events_logged
 
 if TYPE_CHECKING:
     from compactor.core.documents.records import Commit, DeadLetter
@@ -66,6 +67,20 @@ def test_a_commit_that_could_not_be_written_leaves_a_passing_failure(harness: Ha
     [state] = harness.ledger.state(M1).attempts.unfolded
     assert state.failure is not None
     assert (state.failure.passing, state.failure.undecided) == (True, False)
+
+
+@pytest.mark.parametrize("damaged", [b"", b"{", b"null", b"\xff"])
+def test_verified_work_whose_record_is_damaged_is_done_again(harness: Harness, damaged: bytes) -> None:
+    """It is only a copy of what an attempt found: no person has to restore it before the manifest ends."""
+    uri = harness.deliver("m1", GOOD, FLAWED)
+    with pytest.raises(DiedError):
+        harness.runner(on_crash_point=dying_at(CrashPoint.VERIFIED)).run([uri])
+    harness.store.put(harness.layout.verified_commit("m1", 1), damaged)
+    with events_logged("attempt.unreadable") as events:
+        harness.run_once()
+    assert [event["attempt"] for event in events] == [1]
+    assert harness.commit("m1").attempt == 2
+    harness.check_exact()
 
 
 def test_verified_work_whose_staging_is_gone_is_done_again(harness: Harness) -> None:
