@@ -1,14 +1,16 @@
 """What every `KafkaLog` does: one suite, in memory and on a real broker."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, FileError, StoreUnavailable
-from compactor.core.kafka.ports import Bounds, KafkaLog, RangeEnd, Record, TopicFacts
+from compactor.core.kafka.ports import Bounds, KafkaLog, RangeEnd, Record, TopicFacts, bounds_of
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from tests.support.kafka_broker import PASSWORD, KafkaBroker
 from tests.support.memory_kafka import MemoryKafka
@@ -157,6 +159,61 @@ def test_removed_records(case: Case) -> None:
     with pytest.raises(FileError, match="offsets 0 to 3 were removed"):
         read(case, 0, 4)
     assert len(read(case, 4, 10)[0]) == 6
+
+
+def check_offline(log: KafkaLog, topic: Topic) -> None:
+    """Partition 1 of the topic has no leader: it has the error in place of its bounds, and the other one has bounds."""
+    found = log.bounds(topic, [0, 1])
+    assert found[0] == bounds_of(log, topic, 0) == Bounds(0, 1)
+    assert isinstance(found[1], StoreUnavailable)
+    assert "LEADER_NOT_AVAILABLE" in str(found[1])
+    with pytest.raises(StoreUnavailable, match="LEADER_NOT_AVAILABLE"):
+        bounds_of(log, topic, 1)
+    live = log.topic(topic)
+    assert live is not None
+    assert live.partitions == (0, 1)
+
+
+def test_a_partition_without_a_leader() -> None:
+    """In memory."""
+    case = memory_case()
+    case.append(0, [b"x"])
+    assert isinstance(case.log, MemoryKafka)
+    case.log.topics[case.topic][1][1].is_offline = True
+    check_offline(case.log, case.topic)
+
+
+@pytest.mark.full
+def test_a_partition_whose_broker_is_down(broker: KafkaBroker, tmp_path: Path) -> None:
+    """No answer while its dead broker passes for its leader, then no leader, and bounds once it is back."""
+    from confluent_kafka.admin import AdminClient, NewTopic  # noqa: PLC0415 - the client may not be there
+
+    from compactor.adapters.kafka import broker_log  # noqa: PLC0415
+    from tests.support.kafka_topics import TopicFeed  # noqa: PLC0415
+
+    with KafkaBroker(tmp_path, beside=broker) as second:
+        admin = AdminClient({"bootstrap.servers": broker.servers})
+        wait_until(lambda: len(admin.list_topics(timeout=5).brokers) == 2)
+        feed = TopicFeed(broker.servers, "leaderless")
+        admin.create_topics([NewTopic(feed.name, 2, replica_assignment=[[1], [2]])])[feed.name].result(60)
+        feed.send(0, b"x")
+        feed.send(1, b"y")
+        log = broker_log.BrokerLog({"main": {"bootstrap.servers": broker.servers}}, request_seconds=3.0)
+        assert log.bounds(feed.topic, [0, 1]) == {0: Bounds(0, 1), 1: Bounds(0, 1)}
+        second.kill()
+        assert isinstance(log.bounds(feed.topic, [0, 1])[1], StoreUnavailable)
+        wait_until(lambda: "LEADER_NOT_AVAILABLE" in str(log.bounds(feed.topic, [1])[1]))
+        check_offline(log, feed.topic)
+        second.start()
+        wait_until(lambda: log.bounds(feed.topic, [0, 1]) == {0: Bounds(0, 1), 1: Bounds(0, 1)})
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait for what a cluster does by itself."""
+    deadline = time.monotonic() + 120
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
 
 
 def test_a_topic_made_again(case: Case) -> None:

@@ -6,6 +6,8 @@ _PLANNING = "tests/unit/manifests/test_kafka_planning.py"
 _READING = "tests/unit/ndjson/test_range_reading.py"
 _BOUND = "tests/unit/job/test_planned_ranges.py::test_a_manifest_that_another_release_has_bound"
 _HANDED_OVER = "tests/unit/manifests/test_handed_over.py"
+_BOUNDS = "tests/unit/adapters/test_broker_bounds.py"
+_SEEN = "tests/unit/ops/status/test_topics_seen.py"
 _CHAINS = "tests/unit/ops/verify/test_chains.py"
 
 TOPICS = (
@@ -19,16 +21,107 @@ TOPICS = (
     Guard(
         "what retention removed of a new partition is told",
         "manifests/kafka/planner.py",
-        "first = 0 if is_planned else now.earliest",
+        "first = 0 if is_later else now.earliest",
         "first = now.earliest",
         (_PLANNING,),
     ),
     Guard(
         "what retention removed before the first plan is no loss",
         "manifests/kafka/planner.py",
-        "first = 0 if is_planned else now.earliest",
+        "first = 0 if is_later else now.earliest",
         "first = 0",
         (_PLANNING,),
+    ),
+    Guard(
+        "a partition that could not be asked at the first plan was there",
+        "manifests/kafka/planner.py",
+        "is_later = there_at_first is not None and place.partition >= there_at_first",
+        "is_later = there_at_first is not None",
+        (_PLANNING,),
+    ),
+    Guard(
+        "no loss of a new partition is kept quiet because a record is damaged",
+        "ledger/kafka/chains.py",
+        "        except (ObjectNotFound, StuckError):\n            return 0\n",
+        "        except (ObjectNotFound, StuckError):\n            return 2**31\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a partition without a leader holds up no other",
+        "manifests/kafka/planner.py",
+        "                plan.troubles.append(not_asked(place.partition, now))\n",
+        "                raise now\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a partition that does not answer one request is offline, and no other is",
+        "adapters/kafka/broker_log.py",
+        "    except StoreUnavailable as exc:\n        return exc\n",
+        "    except ZeroDivisionError as exc:\n        return StoreUnavailable(str(exc))\n",
+        (_BOUNDS,),
+    ),
+    Guard(
+        "an offset that is none is no answer of a partition",
+        "adapters/kafka/broker_log.py",
+        "return offset if offset >= 0 else StoreUnavailable(",
+        "return offset if True else StoreUnavailable(",
+        (_BOUNDS,),
+    ),
+    Guard(
+        "a partition that does not answer is not waited for again",
+        "adapters/kafka/broker_log.py",
+        "left = [each for each in partitions if each not in offline]",
+        "left = [*partitions]",
+        (_BOUNDS,),
+    ),
+    Guard(
+        "a partition that is asked alone and does not answer is an error",
+        "core/kafka/ports.py",
+        "        raise found\n",
+        "        return Bounds(0, 0)\n",
+        (_BOUNDS,),
+    ),
+    Guard(
+        "partitions that no plan could see are noted",
+        "manifests/kafka/planner.py",
+        "        plan.unseen = tuple(each for each in live.partitions if each not in seen)\n",
+        "",
+        (_PLANNING, "tests/unit/manifests/test_topic_loop.py"),
+    ),
+    Guard(
+        "what a partition has that no plan can see counts as waiting",
+        "manifests/kafka/topic_loop.py",
+        "turn.seen_at = turn.seen_at if plan.troubles else self.clock.now()",
+        "turn.seen_at = self.clock.now()",
+        ("tests/unit/manifests/test_topic_loop.py",),
+    ),
+    Guard(
+        "a damaged record hides only what its own partition has",
+        "manifests/kafka/topics_seen.py",
+        "            unseen[place.partition] = described(head)\n",
+        "            raise head\n",
+        (_SEEN,),
+    ),
+    Guard(
+        "a partition without a leader hides only what it has itself",
+        "manifests/kafka/topics_seen.py",
+        "            unseen[place.partition] = described(not_asked(place.partition, now))\n",
+        "            raise now\n",
+        (_SEEN,),
+    ),
+    Guard(
+        "a partition that no plan could see has no young records for that",
+        "manifests/kafka/topics_seen.py",
+        "note.failing_since if uncut.partition in note.unseen else note.seen_at or note.expected_since",
+        "note.seen_at or note.expected_since",
+        (_SEEN,),
+    ),
+    Guard(
+        "the sentence of a topic names partitions that are not known",
+        "manifests/kafka/topics_seen.py",
+        "        if self.unseen_partitions:\n",
+        "        if False:\n",
+        (_SEEN,),
     ),
     Guard(
         "a link of a chain is never replaced",
@@ -40,8 +133,8 @@ TOPICS = (
     Guard(
         "two planners begin a chain at the same offset",
         "ledger/kafka/chains.py",
-        "        if self.state.store.create(uri, origin.model_dump_json().encode()):\n            return earliest\n",
-        "        self.state.store.create(uri, origin.model_dump_json().encode())\n        return earliest\n",
+        "        if self.state.store.create(uri, origin.model_dump_json().encode()):\n            return first\n",
+        "        self.state.store.create(uri, origin.model_dump_json().encode())\n        return first\n",
         (_PLANNING,),
     ),
     Guard(

@@ -121,7 +121,7 @@ class ProcessKafka:
     def topic(self, topic: Topic) -> LiveTopic | None:
         return self._asked("topic", lambda log: log.topic(topic))
 
-    def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds]:
+    def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds | StoreUnavailable]:
         return self._asked("bounds", lambda log: log.bounds(topic, partitions))
 
     def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:

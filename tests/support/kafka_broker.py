@@ -34,11 +34,14 @@ class KafkaBroker:
 
     Args:
         folder: For its logs, its settings and what it prints.
+        beside: The broker whose cluster it joins, as number 2 and without a controller; None for a cluster of its own.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, beside: Self | None = None) -> None:
+        self._folder, self._is_second = folder, beside is not None
         self._port, self._secured_port, self._controller_port = free_ports(3)
+        if beside is not None:
+            self._controller_port = beside._controller_port
         self._process = ServerProcess("the broker", folder / "broker.log", self._answers)
 
     @property
@@ -99,12 +102,13 @@ class KafkaBroker:
     def properties(self) -> dict[str, object]:
         """What it is started with."""
         address, controller = f"127.0.0.1:{self._port}", f"127.0.0.1:{self._controller_port}"
+        listeners = f"PLAINTEXT://{address},SECURED://127.0.0.1:{self._secured_port}"
         return {
-            "process.roles": "broker,controller",
-            "node.id": 1,
+            "process.roles": "broker" if self._is_second else "broker,controller",
+            "node.id": 2 if self._is_second else 1,
             "controller.quorum.voters": f"1@{controller}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://{address},SECURED://127.0.0.1:{self._secured_port},CONTROLLER://{controller}",
+            "listeners": listeners if self._is_second else f"{listeners},CONTROLLER://{controller}",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SECURED:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
             "sasl.enabled.mechanisms": "PLAIN",
             "listener.name.secured.plain.sasl.jaas.config": (

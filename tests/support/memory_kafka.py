@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from compactor.core.documents.records import FileStatus
-from compactor.core.errors import FileError
+from compactor.core.errors import FileError, StoreUnavailable
 from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample, TopicFacts
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.settings.settings import load_settings
@@ -19,7 +19,7 @@ from tests.support.settings_files import write_settings
 class MemoryPartition:
     """One partition: its records by offset, without those of offsets that never had one a reader may see; and times.
 
-    What records have beside their values, key, timestamp and headers, is in `more`.
+    What records have beside their values, key, timestamp and headers, is in `more`. One that is offline has no leader.
     """
 
     records: dict[int, bytes | None] = field(default_factory=dict)
@@ -28,6 +28,7 @@ class MemoryPartition:
     earliest: int = 0
     end: int = 0
     undecided: int = 0
+    is_offline: bool = False
 
     def append(self, *values: bytes | None, at: datetime | None = None) -> None:
         """Add records, with a timestamp; None is a tombstone."""
@@ -77,14 +78,20 @@ class MemoryKafka:
         found = self.topics.get(topic)
         return None if found is None else LiveTopic(found[0], tuple(range(len(found[1]))))
 
-    def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds]:
-        found = self.topics[topic][1]
-        return {each: Bounds(found[each].earliest, found[each].end, found[each].undecided) for each in partitions}
+    def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds | StoreUnavailable]:
+        return {each: self._bounds(topic, self.topics[topic][1][each]) for each in partitions}
+
+    def _bounds(self, topic: Topic, found: MemoryPartition) -> Bounds | StoreUnavailable:
+        if found.is_offline:
+            return StoreUnavailable(f"{topic.uri}: LEADER_NOT_AVAILABLE: no leader")
+        return Bounds(found.earliest, found.end, found.undecided)
 
     def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:
         found: dict[int, Sample] = {}
         for each, first in starts.items():
             partition = self.topics[topic][1][each]
+            if partition.is_offline:
+                continue
             length = sum(len(value or b"") for offset, value in partition.records.items() if offset >= first)
             if length:
                 oldest = min(offset for offset in partition.records if offset >= first)
@@ -98,6 +105,8 @@ class MemoryKafka:
         if found is None or found[0] != topic_id:
             raise FileError(FileStatus.MISSING, f"the topic is not that of id {topic_id}")
         partition = found[1][wanted.partition]
+        if partition.is_offline:
+            raise StoreUnavailable(f"{wanted.topic.uri}: LEADER_NOT_AVAILABLE: no leader")
         if wanted.first < partition.earliest:
             gone = min(partition.earliest, wanted.end) - 1
             raise FileError(FileStatus.MISSING, f"offsets {wanted.first} to {gone} were removed before they were read")

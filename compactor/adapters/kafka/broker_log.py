@@ -2,10 +2,11 @@
 
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import closing, contextmanager
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 
 from compactor.adapters.kafka.errors import NO_TOPIC, NotedErrors, constructed, translated
 from compactor.adapters.kafka.inspection import inspected
@@ -14,7 +15,7 @@ from compactor.adapters.kafka.range_consumer import RangeConsumer
 from compactor.adapters.kafka.sampling import sampled
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, FileError, SettingsError, StoreUnavailable
-from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample, TopicFacts
+from compactor.core.kafka.ports import Bounds, LiveTopic, RangeEnd, Record, Sample, TopicFacts, bounds_of
 from compactor.core.kafka.ranges import SCHEME, KafkaRange, Topic
 
 
@@ -66,13 +67,22 @@ class BrokerLog:
         topic_id = str(found.topic_id).replace("+", "-").replace("/", "_")
         return LiveTopic(topic_id, tuple(sorted(each.id for each in found.partitions)))
 
-    def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds]:
-        """See `KafkaLog.bounds`."""
-        earliest = self._offsets(topic, partitions, OffsetSpec.earliest())
-        stable = self._offsets(topic, partitions, OffsetSpec.latest())
-        written = self._offsets(topic, partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
-        ends = {each: max(stable[each], earliest[each]) for each in partitions}
-        return {each: Bounds(earliest[each], ends[each], max(written[each] - ends[each], 0)) for each in partitions}
+    def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds | StoreUnavailable]:
+        """See `KafkaLog.bounds`. A partition is not asked again once it has not answered: that may take long."""
+        found: dict[int, list[int]] = {each: [] for each in partitions}
+        offline: dict[int, StoreUnavailable] = {}
+        for spec, isolation_level in (
+            (OffsetSpec.earliest(), IsolationLevel.READ_COMMITTED),
+            (OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
+            (OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED),
+        ):
+            left = [each for each in partitions if each not in offline]
+            for each, answer in self._offsets(topic, left, spec, isolation_level).items():
+                if isinstance(answer, StoreUnavailable):
+                    offline[each] = answer
+                else:
+                    found[each].append(answer)
+        return {each: offline[each] if each in offline else _bounds(*found[each]) for each in partitions}
 
     def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:
         """See `KafkaLog.samples`."""
@@ -92,7 +102,7 @@ class BrokerLog:
         return end
 
     def _bounds_of(self, wanted: KafkaRange) -> Bounds:
-        return self.bounds(wanted.topic, [wanted.partition])[wanted.partition]
+        return bounds_of(self, wanted.topic, wanted.partition)
 
     def _check_topic(self, wanted: KafkaRange, topic_id: str) -> None:
         found = self.topic(wanted.topic)
@@ -106,14 +116,28 @@ class BrokerLog:
         topic: Topic,
         partitions: Sequence[int],
         spec: OffsetSpec,
-        isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED,
-    ) -> dict[int, int]:
+        isolation_level: IsolationLevel,
+    ) -> dict[int, int | StoreUnavailable]:
+        """An offset of each partition, or why it has not answered.
+
+        Raises:
+            AccessError: A person must act. If none has answered, that may be the reason.
+        """
         asked = {TopicPartition(topic.name, each): spec for each in partitions}
         if not asked:
             return {}
-        with self._asking(topic.cluster, topic.uri) as admin:
-            answers = admin.list_offsets(asked, isolation_level=isolation_level, request_timeout=self._request_seconds)
-            return {place.partition: int(answer.result().offset) for place, answer in answers.items()}
+        try:
+            with self._asking(topic.cluster, topic.uri) as admin:
+                answers = admin.list_offsets(
+                    asked, isolation_level=isolation_level, request_timeout=self._request_seconds
+                )
+                found = {place.partition: _offset(topic, answer) for place, answer in answers.items()}
+                errors = [each for each in found.values() if isinstance(each, StoreUnavailable)]
+                if len(errors) == len(found):
+                    raise errors[0]  # so that the client is given up, and what it met is told
+                return found
+        except StoreUnavailable as exc:
+            return dict.fromkeys(partitions, exc)
 
     @contextmanager
     def _asking(self, cluster: str, where: str) -> Iterator[AdminClient]:
@@ -160,3 +184,21 @@ class BrokerLog:
         except KeyError:
             known = ", ".join(self._clusters)
             raise SettingsError([f'kafka.clusters: no "{cluster}" -> expected it beside {known}']) from None
+
+
+def _offset(topic: Topic, answer: Future[ListOffsetsResultInfo]) -> int | StoreUnavailable:
+    """The offset that was asked for, or why there is none.
+
+    For a broker that is down and still the leader, librdkafka gives a negative offset in place of an error.
+    """
+    try:
+        with translated(topic.uri):
+            offset = int(answer.result().offset)
+    except StoreUnavailable as exc:
+        return exc
+    return offset if offset >= 0 else StoreUnavailable(f"{topic.uri}: the leader of a partition does not answer")
+
+
+def _bounds(earliest: int, stable: int, written: int) -> Bounds:
+    end = max(stable, earliest)
+    return Bounds(earliest, end, max(written - end, 0))

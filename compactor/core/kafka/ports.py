@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from compactor.core.errors import SettingsError
+from compactor.core.errors import SettingsError, StoreUnavailable
 from compactor.core.kafka.ranges import KafkaRange, Topic
 
 
@@ -116,8 +116,8 @@ class KafkaLog(Protocol):
     def topic(self, topic: Topic) -> LiveTopic | None:
         """Describe a topic; None if there is none of this name."""
 
-    def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds]:
-        """Where partitions begin and end now."""
+    def bounds(self, topic: Topic, partitions: Sequence[int]) -> dict[int, Bounds | StoreUnavailable]:
+        """Where partitions begin and end now; for one that cannot be asked, such as one without a leader, the error."""
 
     def samples(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, Sample]:
         """What records are like, from a sample of each partition that begins at these offsets.
@@ -137,6 +137,23 @@ class KafkaLog(Protocol):
         Raises:
             FileError: `missing`: the topic, or some of the range, is gone; the message names the exact offsets.
         """
+
+
+def bounds_of(log: KafkaLog, topic: Topic, partition: int) -> Bounds:
+    """Where one partition begins and ends now.
+
+    Args:
+        log: The brokers.
+        topic: The topic.
+        partition: The number of the partition.
+
+    Raises:
+        StoreUnavailable: It cannot be asked.
+    """
+    found = log.bounds(topic, [partition])[partition]
+    if isinstance(found, StoreUnavailable):
+        raise found
+    return found
 
 
 class OpenKafka(Protocol):

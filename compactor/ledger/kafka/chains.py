@@ -1,13 +1,14 @@
 """The chains of planned ranges: one for each partition of each topic id, of records that are only ever created."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from compactor.core.documents.chains.kafka_records import KafkaLink, KafkaOrigin
 from compactor.core.documents.records import read_record
-from compactor.core.errors import ObjectNotFound
+from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.kafka.ranges import SCHEME, Topic
+from compactor.core.map_ordered import map_ordered
 from compactor.ledger.chains.chain import Chain, children
 from compactor.ledger.state import State
 
@@ -41,12 +42,18 @@ class Chains:
         for topic in self._topics():
             yield from ((str(topic), self.drafts_folder(topic, each)) for each in self.topic_ids(topic))
 
-    def begin(self, place: ChainPlace, earliest: int) -> int:
-        """Return where a chain begins: at this offset, unless another planner began it before."""
-        origin = KafkaOrigin(first=earliest, planned_at=self.state.clock.now())
+    def begin(self, place: ChainPlace, first: int, partitions: int) -> int:
+        """Return where a chain begins: at this offset, unless another planner began it before.
+
+        Args:
+            place: The chain.
+            first: The offset.
+            partitions: How many the topic has.
+        """
+        origin = KafkaOrigin(first=first, planned_at=self.state.clock.now(), partitions=partitions)
         uri = self._origin(place)
         if self.state.store.create(uri, origin.model_dump_json().encode()):
-            return earliest
+            return first
         return self._read_origin(uri).first
 
     def head(self, place: ChainPlace) -> int | None:
@@ -86,6 +93,23 @@ class Chains:
             ObjectNotFound: It was not begun.
         """
         return self._read_origin(self._origin(place))
+
+    def partitions_at_first(self, begun: Iterable[ChainPlace]) -> int | None:
+        """How many partitions a topic had when it was first planned.
+
+        Args:
+            begun: Its chains that were begun.
+
+        Returns:
+            None without such a chain; 0 if where one began cannot be read, so that no loss is kept quiet.
+        """
+        return min(map_ordered(self._partitions_then, begun), default=None)
+
+    def _partitions_then(self, place: ChainPlace) -> int:
+        try:
+            return self.origin(place).partitions
+        except (ObjectNotFound, StuckError):
+            return 0
 
     def places(self, topic: Topic | None = None) -> Iterator[ChainPlace]:
         """All chains that were begun, of one topic or of all."""

@@ -25,6 +25,7 @@ class TopicNotes:
         topic: Topic,
         topic_id: str,
         partitions: tuple[PartitionProgress, ...],
+        unseen: tuple[int, ...],
         planned_offsets: int,
         error: str = "",
     ) -> None:
@@ -34,6 +35,7 @@ class TopicNotes:
             topic: The topic.
             topic_id: Its id.
             partitions: What of each partition is planned now.
+            unseen: Those that the plan could not tell this of.
             planned_offsets: Offsets in manifests that are not done.
             error: What the plan could not finish; empty if there is nothing.
         """
@@ -42,6 +44,7 @@ class TopicNotes:
             seen_at=self.state.clock.now(),
             topic_id=topic_id,
             partitions=partitions,
+            unseen=unseen,
             planned_offsets=planned_offsets,
         )
         note = _note(self.state, topic)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from compactor.core.documents.manifest import ManifestFile
+from compactor.core.errors import StoreUnavailable
 from compactor.core.inputs.named_dates import ARRIVAL
 from compactor.core.kafka.ports import Bounds, Sample
 from compactor.core.kafka.ranges import KafkaRange, Topic
@@ -59,6 +60,11 @@ class Uncut:
     def offset_bytes(self) -> float:
         """About how many bytes of values an offset has."""
         return UNKNOWN_DENSITY if self.sample is None else self.sample.offset_bytes
+
+
+def not_asked(partition: int, error: StoreUnavailable) -> StoreUnavailable:
+    """Why it is not known what a partition has, with its number."""
+    return StoreUnavailable(f"partition {partition} could not be asked: {error}")
 
 
 def ranges(topic: Topic, uncut: Uncut, range_bytes: float) -> Iterator[tuple[KafkaRange, int]]:

@@ -13,7 +13,7 @@ from compactor.core.layout import is_within
 from compactor.ledger.chains.chain import heads
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.state import State
-from compactor.manifests.kafka.cutting import RANGE_BYTES, Uncut, files, ranges
+from compactor.manifests.kafka.cutting import RANGE_BYTES, Uncut, files, not_asked, ranges
 from compactor.manifests.kafka.drafts import Drafts
 from compactor.manifests.partitioning import Group, grouped, new_manifest_id
 from compactor.manifests.spilled.totals import PlanTotals, planned
@@ -38,8 +38,10 @@ class TopicPlan:
             now, and where planning goes on once they have more.
         former_ids: Ids of topics of this name that are gone, of which ranges were planned.
         topic_id: The id of the topic that is there.
-        partitions: All of its partitions, with the first offset that is in no manifest after this plan.
-        troubles: Why manifests that planners left could not be finished. All else that it tells has happened.
+        partitions: Its partitions, with the first offset that is in no manifest after this plan.
+        unseen: The partitions that could not be planned: without a leader, or with a damaged record.
+        troubles: Why those could not be planned, and why manifests that planners left could not be finished. All else
+            that it tells has happened.
     """
 
     totals: PlanTotals = field(default_factory=PlanTotals)
@@ -48,6 +50,7 @@ class TopicPlan:
     former_ids: list[str] = field(default_factory=list)
     topic_id: str = ""
     partitions: list[Uncut] = field(default_factory=list)
+    unseen: tuple[int, ...] = ()
     troubles: list[CompactorError] = field(default_factory=list)
 
     @property
@@ -85,7 +88,8 @@ class KafkaPlanner:
             is_due: Whether to plan what fills no manifest, too. What retention removed is planned in any case.
 
         Returns:
-            What was done. Of trouble with what planners left, the plan tells; it keeps nothing else from being planned.
+            What was done. Of trouble with one partition, or with what planners left, the plan tells; it keeps nothing
+            else from being planned.
 
         Raises:
             SettingsError: The topic is not within the allowed prefixes, or there is none of its name.
@@ -102,6 +106,8 @@ class KafkaPlanner:
             raise SettingsError([f"plan: {topic} -> expected a topic that is there"])
         drafts = Drafts(chains, topic, live.topic_id)
         plan.partitions = self._partitions(chains, topic, live, plan, dry_run=dry_run)
+        seen = {each.partition for each in plan.partitions}
+        plan.unseen = tuple(each for each in live.partitions if each not in seen)
         plan.cut_off = {
             each.partition: (each.bounds.end, each.head) for each in plan.partitions if each.bounds.end < each.head
         }
@@ -136,30 +142,35 @@ class KafkaPlanner:
     def _partitions(
         self, chains: Chains, topic: Topic, live: LiveTopic, plan: TopicPlan, *, dry_run: bool
     ) -> list[Uncut]:
-        """What each partition has. One whose chain has a damaged record waits, and no other.
+        """What each partition has. One without a leader waits, or whose chain has a damaged record, and no other.
 
         A partition without a chain begins at its earliest offset: or at its first one, if others were planned before it
-        was there. What retention removed of it is told then.
+        was there. What retention removed of it is told then. One that only could not be asked then was there.
         """
         places = [ChainPlace(topic, live.topic_id, each) for each in live.partitions]
-        known = dict[ChainPlace, int | None]()
-        for place, head in heads(chains.head, places):
-            if isinstance(head, StuckError):
-                plan.troubles.append(head)
-            else:
-                known[place] = head
+        known = dict(heads(chains.head, places))
         bounds = self._bounds(topic, live)  # after the heads, which are never beyond an end that follows
-        is_planned = None in known.values() and any(chains.chain(each).last() for each in known if known[each])
+        there_at_first = None
+        if None in known.values():
+            there_at_first = chains.partitions_at_first(each for each, head in known.items() if head is not None)
         found = list[Uncut]()
         for place, head in known.items():
             now = bounds[place.partition]
-            begun = chains.begin if head is None and not dry_run else lambda _, earliest: earliest
-            first = 0 if is_planned else now.earliest
-            found.append(Uncut(place.partition, begun(place, first) if head is None else head, now))
+            if isinstance(head, StuckError):
+                plan.troubles.append(head)
+            elif isinstance(now, StoreUnavailable):
+                plan.troubles.append(not_asked(place.partition, now))
+            elif head is not None:
+                found.append(Uncut(place.partition, head, now))
+            else:
+                is_later = there_at_first is not None and place.partition >= there_at_first
+                first = 0 if is_later else now.earliest
+                begun = first if dry_run else chains.begin(place, first, len(live.partitions))
+                found.append(Uncut(place.partition, begun, now))
         samples = self.log.samples(topic, {each.partition: each.start for each in found if each.has_new})
         return [replace(each, sample=samples.get(each.partition)) for each in found]
 
-    def _bounds(self, topic: Topic, live: LiveTopic) -> dict[int, Bounds]:
+    def _bounds(self, topic: Topic, live: LiveTopic) -> dict[int, Bounds | StoreUnavailable]:
         """Where the partitions begin and end. Brokers are asked by name, so the topic may be another one by then."""
         bounds = self.log.bounds(topic, live.partitions)
         now = self.log.topic(topic)

@@ -46,7 +46,7 @@ class _Turn:
 
     Attributes:
         next_at: When it is planned next.
-        seen_at: When a plan last succeeded, or the topic was first to be planned.
+        seen_at: When a plan last succeeded without any trouble, or the topic was first to be planned.
         failures: How many plans have failed in a row.
         error: Why the last of these failed; None if it did not.
         waits: Since when the first unplanned record of each partition waits.
@@ -147,7 +147,7 @@ class TopicLoop:
         """Plan a topic; returns the pause until its next turn, which is 0 if more manifests wait to be written."""
         try:
             plan = self._plan(topic, turn, everything=everything)
-            turn.seen_at = self.clock.now()
+            turn.seen_at = turn.seen_at if plan.troubles else self.clock.now()
             self._tell(topic, turn, plan)
         except Exception as exc:  # noqa: BLE001 - no error of a topic may end the planning of others
             return self._failed(topic, turn, exc)
@@ -190,13 +190,13 @@ class TopicLoop:
             pause: If all else was planned, and the error is noted; by default nothing was, and pauses grow.
         """
         turn.failures, turn.error = turn.failures + 1, error
-        values, is_noted = {"TopicPlansFailed": 1.0}, pause is not None
+        # What came since the last plan is not known, at least of some partition; it may wait since then.
+        since = min(turn.seen_at, turn.waits_since or turn.seen_at)
+        waited = (self.clock.now() - since).total_seconds()
+        values, is_noted = {"TopicPlansFailed": 1.0, "TopicUnplannedSeconds": waited}, pause is not None
         if pause is None:
             first, longest = self.rules.plan_seconds, max(LONGEST_PAUSE_SECONDS, self.rules.plan_seconds)
             pause = pause_seconds(turn.failures, first_seconds=first, longest_seconds=longest, chance=1.0)
-            # What came since the last plan is not known; it may wait since then.
-            since = min(turn.seen_at, turn.waits_since or turn.seen_at)
-            values["TopicUnplannedSeconds"] = (self.clock.now() - since).total_seconds()
         log_event("topic.not_planned", topic=topic.uri, failures=turn.failures, pause_seconds=pause, error=error)
         try:
             if not is_noted:
@@ -232,7 +232,7 @@ class TopicLoop:
             return
         lag = Lag.of(topic, {**turn.waits, **turn.arrivals.held}, plan.partitions, planned, self.clock.now())
         self._emit(topic, lag)
-        self.notes.planned(topic, plan.topic_id, lag.progress, lag.planned_offsets, error)
+        self.notes.planned(topic, plan.topic_id, lag.progress, plan.unseen, lag.planned_offsets, error)
 
     def _emit(self, topic: Topic, lag: Lag) -> None:
         self.metrics.emit(lag.metrics())

@@ -5,16 +5,20 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from compactor.core.documents.chains.kafka_records import PartitionProgress, TopicProgress
-from compactor.core.errors import CompactorError
+from compactor.core.errors import CompactorError, StoreUnavailable, StuckError
 from compactor.core.kafka.ports import KafkaLog, OpenKafka, Sample
 from compactor.core.kafka.ranges import Topic
-from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count, shown_seconds
+from compactor.ledger.chains.chain import heads
 from compactor.ledger.kafka.chains import ChainPlace, Chains
 from compactor.ledger.kafka.planned_work import PlannedWork
 from compactor.ledger.kafka.topic_notes import expected_topic_progress, read_topic_progress
 from compactor.ledger.state import State
-from compactor.manifests.kafka.cutting import Uncut
+from compactor.manifests.kafka.cutting import Uncut, not_asked
+from compactor.telemetry.error_text import described
+
+NAMED = 10
+"""How many partitions a sentence names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +29,8 @@ class TopicSeen:
     seen_at: datetime | None = None  # what the offsets are of; null if nothing is known of them
     not_asked: str = ""  # why brokers were not asked for these, so that a job's note is shown; empty if they were
     unseen_seconds: float = 0.0  # the age of that note; 0 if brokers were asked
+    unseen_partitions: tuple[int, ...] = ()  # those without an answer, or with a damaged record: in no figure
+    unseen_error: str = ""  # why that is so of the first of them; empty if all are known
     unplanned_offsets: int = 0  # offsets that are in no manifest
     undecided_offsets: int = 0  # those of them that cannot be planned yet: an open transaction is at or before them
     worst_partition: int | None = None  # the partition that has most of these; null if there are none
@@ -49,11 +55,15 @@ class TopicSeen:
         if self.seen_at is None:
             waits = "not planned yet"
         elif not self.unplanned_offsets:
-            waits = "all is in manifests"
+            waits = f"all{' else' if self.unseen_partitions else ''} is in manifests"
         else:
             oldest = f", the oldest for {shown_seconds(self.unplanned_seconds)}" if self.unplanned_seconds else ""
             held = f", {self.undecided_offsets:,} behind an open transaction" if self.undecided_offsets else ""
             waits = f"{count(self.unplanned_offsets, 'offset')} in no manifest{oldest}{held}"
+        if self.unseen_partitions:
+            more = len(self.unseen_partitions) - NAMED
+            named = ", ".join(map(str, self.unseen_partitions[:NAMED])) + (f" and {more:,} more" if more > 0 else "")
+            waits += f"; not known of partition{'s' if len(self.unseen_partitions) > 1 else ''} {named}"
         waits += f", as of {shown_seconds(self.unseen_seconds)} ago" if self.unseen_seconds else ""
         if self.idle_seconds > max(self.late_seconds, self.unseen_seconds):
             waits += f"; no job has planned it for {shown_seconds(self.idle_seconds)}"
@@ -93,12 +103,13 @@ class TopicWatch:
         self, topic: Topic, now: datetime, planned: dict[tuple[Topic, int], int] | None, faults: dict[str, str]
     ) -> TopicSeen:
         note = self._note(topic)
-        found = list(_noted(note))
+        found, unseen = list(_noted(note)), dict.fromkeys(note.unseen, note.error)
         not_asked = faults.get(topic.cluster, "brokers are not asked here")
         if self.kafka is not None and topic.cluster not in faults:
             try:
                 asked = _asked(Chains(self.state), self.kafka.open(), topic, note)
-                found, not_asked = (asked, "") if asked is not None else (found, "brokers have no topic of this name")
+                not_asked = "" if asked is not None else "brokers have no topic of this name"
+                found, unseen = asked if asked is not None else (found, unseen)
             except CompactorError as exc:
                 not_asked = faults[topic.cluster] = " ".join(str(exc).split())
         worst = max(found, key=lambda each: each.offsets, default=None)
@@ -110,6 +121,8 @@ class TopicWatch:
             seen_at=note.seen_at if not_asked else now,
             not_asked=not_asked,
             unseen_seconds=max((now - note.seen_at).total_seconds(), 0.0) if not_asked and note.seen_at else 0.0,
+            unseen_partitions=tuple(unseen),
+            unseen_error=next(iter(unseen.values()), ""),
             unplanned_offsets=sum(each.offsets for each in found),
             undecided_offsets=sum(each.undecided for each in found),
             worst_partition=worst.partition if worst is not None and worst.offsets else None,
@@ -146,22 +159,32 @@ def _noted(note: TopicProgress) -> Iterator[_Unplanned]:
         yield _Unplanned(each.partition, offsets, each.undecided, each.waits_since)
 
 
-def _asked(chains: Chains, log: KafkaLog, topic: Topic, note: TopicProgress) -> list[_Unplanned] | None:
-    """What brokers have beyond the heads of the chains, by partition; None if there is no topic of this name."""
+def _asked(
+    chains: Chains, log: KafkaLog, topic: Topic, note: TopicProgress
+) -> tuple[list[_Unplanned], dict[int, str]] | None:
+    """What brokers have beyond the heads of the chains, by partition, and why that is not known of some of them.
+
+    None if there is no topic of this name.
+    """
     live = log.topic(topic)
     if live is None:
         return None
     places = [ChainPlace(topic, live.topic_id, each) for each in live.partitions]
-    heads = list(map_ordered(chains.head, places))
+    known_heads = dict(heads(chains.head, places))
     bounds = log.bounds(topic, live.partitions)
-    uncut = [
-        Uncut(each.partition, bounds[each.partition].earliest if head is None else head, bounds[each.partition])
-        for each, head in zip(places, heads, strict=True)
-    ]
+    uncut, unseen = list[Uncut](), dict[int, str]()
+    for place, head in known_heads.items():
+        now = bounds[place.partition]
+        if isinstance(head, StuckError):
+            unseen[place.partition] = described(head)
+        elif isinstance(now, StoreUnavailable):
+            unseen[place.partition] = described(not_asked(place.partition, now))
+        else:
+            uncut.append(Uncut(place.partition, now.earliest if head is None else head, now))
     noted = {each.partition: each for each in note.partitions if note.topic_id == live.topic_id}
     known = {each.partition: _known_since(each, noted.get(each.partition)) for each in uncut if each.has_new}
     samples = log.samples(topic, {each.partition: each.start for each in uncut if known.get(each.partition, 1) is None})
-    return [
+    found = [
         _Unplanned(
             each.partition,
             each.unplanned,
@@ -172,6 +195,7 @@ def _asked(chains: Chains, log: KafkaLog, topic: Topic, note: TopicProgress) -> 
         )
         for each in uncut
     ]
+    return found, unseen
 
 
 def _known_since(uncut: Uncut, noted: PartitionProgress | None) -> datetime | None:
@@ -190,12 +214,14 @@ def _told_since(
     """Since when the first unplanned record waits, by its timestamp, as far as that can be true.
 
     Alarms go by what jobs noted, so that counts here, too: what was not there when a job last planned came later, and
-    before anyone expected a job to plan the topic, nothing waited for it.
+    before anyone expected a job to plan the topic, nothing waited for it. A job that could not see the partition tells
+    only since when its plans have failed.
     """
     told = sample.first_at if sample is not None else None
     if told is None:
         return None
     before = noted.get(uncut.partition)
     was_there = before is not None and before.end > uncut.head
-    not_before = before.waits_since if before is not None and was_there else note.seen_at or note.expected_since
+    seen_at = note.failing_since if uncut.partition in note.unseen else note.seen_at or note.expected_since
+    not_before = before.waits_since if before is not None and was_there else seen_at
     return told if not_before is None else max(told, not_before)

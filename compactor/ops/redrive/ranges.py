@@ -6,7 +6,7 @@ from itertools import pairwise
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
-from compactor.core.kafka.ports import KafkaLog, OpenKafka
+from compactor.core.kafka.ports import OpenKafka, bounds_of
 from compactor.core.kafka.ranges import KafkaRange
 
 PARTS_OF_LARGE = 8
@@ -59,16 +59,12 @@ class RangesLeft:
             place = partition
             if live is None or live.topic_id != report.etag or wanted.partition not in live.partitions:
                 return NothingLeft(f"the topic with the id {report.etag} is gone; {_ACCEPT}")
-            return _parts(report, wanted, _earliest(log, wanted))
+            return _parts(report, wanted, bounds_of(log, wanted.topic, wanted.partition).earliest)
         except (AccessError, SettingsError, StoreUnavailable) as exc:
             # One topic may be forbidden, and others of its cluster are not.
             place = topic if isinstance(exc, AccessError) else place
             self._silent[place] = Untold(f"cannot ask its brokers: {exc}")
             return self._silent[place]
-
-
-def _earliest(log: KafkaLog, wanted: KafkaRange) -> int:
-    return log.bounds(wanted.topic, [wanted.partition])[wanted.partition].earliest
 
 
 def _parts(report: FileReport, wanted: KafkaRange, earliest: int) -> list[ManifestFile] | NothingLeft:

@@ -121,7 +121,12 @@ TABLES_SEEN = (
 TOPICS_SEEN = (
     TopicSeen(name="kafka://main/events"),
     TopicSeen(
-        name="kafka://main/others", seen_at=COMMITS[0].decided_at, worst_partition=3, planned_at=COMMITS[0].decided_at
+        name="kafka://main/others",
+        seen_at=COMMITS[0].decided_at,
+        worst_partition=3,
+        planned_at=COMMITS[0].decided_at,
+        unseen_partitions=(4,),
+        unseen_error="no leader",
     ),
 )
 """A topic before and after the first plan."""

@@ -406,3 +406,64 @@ def test_what_retention_removed_of_a_new_partition_is_told() -> None:
     [removed] = made.plan().removed
     assert (removed.partition, removed.first, removed.end) == (1, 0, 15)
     assert made.plan().removed == []
+
+
+def test_a_partition_without_a_leader_holds_up_no_other() -> None:
+    """It is told, and planned where its chain ended once there is a leader."""
+    made, partitions = scene(45, 3)
+    made.plan()
+    for each in partitions:
+        each.append(*[VALUE] * 10)
+    partitions[1].is_offline = True
+    for _ in range(2):
+        plan = made.plan()
+        [trouble] = plan.troubles
+        assert isinstance(trouble, StoreUnavailable)
+        assert "partition 1 could not be asked: " in str(trouble)
+        assert "LEADER_NOT_AVAILABLE" in str(trouble)
+        assert ([(each.partition, each.head) for each in plan.partitions], plan.unseen) == ([(0, 55)], (1,))
+    partitions[1].is_offline = False
+    plan = made.plan()
+    assert (plan.troubles, plan.unseen) == ([], ())
+    assert made.is_exact([55, 13])
+
+
+def test_a_partition_without_a_leader_at_the_first_plan() -> None:
+    """It begins at its earliest offset later, as it would have: nothing that went before is missing."""
+    made, partitions = scene(20, 20)
+    for each in partitions:
+        each.remove_before(5)
+    partitions[1].is_offline = True
+    assert made.plan().removed == []
+    late = MemoryPartition()
+    late.append(*[VALUE] * 20)
+    late.remove_before(15)
+    partitions.append(late)
+    partitions[1].is_offline = False
+    plan = made.plan()
+    assert plan.removed == [KafkaRange(TOPIC, 2, 0, 15)]
+    firsts = {number: min(each.first for each in made.ranges() if each.partition == number) for number in range(3)}
+    assert firsts == {0: 5, 1: 5, 2: 0}
+
+
+def test_a_topic_without_any_leader() -> None:
+    """Nothing begins; the first plan is the one that has an answer."""
+    made, partitions = scene(20)
+    partitions[0].remove_before(5)
+    partitions[0].is_offline = True
+    plan = made.plan()
+    assert (plan.unseen, plan.partitions, len(plan.troubles)) == ((0,), [], 1)
+    partitions[0].is_offline = False
+    assert made.plan().removed == []
+    assert made.ranges()[0].first == 5
+
+
+def test_where_a_chain_began_cannot_be_read() -> None:
+    """No loss of a new partition is kept quiet for that, and nothing waits for it."""
+    made, partitions = scene(20)
+    made.plan()
+    made.store.put(f"{LAYOUT.kafka_folder}main/events/one/0/origin.json", b"{")
+    partitions.append(MemoryPartition())
+    partitions[1].append(*[VALUE] * 20)
+    partitions[1].remove_before(15)
+    assert made.plan().removed == [KafkaRange(TOPIC, 1, 0, 15)]

@@ -387,3 +387,28 @@ def test_an_open_transaction_hides_no_backlog() -> None:
     assert scene.offsets() == [10]
     lag = scene.metrics.emitted[-1]
     assert (lag["TopicOffsetsUnplanned"], lag["TopicUnplannedSeconds"]) == (2, 0)
+
+
+def test_a_partition_without_a_leader_is_told() -> None:
+    """In the log, in the note and in the age that the alarm goes by; the others are planned, and it is, when it can."""
+    scene = Scene()
+    scene.loop.step()
+    scene.partition(1).append(*[VALUE] * 10)
+    scene.partition(1).is_offline = True
+    for number in (1, 2, 3):
+        scene.partition(0).append(*[VALUE] * 10)
+        with events_logged("topic.not_planned") as told:
+            assert scene.after(30) == 30.0
+        assert ["partition 1 could not be asked" in each["error"] for each in told] == [True]
+        progress = read_topic_progress(scene.state, TOPIC)
+        assert progress is not None
+        assert (progress.unseen, progress.failures, progress.seen_at) == ((1,), number, scene.clock.now())
+        assert "LEADER_NOT_AVAILABLE" in progress.error
+        assert scene.metrics.emitted[-1] == {"TopicPlansFailed": 1.0, "TopicUnplannedSeconds": 30.0 * number}
+    assert sum(scene.offsets()) == 30
+    scene.partition(1).is_offline = False
+    scene.after(30)
+    assert sum(scene.offsets()) == 40
+    progress = read_topic_progress(scene.state, TOPIC)
+    assert progress is not None
+    assert (progress.unseen, progress.failures, progress.error) == ((), 0, "")

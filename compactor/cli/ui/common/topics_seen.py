@@ -18,5 +18,7 @@ def _lines(topic: TopicSeen) -> Iterator[str]:
         yield f"{name}: {topic.worst_offsets:,} of them in partition {topic.worst_partition}"
     if topic.not_asked:
         yield f"{name}: as jobs noted; {topic.not_asked}"
+    if topic.unseen_error and topic.unseen_error != topic.error:
+        yield f"{name}: {topic.unseen_error}"
     if topic.error:
         yield f"{name}: {topic.error}"

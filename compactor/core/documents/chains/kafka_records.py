@@ -15,11 +15,14 @@ class KafkaOrigin(Document):
     """Where the first link of a partition begins.
 
     Attributes:
-        first: The earliest offset that the partition had when it was first planned.
+        first: The earliest offset that the partition had when it was first planned, or 0 if it was added after others
+            were.
+        partitions: How many partitions the topic had then; 0 if the release that wrote this did not tell.
     """
 
     first: int
     planned_at: AwareDatetime
+    partitions: int = 0
 
 
 class KafkaLink(Document):
@@ -58,9 +61,12 @@ class TopicProgress(PlanProgress):
 
     Attributes:
         topic_id: The id that the topic had.
+        partitions: What is known of them.
+        unseen: The partitions of which the plan could not tell what they have; `error` says why.
         planned_offsets: Offsets in manifests that are not done.
     """
 
     topic_id: str = ""
     partitions: tuple[PartitionProgress, ...] = ()
+    unseen: tuple[int, ...] = ()
     planned_offsets: int = 0

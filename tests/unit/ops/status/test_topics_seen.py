@@ -209,6 +209,57 @@ def test_without_topics_nothing_is_asked(scene: Scene) -> None:
     assert scene.log.asked == []
 
 
+def test_a_partition_without_a_leader_is_told(scene: Scene) -> None:
+    """By its number and why, whether brokers are asked or only the notes of jobs are to be had. It is late at last."""
+    scene.plan()
+    scene.log.topics[TOPIC][1][0].append(VALUE)
+    scene.log.topics[TOPIC][1][1].is_offline = True
+    found, other = scene.status().topics  # no job has planned it since
+    assert (found.unseen_partitions, found.unplanned_offsets, found.not_asked) == ((1,), 1, "")
+    assert "LEADER_NOT_AVAILABLE" in found.unseen_error
+    assert f"main/events: {found.unseen_error}" in topic_lines([found])
+    assert (other.unseen_partitions, other.not_asked, other.words) == ((), "", "all is in manifests")
+    scene.plan(everything=True)
+    assert scene.status().topics[0].words.startswith("all else is in manifests; not known of partition 1; ")
+    scene.clock.advance(scene.late_seconds + 1)
+    scene.plan()
+    assert alarmed(scene) == judged(scene) == [True, False]
+    scene.log.is_down = True
+    noted = scene.status().topics[0]
+    assert (noted.unseen_partitions, noted.unseen_error, noted.is_behind) == ((1,), noted.error, True)
+    assert "partition 1 could not be asked: kafka://main/events: LEADER_NOT_AVAILABLE" in noted.error
+    assert "not known of partition 1" in noted.words
+
+
+def test_a_partition_that_no_job_could_see_is_not_young(scene: Scene) -> None:
+    """What came while it had no leader waits since then, although a job planned the topic after that."""
+    scene.plan()
+    partition = scene.log.topics[TOPIC][1][1]
+    partition.is_offline = True
+    for _ in range(3):
+        scene.clock.advance(60)
+        scene.plan()
+    partition.append(VALUE, at=scene.clock.now() - timedelta(days=1))
+    partition.is_offline = False
+    assert scene.status().topics[0].unplanned_seconds == 120.0
+
+
+def test_a_damaged_record_of_one_partition_hides_no_other(scene: Scene) -> None:
+    """Its partition is told, with the record; what the others have is shown."""
+    for each in scene.log.topics[TOPIC][1]:
+        each.append(*[VALUE] * 5)
+    scene.plan(everything=True)
+    links = [
+        info.uri for info in scene.store.list(scene.app().layout.kafka_folder) if "events/one/1/links/" in info.uri
+    ]
+    scene.store.put(links[-1], b"{")
+    scene.log.topics[TOPIC][1][0].append(*[VALUE] * 3)
+    found, other = scene.status().topics
+    assert (found.unseen_partitions, found.unplanned_offsets, found.not_asked) == ((1,), 3, "")
+    assert links[-1] in found.unseen_error
+    assert (other.unseen_partitions, other.not_asked) == ((), "")
+
+
 def test_a_report_tells_what_was_noted(scene: Scene) -> None:
     """Without asking brokers; what is late is in its verdict."""
     scene.plan()

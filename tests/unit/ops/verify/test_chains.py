@@ -124,7 +124,7 @@ def many(partitions: int, manifests: int) -> tuple[Scene, list[str]]:
     ids = [f"2026-11-26-{number:016x}" for number in range(manifests)]
     places = [ChainPlace(TOPIC, "one", number) for number in range(partitions)]
     for place in places:
-        chains.begin(place, 0)
+        chains.begin(place, 0, 1)
         for number, manifest_id in enumerate(ids):
             chains.link(place, KafkaLink(first=number, end=number + 1, manifest_id=manifest_id))
     for number, manifest_id in enumerate(ids):
