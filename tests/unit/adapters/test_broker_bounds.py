@@ -71,7 +71,7 @@ def test_a_partition_that_fails_in_any_request(
 
 
 def test_a_single_partition_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is an error to whoever asks for it alone."""
+    """Asked for alone, it is an error."""
     log, _ = log_of(monkeypatch, {1: "LEADER_NOT_AVAILABLE"})
     with pytest.raises(StoreUnavailable, match="kafka://main/events: LEADER_NOT_AVAILABLE"):
         bounds_of(log, TOPIC, 1)
