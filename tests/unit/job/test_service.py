@@ -96,12 +96,15 @@ def test_unseen_manifests_while_idle(harness: Harness) -> None:
     assert (report.dead_lettered, harness.waiting()) == (1, [])
 
 
+class BusySource(ListSource):
+    """A stream that is never idle."""
+
+    def is_idle(self) -> bool:
+        return False
+
+
 def test_unseen_manifests_while_busy(harness: Harness) -> None:
     """A run whose stream is never idle finds what the stream cannot see all the same, and leaves the rest to it."""
-
-    class BusySource(ListSource):
-        def is_idle(self) -> bool:
-            return False
 
     def on_wait() -> None:
         harness.clock.advance(SWEEP_SECONDS)
@@ -120,10 +123,6 @@ def test_unseen_manifests_while_busy(harness: Harness) -> None:
 
 def test_what_the_stream_does_not_deliver_again_while_busy(harness: Harness) -> None:
     """An object under a name that the stream has delivered before waits for an hour, not until the job is idle."""
-
-    class BusySource(ListSource):
-        def is_idle(self) -> bool:
-            return False
 
     def on_wait() -> None:
         harness.clock.advance(SWEEP_SECONDS)
@@ -349,11 +348,6 @@ def test_heartbeat(harness: Harness) -> None:
 
 def test_no_heartbeat_beside_a_batch(harness: Harness) -> None:
     """A run whose stream is busy leaves the heartbeat to its batches, so that one that hangs is missed."""
-
-    class BusySource(ListSource):
-        def is_idle(self) -> bool:
-            return False
-
     beats: list[int] = []
 
     def on_wait() -> None:
@@ -439,10 +433,6 @@ def test_an_error_that_ends_the_run_is_not_hidden(harness: Harness) -> None:
 
 def test_a_manifest_that_could_not_be_received_comes_again_although_the_stream_is_busy(harness: Harness) -> None:
     """A stream names each object once; what the store did not give then is asked for again, however busy the run is."""
-
-    class BusySource(ListSource):
-        def is_idle(self) -> bool:
-            return False
 
     def on_wait() -> None:
         waits.append(1)

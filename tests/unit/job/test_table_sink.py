@@ -19,11 +19,7 @@ from compactor.job.run_report import ManifestsUnfinished
 from compactor.job.service import Service
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
 
-
-@pytest.fixture(autouse=True)
-def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_commits, "FIRST_PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(table_commits, "LONGEST_PAUSE_SECONDS", 0.01)
+pytestmark = pytest.mark.usefixtures("short_commit_pauses")
 
 
 def check_table(harness: Harness, *manifest_ids: str) -> None:

@@ -48,6 +48,16 @@ def quiet() -> Harness:
     return harness
 
 
+def quiet_with_lost_file() -> Harness:
+    """A quiet date that has a quarantined file, too: m4 names one that is not there."""
+    harness = quiet()
+    lost = harness.file("lost.ndjson", GOOD)
+    harness.store.delete([lost.uri])
+    compacted(harness, "m4", files=[lost])
+    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    return harness
+
+
 def summaries(harness: Harness) -> dict[str, bytes]:
     return {info.uri: harness.store.read(info.uri) for info in harness.store.list(harness.layout.closed_folder)}
 
@@ -90,11 +100,7 @@ def test_a_damaged_record_holds_up_its_own_date() -> None:
 @pytest.mark.parametrize("place", ["accepted", "open_marker"])
 def test_a_damaged_record_holds_up_no_date_with_quarantined_files(place: str) -> None:
     """What settled these may be in any manifest: if it cannot be told which are open, all later ones are read."""
-    harness = quiet()
-    lost = harness.file("lost.ndjson", GOOD)
-    harness.store.delete([lost.uri])
-    compacted(harness, "m4", files=[lost])
-    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    harness = quiet_with_lost_file()
     manifest = harness.manifest("m3", [harness.file("m3.ndjson", GOOD)]).model_copy(update={"date": NEXT_DAY})
     waiting = harness.put_manifest("m3.json", manifest.to_json())
     with pytest.raises(DiedError):
@@ -411,11 +417,7 @@ def test_an_earlier_commit_that_cannot_be_read(is_lost: bool) -> None:
 @pytest.mark.parametrize("is_lost", [True, False])
 def test_a_summary_that_is_in_the_sums_and_cannot_be_read(is_lost: bool) -> None:
     """The records of its date say which manifests may have rejects, or settle a quarantined file."""
-    harness = quiet()
-    lost = harness.file("lost.ndjson", GOOD)
-    harness.store.delete([lost.uri])
-    compacted(harness, "m4", files=[lost])
-    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
+    harness = quiet_with_lost_file()
     closed(harness)
 
     def answers() -> list[object]:

@@ -14,7 +14,6 @@ from compactor.core.errors import StoreUnavailable, TableHeldBack
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectStore
 from compactor.cost.prices import CLASSIC
-from compactor.job import table_commits
 from compactor.job.run_report import ManifestsUnfinished
 from compactor.ledger.table.progress import ProgressNotes
 from compactor.ops.report.period import Period
@@ -25,11 +24,7 @@ from compactor.table.standing import MANY_FAILURES, TableSeen
 from tests.support.harness import DAY, GOOD, Harness, sink_of
 from tests.support.rebuilding import rebuild
 
-
-@pytest.fixture(autouse=True)
-def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_commits, "FIRST_PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(table_commits, "LONGEST_PAUSE_SECONDS", 0.01)
+pytestmark = pytest.mark.usefixtures("short_commit_pauses")
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 
 from compactor.core.errors import OperatorError
-from compactor.job import table_commits
 from compactor.job.run_report import ManifestsUnfinished
 from compactor.ops.table.merged_leftovers import MergedLeftovers
 from compactor.table.named import Placed
@@ -23,10 +22,7 @@ BATCHES = 6
 """On record when it is lost, the last of them a merge."""
 
 
-@pytest.fixture(autouse=True)
-def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_commits, "FIRST_PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(table_commits, "LONGEST_PAUSE_SECONDS", 0.01)
+pytestmark = pytest.mark.usefixtures("short_commit_pauses")
 
 
 @pytest.fixture
