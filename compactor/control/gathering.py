@@ -15,7 +15,7 @@ from compactor.core.documents.records import Document, RecentCommit
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.rules.sharding import Shard
-from compactor.ledger.backlog import Backlog, backlog_of
+from compactor.ledger.backlog import Backlog, backlog_of, unfinished_manifests
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.state import State
 from compactor.manifests.kafka.topics_seen import TopicWatch
@@ -29,7 +29,7 @@ HISTORY_DAYS = 15
 _SHOWN_ERROR_CHARACTERS = 500
 
 Waiting = Mapping[str, Sequence[tuple[str, datetime]]]
-"""The manifests that wait in each stream, by the names of their objects, and when they were written."""
+"""The manifests that wait in each stream, by their ids, and when their objects were written or, without one, begun."""
 
 T = TypeVar("T")
 
@@ -104,7 +104,8 @@ class Sources:
         letters = known(Source.DEAD_LETTERS, lambda: self.dead_letter_queue.depth() if self.dead_letter_queue else None)
         runs = known(Source.RUNS, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS))))
         closed_at = known(Source.BREAKER, self._breaker_closed_at)
-        waiting = known(Source.MANIFESTS, self._waiting)
+        forgotten_since = now - timedelta(seconds=policy.hang_seconds)
+        waiting = known(Source.MANIFESTS, lambda: self._waiting(forgotten_since))
         backlogs = None if waiting is None else _backlogs(waiting, now, self._is_own)
         has_failures = RunHistory(Snapshot(runs=runs, breaker_closed_at=closed_at), policy, now).has_failures
         return Snapshot(
@@ -132,16 +133,10 @@ class Sources:
         is_empty = depth is not None and not depth.messages
         return 0.0 if is_empty else measured  # the measurement is minutes late
 
-    def _waiting(self) -> Waiting:
-        """The manifests that wait in each stream; without streams, in the only prefix."""
-        return {
-            name: [
-                (id_from_name(info.uri), info.modified_at)
-                for info in state.store.list(state.layout.manifests_folder)
-                if is_delivery(info.uri)
-            ]
-            for name, state in (self.streams or {"": self.state}).items()
-        }
+    def _waiting(self, forgotten_since: datetime) -> Waiting:
+        """The manifests that wait in each stream; without streams, those of the only one. See `_waiting_of`."""
+        states = self.streams or {"": self.state}
+        return {name: _waiting_of(state, forgotten_since) for name, state in states.items()}
 
     def _recent(self) -> tuple[RecentCommit, ...]:
         """The latest commits of all streams, the oldest first."""
@@ -161,6 +156,18 @@ class Sources:
             return self.state.ledger.record(self._own(self.state.layout.breaker_closed), BreakerClosed).closed_at
         except ObjectNotFound:
             return None
+
+
+def _waiting_of(state: State, forgotten_since: datetime) -> list[tuple[str, datetime]]:
+    """The manifests in the watched prefix, and those outside of it that were begun so long ago and are not done.
+
+    One that was begun later may be a rebuild at work, which finishes it without a job.
+    """
+    listed = state.store.list(state.layout.manifests_folder)
+    delivered = [(id_from_name(info.uri), info.modified_at) for info in listed if is_delivery(info.uri)]
+    ids = {manifest_id for manifest_id, _ in delivered}
+    begun = (each for each in unfinished_manifests(state) if each[0] not in ids)
+    return delivered + [(manifest_id, begun_at) for manifest_id, begun_at in begun if begun_at <= forgotten_since]
 
 
 def _total(backlogs: Collection[Backlog]) -> Backlog:

@@ -1,17 +1,20 @@
 """Counts the unfinished work, manifest by manifest, for a run that ends once everything is done."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
 from compactor.core.documents.manifest import OUTSIDE
 from compactor.core.documents.manifest_parsing import is_allowed
-from compactor.core.documents.records import Accepted
+from compactor.core.documents.records import Accepted, OpenMarker
 from compactor.core.errors import ManifestError, ObjectNotFound, StuckError
-from compactor.core.layout import Layout, is_delivery
+from compactor.core.layout import Layout, done_name, is_delivery
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
+from compactor.ledger.ledger import newest_generation
 from compactor.ledger.state import State
 from compactor.ledger.waiting_manifests import read_waiting_manifest
 
@@ -21,7 +24,8 @@ class Backlog:
     """Work that is not done. Each reader fills in what it reads; the rest keeps its default.
 
     Attributes:
-        manifests: Manifests in the watched prefix, those in progress included.
+        manifests: Manifests in the watched prefix, those in progress included; in the control plane also the others
+            that only a job finishes.
         oldest_seconds: The age of the oldest of these manifests; 0 if there is none.
         input_bytes: The stored input that they name; None where no waiting manifest could be read.
         manifests_read: How many of them were read for `input_bytes`, which is extrapolated from these.
@@ -57,6 +61,30 @@ class Backlog:
 def backlog_of(written_at: Collection[datetime], now: datetime) -> Backlog:
     """The backlog of waiting manifests, by the times when they were written."""
     return Backlog(len(written_at), max(0.0, (now - min(written_at, default=now)).total_seconds()))
+
+
+def unfinished_manifests(state: State) -> Iterator[tuple[str, datetime]]:
+    """The manifests that a job has to finish, each with the time when it was begun.
+
+    Most of them are in the watched prefix as well. One that is rebuilt is not: once its rebuild has decided, only a job
+    finishes it if the rebuild dies. A rebuild that has not decided is not counted, for no job goes on with it.
+    Only the marks and the names of records are read, for the control plane may read no others.
+    """
+    marks = [info for info in state.store.list(state.layout.open_folder) if info.uri.endswith(".json")]
+    unfinished: dict[str, datetime] = {}
+    for mark, is_unfinished in zip(marks, map_ordered(partial(_is_unfinished, state), marks), strict=True):
+        if is_unfinished:
+            manifest_id = state.layout.opened_id(mark.uri)
+            unfinished[manifest_id] = min(mark.modified_at, unfinished.get(manifest_id, mark.modified_at))
+    return iter(unfinished.items())
+
+
+def _is_unfinished(state: State, mark: ObjectInfo) -> bool:
+    with suppress(StuckError, ObjectNotFound):  # it is damaged, or gone by now
+        opened = state.ledger.record(mark.uri, OpenMarker)
+        names = state.ledger.record_names(ManifestKey(opened.date, opened.manifest_id))
+        return bool(names) and done_name(newest_generation(names) or 1) not in names
+    return False
 
 
 def read_backlog(state: State, *, allowed_prefixes: Sequence[str]) -> Backlog:

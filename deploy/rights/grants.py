@@ -175,7 +175,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         _KEEP_FAILED_CALLS,
         _READ_SETTINGS,
         _LIST_WORK,
-        Grant("Read", ("s3:GetObject",), ("control", "recent", "runs", "progress of topics")),
+        Grant("Read", ("s3:GetObject",), ("control", "open", "recent", "runs", "progress of topics")),
         Grant("Write", ("s3:PutObject",), ("control", "runs", "progress of topics")),
         Grant("RunTheJob", ("glue:GetJob", "glue:GetJobRuns", "glue:StartJobRun", "glue:BatchStopJobRun"), ("job",)),
         Grant("ReadQueues", ("sqs:GetQueueAttributes",), ("events", "dead letters")),

@@ -36,6 +36,7 @@ PLACES = {
     "state": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/*",
     "accepted": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/accepted/*",
     "recent": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/recent/*",
+    "open": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/open/*",
     "progress of topics": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/topics/*",
     "control": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/control/*",
     "runs": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/runs/*",

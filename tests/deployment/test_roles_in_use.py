@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
-from compactor.core.crash_points import BuildCrashPoint
+from compactor.core.crash_points import BuildCrashPoint, CrashPoint
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
 from compactor.manifests.building.builder import BuildReport
@@ -17,7 +17,8 @@ from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
 from tests.deployment.permissions import allows, statements
 from tests.deployment.resolving import Document, parameters_of, resources, template
-from tests.support.harness import FLAWED, GOOD, Harness
+from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at
+from tests.support.rebuilding import rebuild
 from tests.support.s3_messages import SHAPES
 
 MIB = 1024 * 1024
@@ -204,9 +205,11 @@ def test_job(harness: Harness) -> None:
 
 
 def test_control_plane(harness: Harness) -> None:
-    """The role allows reading heartbeats and recent ledger records, stopping runs and recording notifications."""
+    """The role allows reading heartbeats, commits and marks, stopping runs and recording notifications."""
     harness.deliver("m1", GOOD)
     harness.run_once()
+    with pytest.raises(DiedError):
+        rebuild(harness, force=True, on_crash_point=dying_at(CrashPoint.DECIDED))
     harness.deliver("late", GOOD)
     harness.clock.advance(3600)
     harness.app().heartbeat._write_heartbeat()

@@ -57,6 +57,27 @@ CONTROL = (
         (_CONTROL,),
     ),
     Guard(
+        "a rebuild that died once it had decided gets a job",
+        "control/gathering.py",
+        "    return delivered + [(manifest_id, begun_at) for",
+        "    return delivered + [(manifest_id, begun_at) for _ in () for",
+        ("tests/unit/control/test_unfinished.py",),
+    ),
+    Guard(
+        "no job is started for a rebuild that decided nothing",
+        "ledger/backlog.py",
+        "        return bool(names) and done_name(newest_generation(names) or 1) not in names",
+        "        return bool(names)",
+        ("tests/unit/control/test_unfinished.py",),
+    ),
+    Guard(
+        "no job is started for a rebuild that is at work",
+        "control/gathering.py",
+        " for manifest_id, begun_at in begun if begun_at <= forgotten_since]",
+        " for manifest_id, begun_at in begun]",
+        ("tests/unit/control/test_unfinished.py",),
+    ),
+    Guard(
         "a stall is not restarted for ever",
         "control/diagnosis/symptoms.py",
         " and self.runs_without_commit <= STALL_RESTARTS",
