@@ -8,6 +8,7 @@ ones.
 import sys
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from compactor.core.documents.closed_dates import (
@@ -96,9 +97,7 @@ class ClosedDates:
             RecordUnreadable: One of these summaries is damaged, or of a newer format.
         """
         known = self._kept_totals()
-        after = self.layout.summary(known.upto)
-        listed = self.store.list(self.layout.closed_folder, start_after=after)
-        places = [place for info in listed if (place := self.layout.summary_place(info.uri)) is not None]
+        places = self.places(after=self.layout.summary(known.upto))
         return totals_with(known, list(zip(places, map_ordered(self.read, places), strict=True)))
 
     def _kept_totals(self) -> ClosedTotals:
@@ -131,12 +130,31 @@ class ClosedDates:
             raise RecordUnreadable(f"{self.layout.summary(place)}: it is gone; expected a summary to be kept") from exc
         if len(data) < summary.member_bytes:
             data = self.store.read_range(self.layout.summary(place), start, summary.member_bytes)
-        data = data[: summary.member_bytes]
-        fields = [line.split(" ") for line in data.decode().splitlines()]
-        found = [Member(each[0], *map(int, each[1 : len(Member._fields)])) for each in fields if len(each) >= _LEAST]
+        found = _members_in(data[: summary.member_bytes])
         if len(found) != summary.members:
             raise RecordUnreadable(f"{self.layout.summary(place)}: {len(found)} members; expected {summary.members}")
         return found
+
+    def places(self, *, after: str | None = None) -> list[int]:
+        """The places of the summaries that are there, in order; only those behind one, by its name."""
+        listed = self.store.list(self.layout.closed_folder, start_after=after)
+        return sorted(place for info in listed if (place := self.layout.summary_place(info.uri)) is not None)
+
+    def check(self, place: int) -> None:
+        """Make sure that a summary is whole; its file versions are counted and not read.
+
+        Raises:
+            RecordUnreadable: It is damaged, or gone.
+        """
+        members = self.members(place)
+        summary, _, start = self._headed(place)
+        uri = self.layout.summary(place)
+        expected = start + summary.member_bytes + summary.versions * (DIGEST_BYTES + _NUMBER_BYTES)
+        info = self.store.stat(uri)
+        if info is None or info.size_bytes != expected:
+            found = "it is gone" if info is None else f"{info.size_bytes} bytes"
+            what = f"{len(members)} members and {summary.versions} file versions"
+            raise RecordUnreadable(f"{uri}: {found}; expected {expected} bytes with {what}")
 
     def versions(self, place: int) -> Iterator[Versions]:
         """The file versions of a summary in the order of their digests, in parts of bounded size."""
@@ -178,6 +196,17 @@ class ClosedDates:
         parse = ClosedDate.model_validate_json
         summary = read_record(parse, line, uri, kind="ClosedDate", expected="the summary of a closed date")
         return summary, rest, len(line) + 1
+
+
+def _members_in(data: bytes) -> list[Member]:
+    """The members in the lines of a summary; none behind a damaged one."""
+    found: list[Member] = []
+    with suppress(ValueError):  # bytes that are no text, or a field that is no number
+        for line in data.decode().splitlines():
+            fields = line.split(" ")
+            if len(fields) >= _LEAST:
+                found.append(Member(fields[0], *map(int, fields[1 : len(Member._fields)])))
+    return found
 
 
 def _native(versions: Versions) -> Versions:

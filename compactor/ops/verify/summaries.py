@@ -8,12 +8,13 @@ from compactor.core.documents.closed_dates import ManifestSums, OpenFile, added
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.history.unsummarised import Found, Unsummarised
 from compactor.ledger.state import State
 from compactor.ops.redrive.settling.dead_letters import letter_fates
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, settled
 from compactor.ops.verify.doubled import doubled_versions
-from compactor.ops.verify.report import DeadLetterManifest, VerifyReport, sums_of
+from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, VerifyReport, sums_of
 
 
 def superseded_sums(state: State, found: Unsummarised) -> ManifestSums:
@@ -58,6 +59,21 @@ def summarised_report(state: State, found: Unsummarised, superseded: ManifestSum
     doubled = map_ordered(lambda each: doubled_versions(state, *each.keys), totals.doubled)
     report.discrepancies += [each for each in doubled if each is not None]
     return report
+
+
+def faults_of_summaries(state: State) -> list[Discrepancy]:
+    """Summaries of closed dates that are damaged or gone: no other date can be closed until they are made again."""
+    dates = ClosedDates(state.store, state.layout)
+
+    def fault(place: int) -> Discrepancy | None:
+        try:
+            dates.check(place)
+        except RecordUnreadable as exc:
+            return Discrepancy("", state.layout.summary(place), "a whole summary of a closed date", str(exc))
+        return None
+
+    upto = max(dates.places(), default=0)
+    return [each for each in map_ordered(fault, range(1, upto + 1)) if each is not None]
 
 
 def checked_letters(

@@ -25,7 +25,12 @@ from compactor.ops.verify.landed import faults_of_landed
 from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted, lost_of_archived, verify_records
 from compactor.ops.verify.planned.unwritten import unwritten
 from compactor.ops.verify.report import Discrepancy, VerifyReport
-from compactor.ops.verify.summaries import checked_letters, summarised_report, superseded_sums
+from compactor.ops.verify.summaries import (
+    checked_letters,
+    faults_of_summaries,
+    summarised_report,
+    superseded_sums,
+)
 from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
 from compactor.ops.verify.table.scope import EVERYTHING, TableScope
 from compactor.schema.registry import SchemaRegistry
@@ -97,7 +102,9 @@ class Verifier:
 
     def _verified_all(self, *, closed: bool) -> VerifyReport:
         if self.deep or closed:
-            return self._verify_records()
+            report = self._verify_records()
+            report.discrepancies += faults_of_summaries(self.state)
+            return report
         try:
             found = read_unsummarised(self.state)
             superseded = ManifestSums() if found is None else superseded_sums(self.state, found)

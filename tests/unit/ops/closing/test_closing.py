@@ -397,6 +397,23 @@ def test_lost_and_damaged_summaries(place: str) -> None:
         assert answer(verified(harness)) == answer(expected)
 
 
+@pytest.mark.parametrize("damage", ["gone", "no document", "cut in its versions", "without a member"])
+def test_a_verification_of_closed_dates_names_a_summary_that_is_not_whole(damage: str) -> None:
+    """Once it is in the sums only closing reads it, which ends for all dates until the summaries are made again."""
+    harness = quiet()
+    closed(harness)
+    uri = harness.layout.summary(1)
+    data = harness.store.read(uri)
+    assert verified(harness, by_records=True).discrepancies == []
+    head, _, rest = data.partition(b"\n")
+    changed = {"no document": b"{}\n", "cut in its versions": data[:-1], "without a member": head + b"\n" + rest[3:]}
+    if damage in changed:
+        harness.store.put(uri, changed[damage])
+    else:
+        harness.store.delete([uri])
+    assert [each.where for each in verified(harness, by_records=True).discrepancies] == [uri]
+
+
 @pytest.mark.parametrize("is_lost", [True, False])
 def test_an_earlier_commit_that_cannot_be_read(is_lost: bool) -> None:
     """Of a manifest that was rebuilt after its date was closed: it is named, and all records are read instead."""
