@@ -197,5 +197,6 @@ class Heartbeat:
             if self._store.stat(self._layout.stop_request(self.run_id)) is not None:
                 log_event("run.asked_to_stop")
                 self._on_stop_request()
-        except CompactorError as exc:  # without a heartbeat this run counts as dead, which costs an attempt at most
+        # Whatever it is, the next heartbeat is tried: for good without one, a run that works counts as dead.
+        except Exception as exc:  # noqa: BLE001
             log_event("run.heartbeat_failed", error=exc)

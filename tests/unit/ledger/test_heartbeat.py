@@ -157,6 +157,26 @@ def test_a_difference_that_no_store_can_tell_is_none() -> None:
     assert clock.now() == machine.now() - timedelta(seconds=2.1)
 
 
+def test_no_error_ends_the_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that no one foresaw: the control plane would stop a run that works."""
+    monkeypatch.setattr("compactor.ledger.heartbeat.HEARTBEAT_INTERVAL_SECONDS", 0.001)
+    harness, written = Harness(), threading.Event()
+
+    class Odd(FaultyStore):
+        puts = 0
+
+        def put(self, uri: str, data: bytes) -> None:
+            self.puts += 1
+            if self.puts == 2:  # the first one of the thread
+                raise LookupError("unforeseen")
+            if self.puts > 2:
+                written.set()
+            super().put(uri, data)
+
+    with Heartbeat(Odd(harness.store), harness.layout, harness.clock, "a", ProcessName("here", 1)):
+        assert written.wait(10)
+
+
 def test_a_slow_answer_does_not_set_the_clock_back() -> None:
     """A store that answers late, or a process that was stopped meanwhile, tells nothing about the clock."""
     harness = Harness()
