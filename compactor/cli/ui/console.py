@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from compactor.core.errors import StoreUnavailable
+from compactor.cli.ui.terminal import writing_to_stdout
 from compactor.core.text.safe_text import visible
 
 
@@ -22,10 +22,8 @@ class SafeConsole(Console):
         Raises:
             StoreUnavailable: Stdout cannot be written to.
         """
-        try:
+        with writing_to_stdout():
             super().print(*objects, **options)
-        except OSError as exc:
-            raise StoreUnavailable(f"cannot write to stdout: {exc.strerror}") from exc
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """The segments of a renderable. Line feeds separate its lines: names must be escaped before they get in."""

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import Any
 
@@ -62,8 +64,19 @@ def write_out(data: str | bytes, *, nl: bool = True) -> None:
     Raises:
         StoreUnavailable: Stdout cannot be written to.
     """
-    try:
+    with writing_to_stdout():
         click.echo(data, nl=nl)
+
+
+@contextmanager
+def writing_to_stdout() -> Iterator[None]:
+    """Turn what the system refuses, as on a full disk, into an error of the compactor.
+
+    Raises:
+        StoreUnavailable: Stdout cannot be written to.
+    """
+    try:
+        yield
     except OSError as exc:
         raise StoreUnavailable(f"cannot write to stdout: {exc.strerror}") from exc
 

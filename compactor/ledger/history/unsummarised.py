@@ -4,12 +4,12 @@ A manifest is open, then marked, then in a summary, and each of these begins bef
 read in this order, and none is missed while it moves on.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 
-from compactor.core.documents.closed_dates import ClosedTotals
+from compactor.core.documents.closed_dates import ClosedTotals, Member
 from compactor.core.documents.records import OpenMarker
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import base_name, id_from_name, is_delivery
@@ -121,41 +121,40 @@ def recorded(state: State, date: str) -> Iterator[Found]:
 
 
 def summarised_since(state: State, totals: ClosedTotals, moment: datetime) -> Iterator[ManifestKey]:
-    """The members of the closed dates that have records of a time or later.
-
-    Of a date with a summary that cannot be read, all manifests on record.
-    """
-    dates = ClosedDates(state.store, state.layout)
+    """The members of the closed dates that have records of a time or later. See `_members`."""
     for date, span in totals.dates.items():
         if span.until >= moment:
-            try:
-                found = [ManifestKey(date, each) for each in summarised_generations(dates, totals, date)]
-            except RecordUnreadable:  # `close` names it
-                found = [key for key, _ in recorded(state, date)]
-            yield from found
+            yield from _members(state, date, span.places)
 
 
 def members_with_rejects(state: State, totals: ClosedTotals, *, counted: bool = False) -> Iterator[ManifestKey]:
     """The members of summaries with rejected lines, redriven or not: kept ones, or also those only counted. By date.
 
-    Of a date with a summary that cannot be read, all manifests on record.
+    See `_members`.
     """
-    dates = ClosedDates(state.store, state.layout)
+
+    def has_rejects(member: Member) -> bool:
+        return bool(member.kept_rejects or (counted and member.counted_rejects))
 
     def of_date(span: tuple[str, list[int]]) -> list[ManifestKey]:
-        date, places = span
-        try:
-            members = [member for place in places for member in dates.members(place)]
-        except RecordUnreadable:  # `close` names it
-            return [key for key, _ in recorded(state, date)]
-        return [
-            ManifestKey(date, each.id) for each in members if each.kept_rejects or (counted and each.counted_rejects)
-        ]
+        return _members(state, *span, has_rejects)
 
     spans = sorted(totals.dates.items())
     places = [(date, [each for each in span.places if each not in span.without_rejects]) for date, span in spans]
     for found in map_ordered(of_date, places):
         yield from found
+
+
+def _members(
+    state: State, date: str, places: Iterable[int], is_wanted: Callable[[Member], bool] = lambda _: True
+) -> list[ManifestKey]:
+    """The members of some summaries of a date; if one of them cannot be read, all manifests of the date on record."""
+    dates = ClosedDates(state.store, state.layout)
+    try:
+        members = [member for place in places for member in dates.members(place)]
+    except RecordUnreadable:  # `close` names it
+        return [key for key, _ in recorded(state, date)]
+    return list(dict.fromkeys(ManifestKey(date, each.id) for each in members if is_wanted(each)))
 
 
 def _opened(state: State) -> list[Found]:
