@@ -69,8 +69,8 @@ def settled(
     """Quarantined files, with what settled each. The one rule, for all commands.
 
     A quarantined version of a file is settled once it was redriven, or once an attempt that began later compacted that
-    file. A version that was quarantined then settles nothing, and neither does a file that is gone. Of a
-    range of a topic or stream that is gone, a person may accept that.
+    file. A version that was quarantined then settles nothing, and neither does a file that is gone. Of a range of a
+    topic or stream that is gone, a person may accept that.
 
     Args:
         state: Has the records.
