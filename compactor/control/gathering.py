@@ -15,7 +15,7 @@ from compactor.core.documents.records import Document, RecentCommit
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.rules.sharding import Shard
-from compactor.ledger.backlog import Backlog, backlog_of, unfinished_manifests
+from compactor.ledger.backlog import Backlog, backlog_of, read_begun
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.state import State
 from compactor.manifests.kafka.topics_seen import TopicWatch
@@ -29,7 +29,7 @@ HISTORY_DAYS = 15
 _SHOWN_ERROR_CHARACTERS = 500
 
 Waiting = Mapping[str, Sequence[tuple[str, datetime]]]
-"""The manifests that wait in each stream, by their ids, and when their objects were written or, without one, begun."""
+"""The manifests that wait in each stream, by the names of their objects, and when they were written."""
 
 T = TypeVar("T")
 
@@ -104,8 +104,9 @@ class Sources:
         letters = known(Source.DEAD_LETTERS, lambda: self.dead_letter_queue.depth() if self.dead_letter_queue else None)
         runs = known(Source.RUNS, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS))))
         closed_at = known(Source.BREAKER, self._breaker_closed_at)
-        forgotten_since = now - timedelta(seconds=policy.hang_seconds)
-        waiting = known(Source.MANIFESTS, lambda: self._waiting(forgotten_since))
+        waiting = known(Source.MANIFESTS, self._waiting)
+        begun_before = now - timedelta(seconds=policy.hang_seconds)
+        begun = None if waiting is None else known(Source.BEGUN, lambda: self._begun(waiting, begun_before))
         backlogs = None if waiting is None else _backlogs(waiting, now, self._is_own)
         has_failures = RunHistory(Snapshot(runs=runs, breaker_closed_at=closed_at), policy, now).has_failures
         return Snapshot(
@@ -117,6 +118,7 @@ class Sources:
             backlog=None if backlogs is None else _total(backlogs.values()),
             whole_backlog=_total(_backlogs(waiting, now).values()) if waiting and self.shard else None,
             backlogs=_backlogs(waiting, now) if waiting and self.streams else {},
+            begun=begun,
             topics=known(Source.TOPICS, lambda: tuple(each for watch in self.topics for each in watch.seen(now))),
             kinesis=known(Source.KINESIS, lambda: tuple(each for watch in self.kinesis for each in watch.seen(now))),
             recent=known(Source.LEDGER, self._recent),
@@ -133,10 +135,30 @@ class Sources:
         is_empty = depth is not None and not depth.messages
         return 0.0 if is_empty else measured  # the measurement is minutes late
 
-    def _waiting(self, forgotten_since: datetime) -> Waiting:
-        """The manifests that wait in each stream; without streams, those of the only one. See `_waiting_of`."""
-        states = self.streams or {"": self.state}
-        return {name: _waiting_of(state, forgotten_since) for name, state in states.items()}
+    def _waiting(self) -> Waiting:
+        """The manifests that wait in each stream; without streams, in the only prefix."""
+        return {
+            name: [
+                (id_from_name(info.uri), info.modified_at)
+                for info in state.store.list(state.layout.manifests_folder)
+                if is_delivery(info.uri)
+            ]
+            for name, state in self._states().items()
+        }
+
+    def _begun(self, waiting: Waiting, until: datetime) -> Mapping[str, datetime]:
+        """The manifests that a job has to finish and that are not in the watched prefix, and when they were begun.
+
+        One that was begun after `until` may be a rebuild at work.
+        """
+        found: dict[str, datetime] = {}
+        for name, state in self._states().items():
+            delivered = {manifest_id for manifest_id, _ in waiting[name]}
+            found |= read_begun(state, but=delivered, until=until).left_to_jobs
+        return {manifest_id: at for manifest_id, at in found.items() if self._is_own(manifest_id)}
+
+    def _states(self) -> Mapping[str, State]:
+        return self.streams or {"": self.state}
 
     def _recent(self) -> tuple[RecentCommit, ...]:
         """The latest commits of all streams, the oldest first."""
@@ -156,18 +178,6 @@ class Sources:
             return self.state.ledger.record(self._own(self.state.layout.breaker_closed), BreakerClosed).closed_at
         except ObjectNotFound:
             return None
-
-
-def _waiting_of(state: State, forgotten_since: datetime) -> list[tuple[str, datetime]]:
-    """The manifests in the watched prefix, and those outside of it that were begun so long ago and are not done.
-
-    One that was begun later may be a rebuild at work, which finishes it without a job.
-    """
-    listed = state.store.list(state.layout.manifests_folder)
-    delivered = [(id_from_name(info.uri), info.modified_at) for info in listed if is_delivery(info.uri)]
-    ids = {manifest_id for manifest_id, _ in delivered}
-    begun = (each for each in unfinished_manifests(state) if each[0] not in ids)
-    return delivered + [(manifest_id, begun_at) for manifest_id, begun_at in begun if begun_at <= forgotten_since]
 
 
 def _total(backlogs: Collection[Backlog]) -> Backlog:

@@ -21,6 +21,7 @@ class Source(StrEnum):
     QUEUE_AGE = "the age of the queue"
     DEAD_LETTERS = "the dead-letter queue"
     MANIFESTS = "the watched prefix"
+    BEGUN = "the index of open manifests"
     LEDGER = "the ledger's latest commits"
     TOPICS = "the progress of topics"
     KINESIS = "the progress of streams of Kinesis"
@@ -82,6 +83,8 @@ class Snapshot:
     backlog: Backlog | None = field(default_factory=Backlog)
     backlogs: Mapping[str, Backlog] = field(default_factory=dict)  # of each stream; empty where there are none
     whole_backlog: Backlog | None = None  # of all shards; None where there are none
+    # Manifests that a job has to finish and that are not in the watched prefix, and when they were begun
+    begun: Mapping[str, datetime] | None = field(default_factory=dict)
     topics: tuple[TopicSeen, ...] | None = ()  # the topics that the job plans, as it noted
     kinesis: tuple[StreamSeen, ...] | None = ()  # the streams of Kinesis that the job plans, as it noted
     recent: tuple[RecentCommit, ...] | None = ()  # summaries of the latest commits, oldest first

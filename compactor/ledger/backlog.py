@@ -1,6 +1,7 @@
 """Counts the unfinished work, manifest by manifest, for a run that ends once everything is done."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,7 @@ from compactor.core.documents.manifest import OUTSIDE
 from compactor.core.documents.manifest_parsing import is_allowed
 from compactor.core.documents.records import Accepted, OpenMarker
 from compactor.core.errors import ManifestError, ObjectNotFound, StuckError
-from compactor.core.layout import Layout, done_name, is_delivery
+from compactor.core.layout import Layout, is_delivery
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
@@ -24,14 +25,16 @@ class Backlog:
     """Work that is not done. Each reader fills in what it reads; the rest keeps its default.
 
     Attributes:
-        manifests: Manifests in the watched prefix, those in progress included; in the control plane also the others
-            that only a job finishes.
+        manifests: Manifests in the watched prefix, those in progress included.
         oldest_seconds: The age of the oldest of these manifests; 0 if there is none.
         input_bytes: The stored input that they name; None where no waiting manifest could be read.
         manifests_read: How many of them were read for `input_bytes`, which is extrapolated from these.
-        begun_manifests: Manifests begun and not done; most of them are in the watched prefix as well.
+        begun_manifests: Manifests begun and not done, which a job finishes; most are in the watched prefix as well.
         oldest_begun: The id of the one that was begun first; empty if there is none.
         oldest_begun_seconds: The time since then.
+        undecided_rebuilds: Manifests of which a rebuild was begun and has decided nothing, which no job goes on with.
+        oldest_undecided: The id of the one that was begun first; empty if there is none.
+        oldest_undecided_seconds: The time since then.
         pending_parts: Parts of announced files that wait to be sealed.
         oldest_pending_seconds: The age of the oldest part.
         left_to_others: Manifests in the watched prefix that belong to other calls; no other number counts them.
@@ -44,6 +47,9 @@ class Backlog:
     begun_manifests: int = 0
     oldest_begun: str = ""
     oldest_begun_seconds: float = 0.0
+    undecided_rebuilds: int = 0
+    oldest_undecided: str = ""
+    oldest_undecided_seconds: float = 0.0
     pending_parts: int = 0
     oldest_pending_seconds: float = 0.0
     left_to_others: int = 0
@@ -63,27 +69,55 @@ def backlog_of(written_at: Collection[datetime], now: datetime) -> Backlog:
     return Backlog(len(written_at), max(0.0, (now - min(written_at, default=now)).total_seconds()))
 
 
-def unfinished_manifests(state: State) -> Iterator[tuple[str, datetime]]:
-    """The manifests that a job has to finish, each with the time when it was begun.
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Manifests that were begun and are not done, each with the time when this was last done.
 
-    Most of them are in the watched prefix as well. One that is rebuilt is not: once its rebuild has decided, only a job
-    finishes it if the rebuild dies. A rebuild that has not decided is not counted, for no job goes on with it.
-    Only the marks and the names of records are read, for the control plane may read no others.
+    Attributes:
+        left_to_jobs: Those that a job finishes: new ones, and rebuilds that have decided.
+        undecided: Those of which a rebuild has decided nothing. No job goes on with it; the next `rebuild` does.
     """
-    marks = [info for info in state.store.list(state.layout.open_folder) if info.uri.endswith(".json")]
-    unfinished: dict[str, datetime] = {}
-    for mark, is_unfinished in zip(marks, map_ordered(partial(_is_unfinished, state), marks), strict=True):
-        if is_unfinished:
-            manifest_id = state.layout.opened_id(mark.uri)
-            unfinished[manifest_id] = min(mark.modified_at, unfinished.get(manifest_id, mark.modified_at))
-    return iter(unfinished.items())
+
+    left_to_jobs: Mapping[str, datetime]
+    undecided: Mapping[str, datetime]
 
 
-def _is_unfinished(state: State, mark: ObjectInfo) -> bool:
+def read_begun(state: State, *, but: Collection[str] = (), until: datetime | None = None) -> Begun:
+    """Read the index of open manifests.
+
+    Of a rebuild its mark and the names of the records are read, and of a new manifest nothing: in an outage there may
+    be thousands, and the control plane, which may read nothing else, counts them each minute.
+
+    Args:
+        state: Has the index.
+        but: Manifests that are left out, because they are counted anyway.
+        until: A manifest that was begun again later is left out, because a process may be at work on it.
+    """
+    opened_id, generation_of = state.layout.opened_id, state.layout.opened_generation
+    marks: dict[str, list[ObjectInfo]] = defaultdict(list)
+    for info in state.store.list(state.layout.open_folder):
+        if info.uri.endswith(".json"):
+            marks[opened_id(info.uri)].append(info)
+    begun_at = {each: max(info.modified_at for info in found) for each, found in marks.items()}
+    counted = [each for each, at in begun_at.items() if each not in but and (until is None or at <= until)]
+
+    def is_left_to_jobs(manifest_id: str) -> bool:
+        of_rebuilds = [info for info in marks[manifest_id] if generation_of(info.uri) > 1]
+        return len(of_rebuilds) < len(marks[manifest_id]) or any(_has_decided(state, info) for info in of_rebuilds)
+
+    found = list(zip(counted, map_ordered(is_left_to_jobs, counted), strict=True))
+    return Begun(
+        left_to_jobs={each: begun_at[each] for each, is_left in found if is_left},
+        undecided={each: begun_at[each] for each, is_left in found if not is_left},
+    )
+
+
+def _has_decided(state: State, mark: ObjectInfo) -> bool:
+    """Whether the generation that a mark of a rebuild is of has an outcome: then a job removes the mark."""
     with suppress(StuckError, ObjectNotFound):  # it is damaged, or gone by now
         opened = state.ledger.record(mark.uri, OpenMarker)
         names = state.ledger.record_names(ManifestKey(opened.date, opened.manifest_id))
-        return bool(names) and done_name(newest_generation(names) or 1) not in names
+        return state.layout.opened_generation(mark.uri) <= (newest_generation(names) or 1)
     return False
 
 
@@ -98,7 +132,8 @@ def read_backlog(state: State, *, allowed_prefixes: Sequence[str]) -> Backlog:
     waiting = (info for info in state.store.list(layout.manifests_folder) if is_delivery(info.uri))
     sizes = list(map_ordered(partial(_input_bytes, state, allowed_prefixes), waiting))
     own = [size for size in sizes if size is not None]
-    begun = [each for each in ledger.open_ids() if not _is_of_others(ledger.accepted(each), layout, allowed_prefixes)]
+    left = read_begun(state).left_to_jobs
+    begun = [each for each in left if not _is_of_others(ledger.accepted(each), layout, allowed_prefixes)]
     return Backlog(
         manifests=len(own),
         input_bytes=sum(own),

@@ -4,6 +4,7 @@ from tests.guards.guard import Guard
 
 _CONTROL = "tests/unit/control/test_decisions.py"
 _CONTROL_SHELL = "tests/unit/control/test_plane.py"
+_UNFINISHED = "tests/unit/control/test_unfinished.py"
 _NOTICES = "tests/unit/control/test_notices.py"
 
 CONTROL = (
@@ -58,24 +59,45 @@ CONTROL = (
     ),
     Guard(
         "a rebuild that died once it had decided gets a job",
-        "control/gathering.py",
-        "    return delivered + [(manifest_id, begun_at) for",
-        "    return delivered + [(manifest_id, begun_at) for _ in () for",
-        ("tests/unit/control/test_unfinished.py",),
+        "control/diagnosis/symptoms.py",
+        "        return is_enough or bool(self.begun(had_chance=False))",
+        "        return is_enough",
+        (_UNFINISHED,),
     ),
     Guard(
         "no job is started for a rebuild that decided nothing",
         "ledger/backlog.py",
-        "        return bool(names) and done_name(newest_generation(names) or 1) not in names",
-        "        return bool(names)",
-        ("tests/unit/control/test_unfinished.py",),
+        "        return state.layout.opened_generation(mark.uri) <= (newest_generation(names) or 1)",
+        "        return True",
+        (_UNFINISHED,),
     ),
     Guard(
         "no job is started for a rebuild that is at work",
-        "control/gathering.py",
-        " for manifest_id, begun_at in begun if begun_at <= forgotten_since]",
-        " for manifest_id, begun_at in begun]",
-        ("tests/unit/control/test_unfinished.py",),
+        "ledger/backlog.py",
+        " and (until is None or at <= until)]",
+        "]",
+        (_UNFINISHED,),
+    ),
+    Guard(
+        "no job is started again for what one had the time to finish",
+        "control/diagnosis/symptoms.py",
+        "        return any(seconds >= CHANCE_SECONDS for seconds in lives)",
+        "        return False",
+        (_CONTROL,),
+    ),
+    Guard(
+        "a run is not idle before it had the time to finish what was begun",
+        "control/diagnosis/symptoms.py",
+        "        if self.begun(had_chance=False):\n",
+        "        if False:\n",
+        (_CONTROL,),
+    ),
+    Guard(
+        "the marks of manifests that are delivered are not read",
+        "ledger/backlog.py",
+        " if each not in but and (",
+        " if (",
+        (_UNFINISHED,),
     ),
     Guard(
         "a stall is not restarted for ever",

@@ -96,3 +96,7 @@ def _of_backlog(case: Case) -> Iterator[Finding]:
         yield finding(Condition.QUEUE_AGE, f"the oldest event has waited in the queue for {age}; the SLA is {sla}")
     if snapshot.backlog is not None and is_late(snapshot.backlog, policy.sla_seconds):
         yield finding(Condition.OLDEST_MANIFEST, f"{case.work}; the SLA is {sla}")
+    if begun := case.begun(had_chance=True):
+        are = f"{count(len(begun), 'manifest')} {'is' if len(begun) == 1 else 'are'} begun and not done"
+        had = f"{are}, although a run had the time to finish {'it' if len(begun) == 1 else 'them'}: {begun[0]}"
+        yield finding(Condition.MANIFESTS_STUCK, had)

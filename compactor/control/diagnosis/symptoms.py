@@ -1,5 +1,8 @@
 """Tells from a snapshot whether a run is silent, stuck or idle. Decisions, no I/O; what is unknown is no symptom."""
 
+from collections.abc import Sequence
+from datetime import datetime
+
 from compactor.control.diagnosis.health import lacks_progress, waiting_work
 from compactor.control.diagnosis.history import RunHistory
 from compactor.control.runs import JobRun
@@ -7,6 +10,13 @@ from compactor.control.snapshot import Source
 
 STALL_RESTARTS = 2
 """Restarts without one commit after which a stall is left to a person: another restart would not help."""
+
+
+CHANCE_SECONDS = 1500.0
+"""A run that was up for so long after a manifest was begun has finished it, if it can: it looks for such every 300 s.
+
+What is left then needs a person, and starting or keeping a run for its sake would go on for ever.
+"""
 
 
 class Case(RunHistory):
@@ -30,7 +40,21 @@ class Case(RunHistory):
         if backlog is None:
             return False
         is_half_late = backlog.oldest_seconds >= policy.sla_seconds / 2
-        return backlog.manifests >= policy.backlog_start_manifests or bool(backlog.manifests and is_half_late)
+        is_enough = backlog.manifests >= policy.backlog_start_manifests or bool(backlog.manifests and is_half_late)
+        return is_enough or bool(self.begun(had_chance=False))
+
+    def begun(self, *, had_chance: bool) -> Sequence[str]:
+        """The manifests outside of the watched prefix that were begun, the first one first.
+
+        Args:
+            had_chance: Those that a run had the time to finish, and did not; or those that still wait for one.
+        """
+        in_order = sorted((self.snapshot.begun or {}).items(), key=lambda each: each[1])
+        return [each for each, begun_at in in_order if self._had_chance(begun_at) is had_chance]
+
+    def _had_chance(self, begun_at: datetime) -> bool:
+        lives = (((run.ended_at or self.now) - max(run.started_at, begun_at)).total_seconds() for run in self.runs)
+        return any(seconds >= CHANCE_SECONDS for seconds in lives)
 
     def is_silent(self, run: JobRun) -> bool:
         """Whether a run that should send heartbeats has sent none for too long."""
@@ -73,6 +97,8 @@ class Case(RunHistory):
         """Whether there has been nothing to do for a while, and no event is on its way."""
         backlog, queue, recent = self.snapshot.backlog, self.snapshot.queue, self.snapshot.recent
         if backlog is None or recent is None or backlog.manifests or (queue and queue.messages):
+            return False
+        if self.begun(had_chance=False):
             return False
         if Source.QUEUE in self.snapshot.unknown:
             return False

@@ -106,6 +106,10 @@ def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
     if backlog.oldest_begun and backlog.oldest_begun_seconds >= rules.stall_seconds:
         reason = f"a manifest was begun {shown_seconds(backlog.oldest_begun_seconds)} ago and is not done"
         yield finding(Condition.MANIFESTS_STUCK, reason, rules.suggest.call("trace", backlog.oldest_begun))
+    if backlog.oldest_undecided and backlog.oldest_undecided_seconds >= rules.stall_seconds:
+        ago = shown_seconds(backlog.oldest_undecided_seconds)
+        reason = f"a rebuild was begun {ago} ago and has decided nothing; until it is done its date is not closed"
+        yield finding(Condition.MANIFESTS_STUCK, reason, rules.suggest.call("rebuild", backlog.oldest_undecided))
     if backlog.pending_parts and backlog.oldest_pending_seconds >= STALE_PENDING * rules.max_wait_seconds:
         waited = shown_seconds(backlog.oldest_pending_seconds)
         yield finding(Condition.SEALER_LATE, f"announced files have waited for {waited}, and are not sealed")

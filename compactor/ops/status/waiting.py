@@ -1,6 +1,6 @@
 """Reads the backlog: manifests in the watched prefix with the bytes they name, begun ones, and pending parts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from compactor.core.errors import ManifestError, ObjectNotFound, StuckError
 from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.ledger.backlog import Backlog
+from compactor.ledger.backlog import Backlog, read_begun
 from compactor.ledger.state import State
 from compactor.ledger.waiting_manifests import read_waiting_manifest
 from compactor.ops.status.cache import StatusCache
@@ -38,7 +38,9 @@ def read_waiting(state: State, now: datetime, cache: StatusCache, *, allowed_pre
         (id_from_name(info.uri), info.modified_at, float(weights.get(_key(info), info.size_bytes * (per_byte or 0.0))))
         for info in infos
     ]
-    begun = sorted(state.ledger.opened(), key=lambda each: each[1])
+    begun = read_begun(state)
+    oldest_begun, begun_seconds = _oldest(begun.left_to_jobs, now)
+    oldest_undecided, undecided_seconds = _oldest(begun.undecided, now)
     parts = [info.modified_at for info in state.store.list(state.layout.pending_folder)]
     is_known = per_byte is not None or not infos
     backlog = Backlog(
@@ -46,9 +48,12 @@ def read_waiting(state: State, now: datetime, cache: StatusCache, *, allowed_pre
         manifests_read=len(weights),
         input_bytes=round(sum(length for _, _, length in manifests)) if is_known else None,
         oldest_seconds=_age(min((info.modified_at for info in infos), default=now), now),
-        begun_manifests=len(begun),
-        oldest_begun=begun[0][0] if begun else "",
-        oldest_begun_seconds=_age(begun[0][1], now) if begun else 0.0,
+        begun_manifests=len(begun.left_to_jobs),
+        oldest_begun=oldest_begun,
+        oldest_begun_seconds=begun_seconds,
+        undecided_rebuilds=len(begun.undecided),
+        oldest_undecided=oldest_undecided,
+        oldest_undecided_seconds=undecided_seconds,
         pending_parts=len(parts),
         oldest_pending_seconds=_age(min(parts, default=now), now),
     )
@@ -88,6 +93,12 @@ def _bytes_per_manifest_byte(infos: Sequence[ObjectInfo], weights: dict[tuple[st
 
 def _key(info: ObjectInfo) -> tuple[str, str]:
     return info.uri, info.etag
+
+
+def _oldest(begun: Mapping[str, datetime], now: datetime) -> tuple[str, float]:
+    """The manifest that was begun first and the time since then; empty and 0 if there is none."""
+    first = min(begun, key=lambda each: begun[each], default="")
+    return first, _age(begun[first], now) if first else 0.0
 
 
 def _age(moment: datetime, now: datetime) -> float:

@@ -104,6 +104,7 @@ UNREAD = {
     Source.QUEUE_AGE: "queue_oldest_seconds",
     Source.DEAD_LETTERS: "dead_letters",
     Source.MANIFESTS: "backlog",
+    Source.BEGUN: "begun",
     Source.LEDGER: "recent",
     Source.TOPICS: "topics",
     Source.KINESIS: "kinesis",
@@ -135,6 +136,7 @@ def snapshot_of(row: Row) -> Snapshot:
         queue_oldest_seconds=seconds(age) if age else None,
         dead_letters=row.take("dead_letters"),
         backlog=Backlog(backlog["manifests"], seconds(backlog["oldest"])) if backlog else Backlog(0),
+        begun={f"m{at}": ago(age) for at, age in enumerate(row.take("begun", []))},
         topics=tuple(topic_of(each) for each in row.take("topics", [])),
         kinesis=tuple(stream_of(each) for each in row.take("kinesis", [])),
         recent=commits_of(commits) if (commits := row.take("commits")) else (),
@@ -316,6 +318,7 @@ def any_snapshot(draw: st.DrawFn) -> Snapshot:
             heartbeats=Heartbeats(living, draw(st.one_of(st.none(), st.just(ago("5m"))))),
             backlog=Backlog(draw(st.integers(0, 5)), float(draw(AGES))),
             queue=QueueDepth(draw(st.integers(0, 5))),
+            begun={f"m{at}": NOW - timedelta(seconds=age) for at, age in enumerate(draw(st.lists(AGES, max_size=2)))},
         ),
         *draw(st.sets(st.sampled_from(list(Source)))),
     )
