@@ -13,12 +13,7 @@ class State(Document, of=health.Finding, shown=["word", "severity"], without=["s
     """How the job is doing."""
 
 
-class Backlog(
-    Document,
-    of=backlog.Backlog,
-    shown=["is_extrapolated"],
-    without=["left_to_others", "undecided_rebuilds", "oldest_undecided", "oldest_undecided_seconds"],
-):
+class Backlog(Document, of=backlog.Backlog, shown=["is_extrapolated"], without=["left_to_others"]):
     """Work that is not done."""
 
 

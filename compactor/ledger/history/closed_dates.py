@@ -140,6 +140,13 @@ class ClosedDates:
         listed = self.store.list(self.layout.closed_folder, start_after=after)
         return sorted(place for info in listed if (place := self.layout.summary_place(info.uri)) is not None)
 
+    def places_to_check(self) -> list[int]:
+        """The places of the summaries that are there, and of those that are known to be gone."""
+        there = self.places()
+        summed = {place for span in self._kept_totals().dates.values() for place in span.places}
+        first_gap = next((at for at, place in enumerate(there, 1) if place != at), None)
+        return sorted({*there, *summed, *([] if first_gap is None else [first_gap])})
+
     def check(self, place: int) -> None:
         """Make sure that a summary is whole; its file versions are counted and not read.
 

@@ -72,8 +72,7 @@ def faults_of_summaries(state: State) -> list[Discrepancy]:
             return Discrepancy("", state.layout.summary(place), "a whole summary of a closed date", str(exc))
         return None
 
-    upto = max(dates.places(), default=0)
-    return [each for each in map_ordered(fault, range(1, upto + 1)) if each is not None]
+    return [each for each in map_ordered(fault, dates.places_to_check()) if each is not None]
 
 
 def checked_letters(

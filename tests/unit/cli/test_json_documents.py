@@ -526,13 +526,14 @@ def looks(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     found += [workspace.json("control")[0], workspace.json("control", "--dry-run")[0]]
     size = JobSize("G.2X", 10, "6.0")
     run = JobRun("jr", JobState.RUNNING, clock.now(), clock.now(), size=size)
-    unknown = Snapshot(runs=None, heartbeats=None, backlog=None, recent=None, topics=None, kinesis=None)
+    unknown = Snapshot(runs=None, heartbeats=None, backlog=None, begun=None, recent=None, topics=None, kinesis=None)
     seen = Snapshot(
         topics=TOPICS_SEEN,
         kinesis=STREAMS_SEEN,
         runs=(run,),
         recent=(COMMITS[0], COMMITS[1].model_copy(update=OLDER), FULL),
         queue_oldest_seconds=12.5,
+        begun={"m1": clock.now()},
     )
     stopping = Action(ActionKind.STOP, "it hangs", targets=("jr",))
     for snapshot in (unknown, seen):

@@ -397,12 +397,14 @@ def test_lost_and_damaged_summaries(place: str) -> None:
         assert answer(verified(harness)) == answer(expected)
 
 
+@pytest.mark.parametrize("place", [1, 2])
 @pytest.mark.parametrize("damage", ["gone", "no document", "cut in its versions", "without a member"])
-def test_a_verification_of_closed_dates_names_a_summary_that_is_not_whole(damage: str) -> None:
+def test_a_verification_of_closed_dates_names_a_summary_that_is_not_whole(damage: str, place: int) -> None:
     """Once it is in the sums only closing reads it, which ends for all dates until the summaries are made again."""
     harness = quiet()
     closed(harness)
-    uri = harness.layout.summary(1)
+    assert len(summaries(harness)) == 2
+    uri = harness.layout.summary(place)
     data = harness.store.read(uri)
     assert verified(harness, by_records=True).discrepancies == []
     head, _, rest = data.partition(b"\n")
@@ -412,6 +414,16 @@ def test_a_verification_of_closed_dates_names_a_summary_that_is_not_whole(damage
     else:
         harness.store.delete([uri])
     assert [each.where for each in verified(harness, by_records=True).discrepancies] == [uri]
+
+
+def test_a_summary_that_is_gone_without_the_sums() -> None:
+    """One behind it is there still. Something else in the folder is named, too, and takes no time."""
+    harness = quiet()
+    closed(harness)
+    harness.store.delete([harness.layout.closed_totals, harness.layout.summary(1)])
+    harness.store.put(harness.layout.summary(99_999_999), b"{}")
+    found = [each.where for each in verified(harness, by_records=True).discrepancies]
+    assert found == [harness.layout.summary(1), harness.layout.summary(99_999_999)]
 
 
 @pytest.mark.parametrize("is_lost", [True, False])

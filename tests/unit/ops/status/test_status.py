@@ -25,7 +25,8 @@ from compactor.ops.status.values import Spent, Status
 from compactor.ops.status.waiting import MANIFESTS_READ
 from compactor.wiring.control import ControlComponents
 from tests.support.fakes import FailingEngine, FaultyStore
-from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
+from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
+from tests.support.rebuilding import rebuild
 
 
 def status(harness: Harness, store: FaultyStore | None = None) -> Status:
@@ -303,6 +304,22 @@ def test_the_first_that_was_begun() -> None:
         harness.clock.advance(30)
     backlog = status(harness).backlog
     assert (backlog.begun_manifests, backlog.oldest_begun, backlog.oldest_begun_seconds) == (2, "z", 60)
+
+
+def test_a_rebuild_that_decided_nothing() -> None:
+    """No job goes on with it, so none is missed; but its date is not closed, which a person has to know."""
+    harness = Harness()
+    harness.deliver("m1", GOOD)
+    harness.run_once()
+    with pytest.raises(DiedError):
+        rebuild(harness, "m1", force=True, on_crash_point=dying_at(CrashPoint.OPENED))
+    soon = status(harness)
+    assert (soon.backlog.begun_manifests, soon.backlog.undecided_rebuilds, soon.state.condition) == (0, 1, "all_done")
+    harness.clock.advance(7200)
+    late = status(harness).state
+    assert (late.word, late.next_move) == ("needs_you", "compactor rebuild m1")
+    rebuild(harness, "m1", force=True)
+    assert status(harness).backlog.undecided_rebuilds == 0
 
 
 def crowded(harness: Harness, times: int) -> None:
