@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compactor.core.layout import KEEP_MARKER
@@ -106,6 +106,7 @@ def test_live_data_that_fills_the_job() -> None:
     st.integers(1, 20),
     st.one_of(st.none(), st.integers(1, 1000)),
 )
+@example([(1, 500.0, 0)], 4, 20, None)  # late, while most of the slots are free
 def test_bounds(looks: list[tuple[int, float, int]], slots: int, most_waiting: int, per_hour: int | None) -> None:
     """Never more than the bound waits, nothing is added to what is late, and an hour has no more than the rate."""
     rules = PaceRules(slots, most_waiting, 100.0, per_hour)
