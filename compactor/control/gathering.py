@@ -162,7 +162,7 @@ class Sources:
 
     def _recent(self) -> tuple[RecentCommit, ...]:
         """The latest commits of all streams, the oldest first."""
-        found = [each for state in self.streams.values() or (self.state,) for each in state.ledger.recent()]
+        found = [each for state in self._states().values() for each in state.ledger.recent()]
         found = [each for each in found if self._is_own(each.manifest_id)]
         return tuple(sorted(found, key=lambda each: each.decided_at)) if self.streams else tuple(found)
 

@@ -191,12 +191,7 @@ class Ledger:
 
     def open_ids(self) -> Iterator[str]:
         """The ids of all open manifests: begun and not done, each once."""
-        return iter(dict.fromkeys(manifest_id for manifest_id, _ in self.opened()))
-
-    def opened(self) -> Iterator[tuple[str, datetime]]:
-        """Return the ids of all open manifests, each with the time when it was opened."""
-        found = self._records(self._layout.open_folder)
-        return ((self._layout.opened_id(info.uri), info.modified_at) for info in found)
+        return iter(dict.fromkeys(self._layout.opened_id(info.uri) for info in self._records(self._layout.open_folder)))
 
     def opened_date(self, manifest_id: str) -> str | None:
         """The date of an open manifest, by its mark in the index; None if it is not in it.

@@ -3,6 +3,16 @@
 import pytest
 
 from compactor.job import table_commits
+from tests.support.harness import GOOD, Harness
+
+
+@pytest.fixture
+def harness() -> Harness:
+    """One manifest, m1, that is done. A module that needs another beginning has a fixture of its own."""
+    harness = Harness()
+    harness.deliver("m1", GOOD)
+    harness.run_once()
+    return harness
 
 
 @pytest.fixture

@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 
 from compactor.control.diagnosis.findings import kinesis_behind, topics_behind
-from compactor.control.diagnosis.health import Condition, Finding, columns_nearly_full, finding, is_late
+from compactor.control.diagnosis.health import (
+    Condition,
+    Finding,
+    begun_work,
+    columns_nearly_full,
+    finding,
+    is_late,
+)
 from compactor.control.diagnosis.symptoms import STALL_RESTARTS, Case
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Source
@@ -97,6 +104,6 @@ def _of_backlog(case: Case) -> Iterator[Finding]:
     if snapshot.backlog is not None and is_late(snapshot.backlog, policy.sla_seconds):
         yield finding(Condition.OLDEST_MANIFEST, f"{case.work}; the SLA is {sla}")
     if begun := case.begun(had_chance=True):
-        are = f"{count(len(begun), 'manifest')} {'is' if len(begun) == 1 else 'are'} begun and not done"
-        had = f"{are}, although a run had the time to finish {'it' if len(begun) == 1 else 'them'}: {begun[0]}"
+        them = "it" if len(begun) == 1 else "them"
+        had = f"{begun_work(len(begun))}, although a run had the time to finish {them}: {begun[0]}"
         yield finding(Condition.MANIFESTS_STUCK, had)

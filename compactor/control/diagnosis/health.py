@@ -186,12 +186,16 @@ def waiting_work(backlog: Backlog | None) -> str:
     if backlog is None or not (backlog.manifests or backlog.begun_manifests):
         return ""
     if not backlog.manifests:
-        begun = backlog.begun_manifests
-        return f"{count(begun, 'manifest')} {'is' if begun == 1 else 'are'} begun and not done"
+        return begun_work(backlog.begun_manifests)
     oldest = shown_seconds(backlog.oldest_seconds)
     if backlog.manifests == 1:
         return f"1 manifest waits or is in progress, for {oldest}"
     return f"{backlog.manifests:,} manifests wait or are in progress, the oldest for {oldest}"
+
+
+def begun_work(manifests: int) -> str:
+    """The manifests that were begun, in words."""
+    return f"{count(manifests, 'manifest')} {'is' if manifests == 1 else 'are'} begun and not done"
 
 
 def is_late(backlog: Backlog, sla_seconds: float) -> bool:

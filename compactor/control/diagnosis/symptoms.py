@@ -11,7 +11,6 @@ from compactor.control.snapshot import Source
 STALL_RESTARTS = 2
 """Restarts without one commit after which a stall is left to a person: another restart would not help."""
 
-
 CHANCE_SECONDS = 1500.0
 """A run that was up for so long after a manifest was begun has finished it, if it can: it looks for such every 300 s.
 

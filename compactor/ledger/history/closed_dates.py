@@ -124,6 +124,10 @@ class ClosedDates:
         Raises:
             RecordUnreadable: As for `read`, or it is gone although the totals have it.
         """
+        return self._with_members(place)[1]
+
+    def _with_members(self, place: int) -> tuple[ClosedDate, list[Member], int]:
+        """The document of a summary, its members, and where these begin; see `members`."""
         try:
             summary, data, start = self._headed(place)
         except ObjectNotFound as exc:
@@ -133,7 +137,7 @@ class ClosedDates:
         found = _members_in(data[: summary.member_bytes])
         if len(found) != summary.members:
             raise RecordUnreadable(f"{self.layout.summary(place)}: {len(found)} members; expected {summary.members}")
-        return found
+        return summary, found, start
 
     def places(self, *, after: str | None = None) -> list[int]:
         """The places of the summaries that are there, in order; only those behind one, by its name."""
@@ -153,8 +157,7 @@ class ClosedDates:
         Raises:
             RecordUnreadable: It is damaged, or gone.
         """
-        members = self.members(place)
-        summary, _, start = self._headed(place)
+        summary, members, start = self._with_members(place)
         uri = self.layout.summary(place)
         expected = start + summary.member_bytes + summary.versions * (DIGEST_BYTES + _NUMBER_BYTES)
         info = self.store.stat(uri)

@@ -1,7 +1,5 @@
 """A rebuild that died once it had decided: nothing is in the watched prefix, and only a job puts its files in place."""
 
-from datetime import timedelta
-
 import pytest
 
 from compactor.control.plane import Check
@@ -13,15 +11,6 @@ from tests.support.rebuilding import rebuild
 
 HOUR_SECONDS = 3600.0
 HANG_SECONDS = 600.0
-
-
-@pytest.fixture
-def harness() -> Harness:
-    """One manifest that is done."""
-    harness = Harness()
-    harness.deliver("m1", GOOD)
-    harness.run_once()
-    return harness
 
 
 def rebuild_dies(harness: Harness, step: CrashPoint) -> None:
@@ -154,5 +143,5 @@ def test_the_marks_of_an_outage_are_not_read(harness: Harness) -> None:
         uri = harness.deliver(f"n{number}", GOOD)
         with pytest.raises(DiedError):
             harness.runner(on_crash_point=dying_at(CrashPoint.OPENED)).run([uri])
-        harness.clock.advance(timedelta(minutes=20).total_seconds())
+        harness.clock.advance(HOUR_SECONDS)
     assert requests[0] == requests[1]

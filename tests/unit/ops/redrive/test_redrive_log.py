@@ -1,22 +1,11 @@
 """The log of redrives: one record a number, ids that lead back to their root, and no number twice."""
 
-import pytest
-
 from compactor.core.documents.records import Accepted, Redrive
 from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.history.redrive_log import RedriveLog, was_redriven
-from tests.support.harness import DAY, GOOD, Harness
+from tests.support.harness import DAY, Harness
 
 M1 = ManifestKey(DAY, "m1")
-
-
-@pytest.fixture
-def harness() -> Harness:
-    """The harness with a manifest m1 on record."""
-    harness = Harness()
-    harness.deliver("m1", GOOD)
-    harness.run_once()
-    return harness
 
 
 def redrive(harness: Harness, number: int, *, kind: str = "manifests", root: str = "m1") -> Redrive:

@@ -306,11 +306,8 @@ def test_the_first_that_was_begun() -> None:
     assert (backlog.begun_manifests, backlog.oldest_begun, backlog.oldest_begun_seconds) == (2, "z", 60)
 
 
-def test_a_rebuild_that_decided_nothing() -> None:
+def test_a_rebuild_that_decided_nothing(harness: Harness) -> None:
     """No job goes on with it, so none is missed; but its date is not closed, which a person has to know."""
-    harness = Harness()
-    harness.deliver("m1", GOOD)
-    harness.run_once()
     with pytest.raises(DiedError):
         rebuild(harness, "m1", force=True, on_crash_point=dying_at(CrashPoint.OPENED))
     soon = status(harness)
