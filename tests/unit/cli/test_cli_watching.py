@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -99,7 +100,7 @@ def test_command(tmp_path, monkeypatch: pytest.MonkeyPatch, option: list[str], s
         if len(pauses) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(watching.time, "sleep", sleep)
+    monkeypatch.setattr(watching, "time", SimpleNamespace(sleep=sleep))
     config = write_settings(tmp_path)
     result = CliRunner().invoke(command, ["--config", str(config), "status", *option, "--json"])
     assert (result.exit_code, pauses) == (0, [seconds] * 2)

@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -88,7 +89,7 @@ def test_watching_shows_every_stream(config: Path, monkeypatch: pytest.MonkeyPat
         if len(pauses) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(watching.time, "sleep", sleep)
+    monkeypatch.setattr(watching, "time", SimpleNamespace(sleep=sleep))
     arguments = ["--config", str(config), "status", "--watch", "2", *(["--json"] if as_json else [])]
     done = CliRunner().invoke(command, arguments)
     assert (done.exit_code, pauses) == (0, [2.0, 2.0])

@@ -6,6 +6,7 @@ import tracemalloc
 import zlib
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -487,7 +488,7 @@ class Refusing(FaultyStore):
 def pauses(monkeypatch):
     """The pauses that were made, in seconds; none of them takes time."""
     made = []
-    monkeypatch.setattr("compactor.ndjson.files.patient_reads.time.sleep", made.append)
+    monkeypatch.setattr("compactor.ndjson.files.patient_reads.time", SimpleNamespace(sleep=made.append))
     return made
 
 
