@@ -266,8 +266,8 @@ def test_unsettled_files_are_named(raw: Path, out: Path, monkeypatch: pytest.Mon
     def write_on(_seconds: float = 0) -> None:
         write(raw / "b.ndjson", 2, ago=HOUR_AGO - time.time())
 
-    no_pause = SimpleNamespace(sleep=write_on, monotonic=time.monotonic)
-    monkeypatch.setattr("compactor.api.compact_call.run.time", no_pause)
+    clock = SimpleNamespace(sleep=write_on, monotonic=time.monotonic)
+    monkeypatch.setattr("compactor.api.compact_call.run.time", clock)
     write_on()
     result = call(raw, out)
     assert (result.exit_code, ids(out)) == (3, {1: 1})

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.housekeeping import ROOT
+from tests.support.housekeeping import ROOT, trees
 
 
 def replaced_for_all(tree: ast.AST) -> Iterator[int]:
@@ -27,9 +27,7 @@ def replaced_for_all(tree: ast.AST) -> Iterator[int]:
 
 def test_no_test_replaces_the_time_of_all_threads() -> None:
     found = [
-        f"{path.relative_to(ROOT)}:{line}"
-        for path in sorted((ROOT / "tests").rglob("*.py"))
-        for line in replaced_for_all(ast.parse(path.read_text()))
+        f"{path.relative_to(ROOT)}:{line}" for path, tree in trees("tests").items() for line in replaced_for_all(tree)
     ]
     assert found == [], 'replace the name `time` of the module under test: setattr("a.module.time", SimpleNamespace(…))'
 
