@@ -154,12 +154,11 @@ class Harness:
         engine: Engine | None = None,
         store: ObjectStore | None = None,
         catalog_table: CatalogTable | None = None,
-        finish_check_seconds: float = FINISH_CHECK_SECONDS,
     ) -> RunReport:
         """A fresh driver that does all there is and ends."""
         source = ListedManifests(self.store, self.layout.manifests_folder)
         job = self.app(store=store, catalog_table=catalog_table).service_on(engine or self.engine(store), source)
-        job.finish_check_seconds = finish_check_seconds
+        job.finish_check_seconds = FINISH_CHECK_SECONDS
         return job.run(once=True)
 
     def file(self, name: str, content: bytes) -> ManifestFile:

@@ -1,6 +1,7 @@
 """The life of one manifest: whatever dies, fails or races on the way, its lines come out exactly once."""
 
 import threading
+import time
 
 import pytest
 
@@ -159,13 +160,31 @@ def test_decided_is_not_worked_on_again(harness: Harness) -> None:
     harness.check_exact()
 
 
+class FailsBetween(FailingEngine):
+    """Fails for `bad` always: once before `a` and `c` are staged, and then only after both are done."""
+
+    def __init__(self, harness: Harness) -> None:
+        super().__init__(harness.store, RuntimeError("boom"), {"bad": ALWAYS})
+        self._ledger = harness.ledger
+
+    def stage(self, request: StageRequest) -> Staged:
+        is_first = request.manifest.manifest_id == "bad" and not self.tries
+        while not is_first and not self._may_stage(request.manifest.manifest_id):
+            time.sleep(0.001)
+        return super().stage(request)
+
+    def _may_stage(self, manifest_id: str) -> bool:
+        if manifest_id != "bad":
+            return self.tries > 0
+        return all(self._ledger.is_done(ManifestKey(DAY, other)) for other in ("a", "c"))
+
+
 def test_retries_exhausted(harness: Harness) -> None:
     """A manifest that always fails becomes a dead letter after its attempts, while the others are committed."""
     for name in ("a", "bad", "c"):
         harness.deliver(name, GOOD)
-    engine = FailingEngine(harness.store, RuntimeError("boom"), {"bad": ALWAYS})
-    # The pause of other runs, so that the others are done before the second attempt.
-    report = harness.run_once(engine=engine, finish_check_seconds=service.FINISH_CHECK_SECONDS)
+    engine = FailsBetween(harness)
+    report = harness.run_once(engine=engine)
     letter = harness.dead_letter("bad")
     assert (letter.reason, report.committed, report.dead_lettered, report.failures) == ("retries_exhausted", 2, 1, {})
     assert "3 attempts failed; the last: RuntimeError in " in letter.message
