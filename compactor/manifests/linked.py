@@ -59,6 +59,11 @@ class Outcome(Generic[L]):
     lost: Sequence[Wanted[L]]
     is_over: bool
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a job has begun with the manifest."""
+        return self.is_over and self.manifest is not None
+
 
 def settle(state: State, draft: Manifest, wanted: Iterable[Wanted[L]]) -> Outcome[L]:
     """Create links and write the manifest of those that were got, as far as that was not done.

@@ -19,10 +19,12 @@ class Settled:
     Attributes:
         manifest: What was written; None if others have all of its runs.
         lost: The runs that others have.
+        has_begun: Whether a job has begun with the manifest.
     """
 
     manifest: Manifest | None
     lost: tuple[Run, ...]
+    has_begun: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Drafts:
         if outcome.is_over:
             state.store.delete([self._uri(draft.manifest_id)])
         lost = tuple(run for run, each in zip(found, wanted, strict=True) if each in outcome.lost)
-        return Settled(outcome.manifest, lost)
+        return Settled(outcome.manifest, lost, outcome.has_begun)
 
     def _wanted(self, run: Run, files: Sequence[ManifestFile], manifest_id: str) -> Wanted[KafkaLink]:
         chain = self.chains.chain(ChainPlace(self.topic, self.topic_id, run.partition))

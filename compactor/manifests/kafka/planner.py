@@ -127,12 +127,12 @@ class KafkaPlanner:
             plan.troubles += unreadable
             for draft in left:
                 try:
-                    manifest = drafts.settle(draft).manifest
+                    settled = drafts.settle(draft)
                 except StuckError as exc:
                     plan.troubles.append(exc)
                     continue
-                if manifest is not None:
-                    _add(plan.totals, manifest)
+                if settled.manifest is not None and not settled.has_begun:
+                    _add(plan.totals, settled.manifest)
 
     def _check(self, topic: Topic) -> None:
         if not any(is_within(f"{topic}/", each) for each in self.allowed_prefixes):

@@ -34,12 +34,14 @@ class Settled:
         links: The links that it got.
         lost: The shards of those that others got.
         losses: The losses that it got.
+        has_begun: Whether a job has begun with the manifest.
     """
 
     manifest: Manifest | None
     links: Sequence[ShardLink]
     lost: frozenset[str]
     losses: Sequence[ShardLoss] = ()
+    has_begun: bool = False
 
     @property
     def gaps(self) -> list[Gap]:
@@ -131,7 +133,8 @@ class Landing:
         got = [each for each, want in zip(draft.links, of_links, strict=True) if want not in missed]
         lost = [each for each, want in zip(draft.links, of_links, strict=True) if want in missed]
         losses = [each for each, want in zip(draft.losses, of_losses, strict=True) if want not in missed]
-        settled = Settled(outcome.manifest, got, frozenset(each.shard_id for each in lost), losses)
+        others = frozenset(each.shard_id for each in lost)
+        settled = Settled(outcome.manifest, got, others, losses, outcome.has_begun)
         for gap in settled.gaps:
             tell(self.stream, gap)
         state.store.delete([each.link.uri for each in lost if each.link.uri])  # no one can get a link for them

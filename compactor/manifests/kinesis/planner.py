@@ -120,9 +120,12 @@ class KinesisPlanner:
             plan.troubles += unreadable
             for draft in drafts:
                 try:
-                    _add(plan, left.settle(draft))
+                    settled = left.settle(draft)
                 except StuckError as exc:
                     plan.troubles.append(exc)
+                    continue
+                if not settled.has_begun:
+                    _add(plan, settled)
             try:
                 plan.swept += left.sweep(is_gone=left is not landing)
             except CompactorError as exc:  # leftovers can wait for an operator; records of the stream cannot

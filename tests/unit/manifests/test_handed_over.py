@@ -228,3 +228,24 @@ def test_any_planners_hand_a_draft_over(step: int, spoils: tuple[int, ...], *, d
         made.plan()
     assert offsets(made) == each_once(5, 3)
     assert is_settled(made)
+
+
+@pytest.mark.parametrize("at", range(STEPS))
+def test_what_a_job_has_begun_is_not_planned_again(at: int) -> None:
+    """The draft of a planner that was overtaken names more than its manifest; the next one only removes it."""
+    made, _ = scene(25, 25)
+    made.target_bytes = 1e6
+    left = at
+
+    def overtake() -> None:
+        nonlocal left
+        left -= 1
+        if left == -1:
+            made.target_bytes = 80.0
+            made.planner().plan(TOPIC, max_manifests=1)
+
+    made.planner(Meddling(made.store, overtake)).plan(TOPIC, max_manifests=9)
+    made.plan()
+    take_in(made)
+    assert made.plan().totals.manifests == []
+    assert set(offsets(made).values()) == {1}
