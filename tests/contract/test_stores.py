@@ -36,13 +36,22 @@ def _read(spec: StoreSpec, uri: str) -> bytes:
     return spec.open().read(uri)
 
 
+def _read_also_in_fork(spec: StoreSpec, uri: str) -> tuple[bytes, bytes]:
+    read = spec.open().read(uri)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as processes:
+        return read, processes.submit(_read, spec, uri).result()
+
+
 def test_a_spec_travels_to_other_processes(spec: StoreSpec, bucket: str) -> None:
-    """A spec comes out of pickling as it was, and opens the same objects elsewhere, in a forked process too."""
+    """A spec comes out of pickling as it was, and opens the same objects elsewhere.
+
+    A process that is forked from one that has the store open does, too. It is not forked from this one, which has
+    libraries with threads of their own, for the tests of other modules.
+    """
     assert pickle.loads(pickle.dumps(spec)) == spec  # noqa: S301 - what was pickled here
     spec.open().put(f"s3://{bucket}/a", b"1")
-    for method in ("spawn", "fork"):
-        with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as processes:
-            assert processes.submit(_read, spec, f"s3://{bucket}/a").result() == b"1"
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as processes:
+        assert processes.submit(_read_also_in_fork, spec, f"s3://{bucket}/a").result() == (b"1", b"1")
 
 
 @pytest.mark.parametrize("data", [b"", b"0123456789" * 10], ids=["empty", "some"])

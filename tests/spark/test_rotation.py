@@ -1,5 +1,6 @@
 """Spark's own log of what it delivered: it grows for ever, unless the stream moves to a new checkpoint."""
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,7 @@ class Feed:
     Attributes:
         logged: The largest log of the source that was seen, in bytes.
         checkpoints: The most checkpoints that were seen at once.
+        moved_at: How many were delivered when a checkpoint was left last.
         spent: Milliseconds of the triggers that delivered something.
     """
 
@@ -43,7 +45,8 @@ class Feed:
         self.source = self.app.service().source
         self.arrived: list[str] = []
         self.delivered: list[str] = []
-        self.logged = self.checkpoints = 0
+        self.logged = self.checkpoints = self.moved_at = 0
+        self.last_checkpoint = set[str]()
         self.spent: dict[tuple[str, int], int] = {}
 
     def arrive(self, number: int) -> None:
@@ -65,10 +68,17 @@ class Feed:
         finally:
             self.source.stop()
 
-    def work_through(self, total: int, *, at_once: int = MOST) -> None:
-        """Manifests arrive until there were so many, a few at a time, and all of them are delivered."""
+    def work_through(self, total: int, *, at_once: int = MOST, most_since_move: int = sys.maxsize) -> None:
+        """Manifests arrive until there were so many, a few at a time, and all of them are delivered.
+
+        Args:
+            total: So many.
+            at_once: How many arrive together.
+            most_since_move: So many arrive before a checkpoint is left, which a slow machine does late.
+        """
         while len(self.delivered) < total:
             if len(self.arrived) - len(self.delivered) < at_once and len(self.arrived) < total:
+                self.wait_for(lambda: len(self.arrived) < self.moved_at + most_since_move)
                 self.arrive(min(at_once, total - len(self.arrived)))
             self.wait_for(lambda: len(self.delivered) > len(self.arrived) - at_once or len(self.delivered) >= total)
 
@@ -85,6 +95,8 @@ class Feed:
             logs[info.uri.removeprefix(folder).partition("/")[0]] += "/sources/0/" in info.uri and info.size_bytes
         self.logged = max(self.logged, *logs.values(), 0)
         self.checkpoints = max(self.checkpoints, len(logs))
+        if len(logs) == 1 and logs.keys() != self.last_checkpoint:
+            self.last_checkpoint, self.moved_at = set(logs), len(self.delivered)
         for query in self.app.spark.streams.active:
             for progress in query.recentProgress:
                 if progress["numInputRows"]:
@@ -125,7 +137,7 @@ def test_the_log_has_a_bound(new_workspace: NewWorkspace, capsys: pytest.Capture
         kept.work_through(total)
     moved = Feed(new_workspace(stream={"max_manifests_per_checkpoint": MOST, "trigger_interval_seconds": 0.1}))
     with events_logged("checkpoint.rotated") as rotated, moved.running():
-        moved.work_through(total)
+        moved.work_through(total, most_since_move=5 * MOST)
     for feed in (kept, moved):
         feed.check_exact()
         spent = list(feed.spent.values())
