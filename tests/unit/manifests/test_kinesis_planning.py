@@ -20,6 +20,7 @@ from compactor.core.errors import AccessError, ManifestError, SettingsError, Sto
 from compactor.core.kinesis.places import KinesisStream, is_kinesis
 from compactor.core.kinesis.ports import Batch, StreamRecord
 from compactor.core.layout import Layout, base_name, redriven_id
+from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.kinesis.shard_chains import Head, ShardChains, ShardPlace
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
@@ -449,6 +450,29 @@ def test_planners_beside_each_other(step: int) -> None:
     made.plan()
     made.plan()
     assert made.left() == []
+
+
+@pytest.mark.parametrize("step", range(12))
+def test_what_a_job_has_begun_is_not_planned_again(step: int) -> None:
+    """The draft of a planner that was overtaken names more than its manifest; the next one only removes it."""
+    made, shards = scene(2)
+    for each in shards:
+        made.put(9, each)
+    made.target_bytes, steps, has_met = 1e6, iter(range(step)), list[int]()
+
+    def overtake() -> None:
+        if next(steps, None) is None and not has_met:
+            has_met.append(1)
+            made.target_bytes = 40.0
+            made.plan(max_manifests=1)
+
+    made.plan(Meddling(made.store, overtake))
+    made.plan()
+    state = made.planner().state
+    for each in list(made.manifests()):
+        state.ledger.begin(ManifestKey(each.date, each.manifest_id), after=0, alone=True)
+        made.store.delete([LAYOUT.manifest(each.manifest_id)])
+    assert made.plan().totals.manifests == []
 
 
 @pytest.mark.parametrize("step", range(30))
