@@ -10,7 +10,8 @@ from compactor.schema.schema import METADATA_TYPES, RESCUED_COLUMN, RESCUED_TYPE
 _NAME = re.compile("[\t\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]{1,255}")
 """The names that a column may have [Glue API, Column]."""
 
-_HIVE_TYPES = {"long": "bigint"}  # other types have the same name in Hive
+_HIVE_TYPES = {"long": "bigint"}
+"""Types that have another name in Hive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +96,12 @@ def catalog_columns(schema: SchemaVersion, metadata_columns: Collection[str]) ->
     """The Hive type of each column of the output, by name: of a row's origin, of each key, of rescued values.
 
     The catalog does not distinguish case: of two names that differ only in it, the first one has the column. Names that
-    the catalog refuses are left out, for it would refuse the others with them; only `exact` names can be so.
+    the catalog refuses are left out, for it would refuse the others with them; only `exact` names can be so. Variants
+    are left out, too: Hive has no type for them.
     """
     columns = {name: METADATA_TYPES[name] for name in metadata_names(schema, metadata_columns)}
     for each in schema.columns:
-        if _NAME.fullmatch(each.name):
+        if _NAME.fullmatch(each.name) and each.type != "variant":
             columns.setdefault(each.name.lower(), _HIVE_TYPES.get(each.type, each.type))
     columns[RESCUED_COLUMN] = RESCUED_TYPE
     return columns

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from compactor.schema.column_types import significant
+from compactor.core.text.json_numbers import significant
 from compactor.schema.value_shapes import NUMBERS, Shape, is_exact_double, shape_of, time_format
 
 SHOWN_CHARACTERS = 60

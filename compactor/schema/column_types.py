@@ -6,30 +6,30 @@ meaning in Python's and Java's regular expressions if the whole text has to matc
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
 
-Kind = Literal["string", "long", "double", "decimal", "boolean", "date", "timestamp"]
+from compactor.core.text.json_numbers import LONG_BITS, MAX_PRECISION, NUMBER, significant
+from compactor.schema.variants.binary_form import decode
+from compactor.schema.variants.json_values import canonical, parse
+
+Kind = Literal["string", "long", "double", "decimal", "boolean", "date", "timestamp", "variant"]
 Epoch = Literal["seconds", "milliseconds"]
 """The unit of a number that is a timestamp: the time since 1970-01-01T00:00:00Z."""
 
 Value = str | int | float | Decimal | bool | date | datetime
 
-MAX_PRECISION = 38  # the limit of Spark and of Parquet readers
-EXPECTED = "string, long, double, decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p, boolean, date or timestamp"
+EXPECTED = "string, long, double, decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p, boolean, date, timestamp or variant"
 
 FRACTION_DIGITS: dict[Epoch, int] = {"seconds": 6, "milliseconds": 3}
 """The number of decimal places down to a microsecond."""
 
 EPOCH_PRECISION = 18
 """Enough digits for any number of seconds or milliseconds in the years 0001 to 9999, down to a microsecond."""
-
-NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-"""JSON's grammar for a number."""
 
 LONG = r"(?:0|-?[1-9][0-9]{0,18})"
 """Integers in their only allowed spelling. Some of those with 19 digits exceed 64 bits."""
@@ -55,9 +55,6 @@ LAST_MICROSECOND = 253_402_300_799_999_999
 _NUMBER, _LONG, _DATE = re.compile(NUMBER), re.compile(LONG), re.compile(DATE)
 _TIMESTAMP, _TIMESTAMP_WITHOUT_SECONDS = re.compile(TIMESTAMP), re.compile(TIMESTAMP_WITHOUT_SECONDS)
 _DECIMAL_TYPE = re.compile(r"decimal\(([0-9]{1,2}), ?([0-9]{1,2})\)")
-_PARTS = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?)0*([0-9]*))?")
-_LONG_BITS = 63
-_EXPONENT_MAX_DIGITS = 10  # no text in memory has enough digits to compensate for a longer exponent
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -94,7 +91,7 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
     if epoch is not None and text != "timestamp":
         raise ValueError(f'no epoch with type "{text}": only a timestamp has one')
     match text:
-        case "string" | "long" | "double" | "boolean" | "date" | "timestamp":
+        case "string" | "long" | "double" | "boolean" | "date" | "timestamp" | "variant":
             return ColumnType(text, epoch=epoch)
     found = _DECIMAL_TYPE.fullmatch(text)
     if found is None:
@@ -106,13 +103,23 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
 
 
 def value_of(text: str, column_type: ColumnType) -> Value | None:
-    """The value of a text; None if it does not fit the type. Timestamps are in UTC."""
+    """The value of a text; None if it does not fit the type. Timestamps are in UTC; a variant is canonical JSON."""
     return _RULES[column_type.kind](text, column_type)
 
 
-def canonical_text(value: Value, column_type: ColumnType) -> str:
-    """The canonical text of a value: different values have different texts, and `value_of` returns the value."""
+def canonical_text(value: Value | Mapping[str, bytes], column_type: ColumnType) -> str:
+    """The canonical text of a value: different values have different texts, and `value_of` returns the value.
+
+    Args:
+        value: As `value_of` returns it, or as pyarrow reads it from a file: a variant as its metadata and its value.
+        column_type: Its type.
+
+    Raises:
+        ValueError: What the file has is no variant.
+    """
     match column_type.kind:
+        case "variant" if isinstance(value, Mapping):
+            return canonical(decode(value["metadata"], value["value"]))
         case "decimal":
             return f"{value:.{column_type.scale}f}"
         case "boolean":
@@ -131,36 +138,13 @@ def plain_decimal(precision: int, scale: int) -> str:
 
 def _long(text: str, _: ColumnType) -> int | None:
     number = int(text) if _LONG.fullmatch(text) else None
-    return number if number is not None and -(1 << _LONG_BITS) <= number < 1 << _LONG_BITS else None
+    return number if number is not None and -(1 << LONG_BITS) <= number < 1 << LONG_BITS else None
 
 
 def _double(text: str, _: ColumnType) -> float | None:
     # A number beyond the range of a double does not fit; one that is too close to 0 becomes 0.
     number = float(text) if _NUMBER.fullmatch(text) else math.inf
     return number if math.isfinite(number) else None
-
-
-def significant(text: str) -> tuple[str, str, int] | None:
-    """The parts of a number that do not depend on its spelling: `1.10` and `11e-1` have the same.
-
-    Returns:
-        Sign, digits without zeros at either end, and the power of ten that they are multiplied by. Zero has no digits.
-        None for a text that is no number, or whose exponent no digits can make up for.
-    """
-    if not _NUMBER.fullmatch(text):
-        return None
-    parts = _PARTS.fullmatch(text)
-    if parts is None:  # never: `_PARTS` matches every number
-        return None
-    sign, whole, fraction, exponent_sign, exponent = (part or "" for part in parts.groups())
-    digits = whole + fraction
-    stripped = digits.strip("0")
-    if not stripped:
-        return sign, "", 0
-    if len(exponent) > _EXPONENT_MAX_DIGITS:
-        return None
-    trailing = len(digits) - len(digits.rstrip("0"))
-    return sign, stripped, int(f"{exponent_sign}{exponent or 0}") - len(fraction) + trailing
 
 
 def _exact_decimal(text: str, precision: int, scale: int) -> Decimal | None:
@@ -217,6 +201,13 @@ def _since_epoch(text: str, epoch: Epoch) -> datetime | None:
         return None
 
 
+def _variant(text: str, _: ColumnType) -> str | None:
+    try:
+        return canonical(parse(text))
+    except ValueError:
+        return None
+
+
 _RULES: dict[Kind, Callable[[str, ColumnType], Value | None]] = {
     "string": lambda text, _: text,
     "long": _long,
@@ -225,4 +216,5 @@ _RULES: dict[Kind, Callable[[str, ColumnType], Value | None]] = {
     "boolean": _boolean,
     "date": _date,
     "timestamp": _timestamp,
+    "variant": _variant,
 }

@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from compactor.core.text.json_numbers import MAX_PRECISION
 from compactor.schema.column_profile import ColumnProfile, Example
-from compactor.schema.column_types import MAX_PRECISION
 from compactor.schema.value_shapes import NUMBERS, Shape
 
 _KINDS: dict[Shape, str] = {

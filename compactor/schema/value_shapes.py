@@ -3,7 +3,8 @@
 import re
 from typing import Literal
 
-from compactor.schema.column_types import ColumnType, significant, value_of
+from compactor.core.text.json_numbers import significant
+from compactor.schema.column_types import ColumnType, value_of
 
 Shape = Literal["long", "integer", "number", "boolean", "date", "timestamp", "local_time", "text", "nested"]
 """What a value looks like. `integer` is beyond 64 bits; `number` has a fraction, an exponent, or is -0; `local_time` is

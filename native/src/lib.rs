@@ -28,6 +28,7 @@ mod strings;
 mod text;
 pub mod values;
 mod values_py;
+mod variant_columns;
 
 pub use bin_writer::{BinWriter, ColumnName, OutputColumn};
 pub use columns::ColumnKind;
@@ -41,7 +42,7 @@ use scan::NoRecord;
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 
 /// Grows with every change of what Python passes to the module or gets from it, so that each refuses an older other.
-const INTERFACE: u32 = 8;
+const INTERFACE: u32 = 9;
 
 /// Bytes that are taken at once: few enough to be still in the processor's cache when they are written.
 const MAX_TAKEN_BYTES: usize = 1024 * 1024;

@@ -1,1 +1,1 @@
-"""Text for people: numbers, names from outside, and commands."""
+"""Text: numbers, names from outside, and commands; for people and for programs."""

@@ -7,10 +7,12 @@ mod decimal;
 mod double;
 mod number;
 mod time;
+mod variant;
 
 pub use decimal::decimal;
 pub use double::double;
 pub use time::{date, timestamp};
+pub use variant::VariantWriter;
 
 /// Digits of a decimal, at most: of Spark, and of Parquet's readers.
 pub const MAX_PRECISION: u8 = 38;
@@ -38,6 +40,8 @@ pub enum Kind {
     Timestamp {
         epoch: Option<Epoch>,
     },
+    /// Objects and arrays, by [`VariantWriter`].
+    Variant,
 }
 
 impl Kind {
@@ -45,7 +49,7 @@ impl Kind {
     ///
     /// # Arguments
     ///
-    /// * `kind` - One of long, double, decimal, boolean, date and timestamp.
+    /// * `kind` - One of long, double, decimal, boolean, date, timestamp and variant.
     /// * `precision`, `scale` - Of a decimal; ignored for any other kind.
     /// * `epoch` - Of a timestamp: seconds or milliseconds.
     ///
@@ -56,8 +60,8 @@ impl Kind {
         Self::find(kind, precision, scale, epoch).ok_or_else(|| {
             format!(
                 "no type {kind} with precision {precision}, scale {scale} and epoch {}: expected long, double, \
-                 decimal with 1 <= precision <= {MAX_PRECISION} and 0 <= scale <= precision, boolean, date, or \
-                 timestamp, which alone has an epoch, seconds or milliseconds",
+                 decimal with 1 <= precision <= {MAX_PRECISION} and 0 <= scale <= precision, boolean, date, variant, \
+                 or timestamp, which alone has an epoch, seconds or milliseconds",
                 epoch.unwrap_or("none"),
             )
         })
@@ -74,6 +78,7 @@ impl Kind {
             }
             ("boolean", None) => Self::Boolean,
             ("date", None) => Self::Date,
+            ("variant", None) => Self::Variant,
             ("timestamp", None) => Self::Timestamp { epoch: None },
             ("timestamp", Some("seconds")) => Self::Timestamp { epoch: Some(Epoch::Seconds) },
             ("timestamp", Some("milliseconds")) => Self::Timestamp { epoch: Some(Epoch::Milliseconds) },

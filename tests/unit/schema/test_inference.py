@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -135,7 +136,8 @@ def test_a_suggestion_is_a_schema_file(fields: list[tuple[str, str]], names: str
     rules = SuggestionRules(names, max_columns=50, max_key_characters=100)  # type: ignore[arg-type]
     text = suggestion(found, rules, header=["from \x1b[31m\n"], file_name=lambda _: "a\u202e\n.ndjson")
     assert all(character.isprintable() for row in text.split("\n") for character in row if character != "\xa0")
-    declared = parse_schema_file(text.encode(), "x", names=rules.names, max_columns=50, max_key_characters=100)
+    limits: dict[str, Any] = {"max_columns": 50, "max_key_characters": 100, "has_variants": False}
+    declared = parse_schema_file(text.encode(), "x", names=rules.names, **limits)
     assert [column.key for column in declared] == list(found.columns)
     assert [column.type for column in declared] == [infer(column).type for column in found.columns.values()]
 

@@ -1,5 +1,7 @@
 """The schema file: what it declares, and that all of its faults are reported at once."""
 
+from typing import Any
+
 import pytest
 
 from compactor.core.errors import SettingsError
@@ -29,9 +31,12 @@ epoch = "milliseconds"
 """
 
 
-def parsed(text: str | bytes, names: Names = "safe", max_columns: int = 10) -> tuple[DeclaredColumn, ...]:
+def parsed(
+    text: str | bytes, names: Names = "safe", max_columns: int = 10, *, has_variants: bool = False
+) -> tuple[DeclaredColumn, ...]:
     data = text if isinstance(text, bytes) else text.encode()
-    return parse_schema_file(data, WHERE, names=names, max_columns=max_columns, max_key_characters=256)
+    limits: dict[str, Any] = {"max_columns": max_columns, "max_key_characters": 256, "has_variants": has_variants}
+    return parse_schema_file(data, WHERE, names=names, **limits)
 
 
 def faults(text: str | bytes, names: Names = "safe", max_columns: int = 10) -> list[str]:
@@ -113,6 +118,16 @@ def test_names_and_keys_come_once() -> None:
     ]
     assert [each.name for each in parsed(cases, "exact")] == ["a", "A"]
     assert [each.name for each in parsed(column(name='"user.näme"', type='"long"'), "exact")] == ["user.näme"]
+
+
+def test_variants() -> None:
+    """Only where the table of the output has them."""
+    text = column(name='"a"', type='"variant"')
+    [fault] = faults(text)
+    assert fault.startswith(
+        'columns[0].type: "variant" -> expected output.table = "iceberg" and table.format_version = 3'
+    )
+    assert parsed(text, has_variants=True) == (DeclaredColumn("a", "a", "variant"),)
 
 
 def test_too_many_columns() -> None:
