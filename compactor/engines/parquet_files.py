@@ -11,6 +11,9 @@ import pyarrow.parquet as pq
 from compactor.core.errors import StagingError
 from compactor.core.ports import ObjectStore
 
+_VARIANT = {"metadata": pa.binary(), "value": pa.binary()}
+"""The halves of a variant, as Arrow reads and holds it. Writers differ in their order."""
+
 _NAMES = {
     pa.string(): "string",
     pa.int64(): "long",
@@ -137,6 +140,21 @@ def type_name(found: pa.DataType) -> str:
     """The name of a column's type in `compactor.schema.column_types`, or pyarrow's if there is none."""
     if pa.types.is_decimal128(found):
         return f"decimal({found.precision},{found.scale})"
+    if is_variant(found):
+        return "variant"
     if pa.types.is_map(found):
         return f"map<{type_name(found.key_type)},{type_name(found.item_type)}>"
     return _NAMES.get(found, str(found))
+
+
+def nulls(rows: int, kind: pa.DataType) -> pa.Array:
+    """So many nulls of a type, which can be written: the halves of a variant are never null themselves."""
+    if not is_variant(kind):
+        return pa.nulls(rows, kind)
+    halves = [pa.array([b""] * rows, each.type) for each in kind]
+    return pa.StructArray.from_arrays(halves, fields=list(kind), mask=pa.array([True] * rows, pa.bool_()))
+
+
+def is_variant(found: pa.DataType) -> bool:
+    """Whether a column is of variants: no other column of the product is a struct."""
+    return bool(pa.types.is_struct(found)) and {each.name: each.type for each in found} == _VARIANT

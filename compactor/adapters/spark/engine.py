@@ -19,7 +19,7 @@ from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.versions import is_same_version
 from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
 from compactor.engines.spark.input_files import InspectedFile
-from compactor.engines.spark.nested_ids import NestedIdsTask, copy_with_nested_ids
+from compactor.engines.spark.whole_footers import WholeFooterTask, copy_with_whole_footer
 from compactor.ledger.file_counts import planned_files
 from compactor.ledger.sizing import partitioning
 from compactor.ndjson.inspection import Discovery
@@ -141,10 +141,11 @@ class SparkEngine:
     def _staged(self, conversion: _Conversion, staging: str, converted: Converted) -> Staged:
         inspection, schema = conversion.inspection, conversion.schema
         written = [info.uri for info in self._parquet_in(f"{staging}out/")]
-        if schema.has_rescued and written:
-            tasks = [NestedIdsTask(uri, f"{staging}ids/") for uri in written]
-            description = f"add field ids {conversion.request.manifest.manifest_id}"
-            written = run_tasks(self.session, self.store_spec, tasks, copy_with_nested_ids, description=description)
+        variants = tuple(each.name for each in schema.columns if each.type == "variant")
+        if written and (schema.has_rescued or variants):
+            tasks = [WholeFooterTask(uri, f"{staging}footers/", variants) for uri in written]
+            description = f"complete footers {conversion.request.manifest.manifest_id}"
+            written = run_tasks(self.session, self.store_spec, tasks, copy_with_whole_footer, description=description)
         return Staged(
             reports=tuple(file.report for file in inspection.files),
             schema=schema,

@@ -9,10 +9,10 @@ import pytest
 
 from compactor.adapters.memory.store import MemoryStore
 from compactor.core.errors import StagingError
-from compactor.engines.spark.nested_ids import COPY_BYTES, NestedIdsTask, copy_with_nested_ids
+from compactor.engines.spark.whole_footers import COPY_BYTES, WholeFooterTask, copy_with_whole_footer
 from tests.support.parquet_ids import field_ids
 
-TASK = NestedIdsTask("/s/out/part-0.parquet", "/s/ids/")
+TASK = WholeFooterTask("/s/out/part-0.parquet", "/s/ids/")
 MAP = pa.map_(pa.string(), pa.string())
 
 
@@ -47,7 +47,7 @@ def test_copy(compression: str, rows: int) -> None:
     """The rows, row groups, statistics and other ids stay; all columns can be read one by one."""
     table = table_of(rows)
     store = stored(table, compression=compression, row_group_size=700)
-    copy = copy_with_nested_ids(store, TASK)
+    copy = copy_with_whole_footer(store, TASK)
     assert copy.startswith("/s/ids/part-0-")
     data = store.read(copy)
     assert field_ids(io.BytesIO(data)) == {
@@ -68,10 +68,10 @@ def test_copy(compression: str, rows: int) -> None:
 def test_nothing_is_lacking() -> None:
     """A file without a map, or whose map has its ids, is taken as it is; so is a column that is no map."""
     for table in (pa.table({"_rescued_data": ["text"], "a": [1]}), pa.table({"a": pa.array([{"_rescued_data": 1}])})):
-        assert copy_with_nested_ids(stored(table), TASK) == TASK.uri
+        assert copy_with_whole_footer(stored(table), TASK) == TASK.uri
     store = stored(table_of(3))
-    done = NestedIdsTask(copy_with_nested_ids(store, TASK), TASK.folder)
-    assert copy_with_nested_ids(store, done) == done.uri
+    done = WholeFooterTask(copy_with_whole_footer(store, TASK), TASK.folder)
+    assert copy_with_whole_footer(store, done) == done.uri
 
 
 def test_several_pieces() -> None:
@@ -80,7 +80,7 @@ def test_several_pieces() -> None:
         [["x" * COPY_BYTES, "y" * 10], [None, None]], schema=pa.schema([("a", pa.string()), ("_rescued_data", MAP)])
     )
     store = stored(table, compression="none", use_dictionary=False)
-    copies = [copy_with_nested_ids(store, TASK) for _ in range(2)]
+    copies = [copy_with_whole_footer(store, TASK) for _ in range(2)]
     assert copies[0] != copies[1]
     assert all(pq.read_table(io.BytesIO(store.read(copy))).equals(table) for copy in copies)
 
@@ -101,4 +101,4 @@ def test_damaged(damage: str) -> None:
     if damage == "gone":
         store.delete([TASK.uri])
     with pytest.raises(StagingError, match="part-0"):
-        copy_with_nested_ids(store, TASK)
+        copy_with_whole_footer(store, TASK)
