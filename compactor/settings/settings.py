@@ -24,7 +24,7 @@ from compactor.settings import compact_paths, places, sections
 from compactor.settings.grok import GrokPattern, check_grok, pattern_of
 from compactor.settings.partitions import check_partitions, check_table_partitions
 from compactor.settings.streams import Entry, Member, OneStream, crossing, merged, read_entries
-from compactor.settings.types import REFUSED_SPARK_CONF
+from compactor.settings.types import FORMAT_3, REFUSED_SPARK_CONF
 from compactor.settings.validation import Source, read_document, read_environment, shown, validate
 
 __all__ = ["REFUSED_SPARK_CONF", "SECTIONS", "Settings", "load_settings", "parse_settings", "parse_toml"]
@@ -251,6 +251,11 @@ class Settings:
         """What a manifest may name."""
         window = DateWindow(earliest=self.input.earliest_date, max_future_days=self.input.max_future_days)
         return ManifestRules(max_files=self.input.max_manifest_files, dates=window, hive_keys=self.input.hive_keys)
+
+    @property
+    def has_variants(self) -> bool:
+        """Whether columns may be variants: readers of plain files would take them for two columns of bytes."""
+        return self.output.table == "iceberg" and self.table.format_version >= FORMAT_3
 
     def require_claims(self) -> None:
         """Check that claims have a place. Only planning needs one.

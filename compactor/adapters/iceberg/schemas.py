@@ -21,6 +21,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
+from compactor.adapters.iceberg.version_3.variant_type import VARIANT, VariantType
 from compactor.core.errors import OperatorError
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import FILE_DATE, METADATA_COLUMNS, METADATA_TYPES
@@ -41,6 +42,7 @@ _PLAIN: dict[str, type[IcebergType]] = {
     "double": DoubleType,
     "date": DateType,
     "timestamptz": TimestamptzType,
+    VARIANT: VariantType,
 }
 _DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)")
 

@@ -12,6 +12,7 @@ from compactor.core.kinesis.places import STREAM_EXPECTED, KinesisStream, is_kin
 from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import Clock, ObjectStore
+from compactor.engines.variant_footers import check_arrow
 from compactor.ops.doctor import account_checks, catalog_checks, kafka_checks
 from compactor.ops.doctor.findings import Finding, fault, ok, skipped, warning
 from compactor.ops.doctor.ports import Account
@@ -149,7 +150,10 @@ def _schema_file(store: ObjectStore, settings: Settings) -> Finding:
         names=schema.names,
         max_columns=schema.max_columns,
         max_key_characters=schema.max_key_characters,
+        has_variants=settings.has_variants,
     )
+    if any(column.type == "variant" for column in columns):
+        check_arrow()
     return ok(f"{schema.file}: {len(columns):,} columns")
 
 
