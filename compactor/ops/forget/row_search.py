@@ -68,6 +68,9 @@ class RowSearch:
         return found if found is not None and _trues(found) else None
 
     def _of_column(self, values: Any, column: Column | None) -> pa.BooleanArray:
+        if column is not None and column.type == "variant":
+            held = (value is not None and self.wanted.in_variant(**value) for value in values.to_pylist())
+            return pa.array(held, pa.bool_())
         if column is not None and column.is_typed:
             return pa.array([value in self.wanted.meant for value in values.to_pylist()], pa.bool_())
         mask = pc.is_in(values, value_set=self._texts)

@@ -2,12 +2,19 @@
 
 import json
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
+from compactor.core.text.json_numbers import significant
 from compactor.ops.forget.broken_lines import BrokenLines
 from compactor.schema.column_types import ColumnType, Value, value_of
+from compactor.schema.schema import Column
+from compactor.schema.variants.binary_form import decode
+from compactor.schema.variants.json_values import Node
 
 _BRACKETS = ("{", "[")
 BLANKS = "\t\n\r "
@@ -16,6 +23,27 @@ _FEW = 64  # values, up to which searching bytes for each is quicker than parsin
 
 class _Pairs(list[tuple[str, Any]]):
     """The keys and values of a JSON object, also of a key that is there twice."""
+
+
+class _Number(str):
+    """The text of a number. As a value by itself it is as good as a string; in an object it is none."""
+
+    __slots__ = ()
+
+
+def compared_type(column: Column | None, path: Sequence[str]) -> ColumnType | None:
+    """The type by which values of a key are compared; None for text.
+
+    Of a nested key only that of a variant, which keeps what a number means: the JSON text in other columns has it as it
+    was written.
+
+    Args:
+        column: That of the top-level key, if it has one.
+        path: See `Wanted`.
+    """
+    if column is None or not column.is_typed or (len(path) > 1 and column.type != "variant"):
+        return None
+    return column.column_type
 
 
 @dataclass(frozen=True)
@@ -44,12 +72,22 @@ class Wanted:
         """Return whether the value of the top-level key, as the output has it, is or holds a wanted one."""
         return self._in_text(text, self.path[1:])
 
+    def in_variant(self, metadata: bytes, value: bytes) -> bool:
+        """Return whether a variant of the top-level key holds a value.
+
+        Numbers count by what they mean, as those of columns with a type do.
+
+        Raises:
+            ValueError: It is no variant.
+        """
+        return self._in_value(self._as_parsed(decode(metadata, value)), self.path[1:])
+
     def in_line(self, line: bytes) -> bool:
         """Return whether a line holds a value: of the key, or anywhere if the line is no JSON object."""
         if not self.may_be_in(line):
             return False
         try:
-            parsed = _parsed(line)
+            parsed = self._parsed(line)
             if isinstance(parsed, _Pairs):
                 return self._in_value(parsed, self.path)
         except (ValueError, RecursionError):
@@ -85,6 +123,49 @@ class Wanted:
         found = (value_of(text, self.column_type) for text in self.values)
         return frozenset(value for value in found if value is not None)
 
+    @cached_property
+    def _containers(self) -> frozenset[Any]:
+        """The wanted objects and arrays."""
+        return frozenset(filter(None, map(self._container, self.values)))
+
+    def _container(self, text: str) -> Any:
+        """An object or an array, whatever the order of its keys; None for another text."""
+        if not text.lstrip(BLANKS).startswith(_BRACKETS):
+            return None
+        try:
+            return _frozen(self._parsed(text))
+        except (ValueError, RecursionError):
+            return None
+
+    @cached_property
+    def _spellings(self) -> dict[tuple[str, str, int], str]:
+        """A wanted value for each number that one of them means."""
+        found = ((significant(value), value) for value in self.values)
+        return {parts: value for parts, value in found if parts is not None}
+
+    def _as_parsed(self, node: Node) -> Any:
+        """A value of a variant in the form that `_parsed` gives to JSON."""
+        if isinstance(node, dict):
+            return _Pairs((key, self._as_parsed(each)) for key, each in node.items())
+        if isinstance(node, list):
+            return [self._as_parsed(each) for each in node]
+        if node is None or isinstance(node, bool | str):
+            return node
+        return self._number(f"{node:f}" if isinstance(node, Decimal) else repr(node))
+
+    def _number(self, text: str) -> _Number:
+        """The text of a number; of the column of a variant one for all that mean the same, if possible a wanted one."""
+        parts = significant(text) if self.column_type is not None and self.column_type.kind == "variant" else None
+        if parts is None:
+            return _Number(text)
+        sign, digits, exponent = parts
+        return _Number(self._spellings.get(parts, f"{sign}{digits or 0}e{exponent}"))
+
+    def _parsed(self, text: str | bytes) -> Any:
+        """JSON with the text of its numbers, and all pairs of its objects."""
+        number = self._number
+        return json.loads(text, object_pairs_hook=_Pairs, parse_int=number, parse_float=number, parse_constant=str)
+
     def _is_meant(self, text: str) -> bool:
         return self.column_type is not None and value_of(text, self.column_type) in self.meant
 
@@ -94,7 +175,8 @@ class Wanted:
 
         Then JSON text without a backslash holds none if it has none of them anywhere.
         """
-        return None if len(self.values) > _FEW or self.column_type is not None else tuple(self.values)
+        is_free = self.column_type is not None or bool(self._containers)
+        return None if len(self.values) > _FEW or is_free else tuple(self.values)
 
     @cached_property
     def _few_bytes(self) -> list[bytes]:
@@ -110,11 +192,13 @@ class Wanted:
         if not text.lstrip(BLANKS).startswith(_BRACKETS):
             return False
         try:
-            return self._in_value(_parsed(text), path)
+            return self._in_value(self._parsed(text), path)
         except (ValueError, RecursionError):
             return self.broken.holds(text.encode(errors="surrogatepass"))
 
     def _in_value(self, value: Any, path: tuple[str, ...]) -> bool:
+        if not path and isinstance(value, list) and self._containers and _frozen(value) in self._containers:
+            return True
         if isinstance(value, _Pairs):
             return bool(path) and any(self._in_value(each, path[1:]) for key, each in value if key == path[0])
         if isinstance(value, list):
@@ -122,6 +206,15 @@ class Wanted:
         if isinstance(value, bool):
             return self._in_value(str(value).lower(), path)
         return isinstance(value, str) and self._in_text(value, path)
+
+
+def _frozen(value: Any) -> Any:
+    """A parsed value as one that can be in a set, with the pairs of objects in the order of their keys."""
+    if isinstance(value, _Pairs):
+        return frozenset, tuple(sorted(((key, _frozen(each)) for key, each in value), key=itemgetter(0)))
+    if isinstance(value, list):
+        return list, tuple(map(_frozen, value))
+    return (_Number, str(value)) if isinstance(value, _Number) else value
 
 
 def path_of(key: str) -> tuple[str, ...]:
@@ -134,8 +227,3 @@ def path_of(key: str) -> tuple[str, ...]:
         return (key,)
     parts = key.removeprefix("/").split("/")
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
-
-
-def _parsed(text: str | bytes) -> Any:
-    """JSON with the text of its numbers, and all pairs of its objects."""
-    return json.loads(text, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=str)

@@ -11,7 +11,7 @@ from compactor.ops.forget.forgetter import Forgetter
 from compactor.ops.forget.inputs import InputEraser
 from compactor.ops.forget.row_search import RowSearch
 from compactor.ops.forget.scan import ForgetScanner
-from compactor.ops.forget.wanted import Wanted, path_of
+from compactor.ops.forget.wanted import Wanted, compared_type, path_of
 from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.ops.table.metadata_eraser import MetadataEraser
 from compactor.table.merging.committed_rows import CommittedRows
@@ -30,8 +30,7 @@ def forgetter(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by:
     """
     path = path_of(key)
     column = next((each for each in app.registry.latest().columns if each.key == path[0]), None)
-    is_typed = column is not None and column.is_typed and len(path) == 1
-    wanted = Wanted(path, values, column.column_type if column is not None and is_typed else None)
+    wanted = Wanted(path, values, compared_type(column, path))
     rows = CommittedRows(app.store, MovedRows(app.state))
     search = RowSearch(rows=rows, registry=app.registry, wanted=wanted)
 

@@ -5,6 +5,7 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -28,7 +29,8 @@ def suggest(*arguments: object) -> Result:
 
 def types(result: Result) -> dict[str, str]:
     assert result.exit_code == 0, result.output
-    declared = parse_schema_file(result.stdout_bytes, "x", names="exact", max_columns=100, max_key_characters=100)
+    limits: dict[str, Any] = {"max_columns": 100, "max_key_characters": 100, "has_variants": False}
+    declared = parse_schema_file(result.stdout_bytes, "x", names="exact", **limits)
     return {column.key: column.type for column in declared}
 
 

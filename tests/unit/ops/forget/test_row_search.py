@@ -11,9 +11,12 @@ import pytest
 
 from compactor.adapters.local.store import LocalStore
 from compactor.engines.parquet_files import open_parquet
+from compactor.engines.variant_footers import parquet_writer
 from compactor.ops.forget.row_search import RowSearch
-from compactor.ops.forget.wanted import Wanted, path_of
+from compactor.ops.forget.wanted import Wanted, compared_type, path_of
 from compactor.schema.schema import RESCUED_COLUMN, Column
+from compactor.schema.variants.binary_form import encode
+from compactor.schema.variants.json_values import parse
 from compactor.table.merging.committed_rows import OpenedRows
 
 RESCUED = pa.map_(pa.string(), pa.string())
@@ -42,8 +45,8 @@ def found(path: Path, column: Column | None, key: str, values: frozenset[str]) -
     """The numbers of the rows that hold a value, and how many bytes were read."""
     store = CountingStore()
     # The registry only tells the column, which is given here.
-    column_type = column.column_type if column is not None and column.is_typed else None
-    wanted = Wanted(path_of(key), values, column_type)
+    keys = path_of(key)
+    wanted = Wanted(keys, values, compared_type(column, keys))
     search = RowSearch(rows=None, registry=None, wanted=wanted)  # type: ignore[arg-type]
     parquet, size_bytes = open_parquet(store, str(path))
     opened = OpenedRows(str(path), parquet, size_bytes, range(parquet.metadata.num_rows), is_moved=False)
@@ -96,6 +99,46 @@ def test_typed_values_are_found(tmp_path: Path, name: str) -> None:
     pq.write_table(pa.table({"id": pa.array([other, None, wanted, other], kind)}), path, row_group_size=2)
     assert found(path, column("id", name), "id", TEXTS)[0] == [2]
     assert found(path, column("id", name), "id", frozenset({"no value of it"}))[0] == []
+
+
+VARIANT = pa.struct([pa.field(half, pa.binary(), nullable=False) for half in ("metadata", "value")])
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted", "rows"),
+    [
+        ("/v/id", "ann", [0, 3]),
+        ("/v/id", "7", [1]),
+        ("/v/id", "7.00", [1]),
+        ("/v/id", "1e2", [5]),
+        ("/v/id", "100", [5]),
+        ("/v/id", "true", [6]),
+        ("/v/of/id", "ann", [7]),
+        ("v", "ann", [8]),
+        ("/v/other", "ann", []),
+        ("/v/id", "bob", []),
+    ],
+)
+def test_values_in_variants_are_found(tmp_path: Path, key: str, wanted: str, rows: list[int]) -> None:
+    """On each level, in arrays and in JSON text, numbers by their value."""
+    texts = [
+        '{"id":"ann"}',
+        '{"id":7.0}',
+        None,
+        '[1,{"id":["x","ann"]}]',
+        '{"id":"{\\"x\\":1}","x":[{"id":7}]}',
+        '{"id":1e2}',
+        '{"id":true}',
+        '{"of":"[{\\"id\\":\\"ann\\"}]"}',
+        '["ann"]',
+    ]
+    halves = [
+        None if text is None else dict(zip(("metadata", "value"), encode(parse(text)), strict=True)) for text in texts
+    ]
+    path = tmp_path / "a.parquet"
+    with path.open("wb") as sink, parquet_writer(sink, pa.schema({"v": VARIANT})) as writer:
+        writer.write_table(pa.table({"v": pa.array(halves, VARIANT)}))
+    assert found(path, column("v", "variant"), key, frozenset({wanted}))[0] == rows
 
 
 def test_rescued_values_are_found(tmp_path: Path) -> None:
