@@ -4,6 +4,7 @@ The statistics of a footer tell which row groups can have none, so that most fil
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -110,22 +111,27 @@ class RowSearch:
 
 @dataclass(frozen=True, slots=True)
 class _Leaves:
-    """The statistics of a file, by the paths of its leaves."""
+    """The statistics of a file, by the paths of its leaves; None for two with one path, of which nothing is known.
+
+    A column may be called as half a variant.
+    """
 
     parquet: StoredParquet
-    places: dict[str, int]
+    places: dict[str, int | None]
 
     @classmethod
     def of(cls, parquet: StoredParquet) -> "_Leaves":
-        schema = parquet.schema
-        return cls(parquet, {schema.column(at).path: at for at in range(len(schema.names))})
+        paths = [parquet.schema.column(at).path for at in range(len(parquet.schema.names))]
+        times = Counter(paths)
+        return cls(parquet, {path: at if times[path] == 1 else None for at, path in enumerate(paths)})
 
     def bounds(self, group: int, path: str) -> tuple[Any, Any] | None:
         """The lowest and the highest value of a leaf; None if they are unknown; an empty range if it has no values."""
         if path not in self.places:
             # Writers call the entries of a map by other names.
             return ("b", "a") if not self._has_map(path) else None
-        found = self.parquet.metadata.row_group(group).column(self.places[path]).statistics
+        at = self.places[path]
+        found = None if at is None else self.parquet.metadata.row_group(group).column(at).statistics
         return (found.min, found.max) if found is not None and found.has_min_max else None
 
     def _has_map(self, path: str) -> bool:

@@ -61,6 +61,16 @@ def column(name: str, type_: str = "string") -> Column:
     return Column(key=name, name=name, added_in=1, type=type_)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_column_that_is_called_as_half_a_variant(tmp_path: Path, order: int) -> None:
+    """Is found whatever the bounds of that half are, which some writers keep."""
+    halves = pa.array([{"metadata": b"\x11\x00\x00", "value": b"\x03\x00\x00"}] * 2)
+    columns = {"v": halves, "v.metadata": ["a", "b"], "v.value": ["c", "d"]}
+    pq.write_table(pa.table(dict([*columns.items()][::order])), tmp_path / "a.parquet")
+    for name, value in (("v.metadata", "b"), ("v.value", "d")):
+        assert found(tmp_path / "a.parquet", column(name), name, frozenset({value}))[0] == [1]
+
+
 def test_text_is_found_where_it_can_be(tmp_path: Path) -> None:
     """One of forty row groups is read."""
     path, ids = tmp_path / "a.parquet", [f"{number:06d}" for number in range(20_000)]
