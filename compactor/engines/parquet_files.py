@@ -11,6 +11,9 @@ import pyarrow.parquet as pq
 from compactor.core.errors import StagingError
 from compactor.core.ports import ObjectStore
 
+FIELD_ID = b"PARQUET:field_id"
+"""How Arrow calls the id of a column among its metadata."""
+
 _VARIANT = {"metadata": pa.binary(), "value": pa.binary()}
 """The halves of a variant, as Arrow reads and holds it. Writers differ in their order."""
 

@@ -11,7 +11,9 @@ from pyiceberg.manifest import MANIFEST_ENTRY_SCHEMAS, MANIFEST_LIST_FILE_SCHEMA
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.opening import open_catalog
+from compactor.adapters.iceberg.schemas import PLACEHOLDER
 from compactor.table.catalog import TableChange, TableHead
 from tests.support.iceberg_tables import NAME, iceberg_case, sql_place
 from tests.support.table_catalogs import OWNER, CatalogCase, now, version
@@ -111,3 +113,17 @@ def test_a_change_that_adds_nothing(case: CatalogCase, tmp_path: Path) -> None:
     committed(case, head, TableChange(3, (), (case.file("a").uri,)))
     found = table(tmp_path)
     assert (row_ids(found), found.metadata.next_row_id) == ({}, 3)
+
+
+def test_a_table_of_version_1(tmp_path: Path) -> None:
+    """Stays as it is, until version 3 is asked for."""
+    catalog = open_catalog(sql_place(tmp_path))
+    catalog.create_namespace("lake")
+    older = catalog.create_table("lake.older", PLACEHOLDER, properties={"format-version": "1"})
+    for version_, expected in ((2, 1), (3, 3)):
+        change = Change(older)
+        change.use_format(version_)
+        assert change.table_metadata.format_version == expected
+    change.send(catalog)
+    found = catalog.load_table("lake.older").metadata
+    assert (found.format_version, found.next_row_id) == (3, 0)

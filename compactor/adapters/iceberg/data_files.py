@@ -33,7 +33,7 @@ from compactor.adapters.iceberg.version_3.variant_type import VARIANT, VariantTy
 from compactor.core.errors import OperatorError, StoreUnavailable
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import visible
-from compactor.engines.parquet_files import type_name
+from compactor.engines.parquet_files import FIELD_ID, type_name
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import FILE_DATE
 from compactor.table.catalog import TableFile
@@ -43,7 +43,6 @@ _FIRST_READ_BYTES = 64 * 1024  # of the end of a file: more than most footers ha
 _END_BYTES = 8  # behind the footer: its length in four bytes, and "PAR1"
 _MAGIC = b"PAR1"
 _EPOCH = date(1970, 1, 1)
-_FIELD_ID = b"PARQUET:field_id"  # how Arrow calls it
 _LEAVES: dict[type[IcebergType], int] = {MapType: 2}  # columns of Parquet below one at the top; others have one
 
 _OF_COLUMNS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
@@ -123,7 +122,7 @@ def _field_id(column: pa.Field) -> int:
     Raises:
         ValueError: It has none.
     """
-    found = (column.metadata or {}).get(_FIELD_ID)
+    found = (column.metadata or {}).get(FIELD_ID)
     if found is None:
         raise ValueError(f"column {column.name!r} has no field id")
     return int(found)

@@ -57,10 +57,9 @@ class _Mixed(WithRowIds):
             collector.add_file(file, schema, specs[file.spec_id])
         for file in self._deleted_data_files:
             collector.remove_file(file, schema, specs[file.spec_id])
-        parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
         return update_snapshot_summaries(
             summary=Summary(operation=self._operation, **collector.build(), **snapshot_properties),
-            previous_summary=parent.summary if parent is not None else None,
+            previous_summary=self.parent.summary if self.parent is not None else None,
         )
 
 
@@ -95,12 +94,8 @@ class MixedOverwrite(_Mixed, _OverwriteFiles):
             entries = self.fetch_manifest_entry(manifest) if may_have[manifest.partition_spec_id](manifest) else []
             return manifest, entries, [each for each in entries if each.data_file in self._deleted_data_files]
 
-        return list(map_ordered(read, self._parent_manifests(), threads=_MANIFESTS_AT_ONCE))
-
-    def _parent_manifests(self) -> list[ManifestFile]:
-        parent = self._parent_snapshot_id
-        snapshot = None if parent is None else self._transaction.table_metadata.snapshot_by_id(parent)
-        return [] if snapshot is None else snapshot.manifests(self._io)
+        manifests = self.parent.manifests(self._io) if self.parent is not None else []
+        return list(map_ordered(read, manifests, threads=_MANIFESTS_AT_ONCE))
 
     def _rewritten(self, manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> ManifestFile:
         with self.new_manifest_writer(self.spec(manifest.partition_spec_id)) as writer:

@@ -4,9 +4,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from compactor.engines.parquet_files import is_variant, nulls
-
-_FIELD_ID = b"PARQUET:field_id"
+from compactor.engines.parquet_files import FIELD_ID, is_variant, nulls
 
 
 def united(schemas: Iterable[pa.Schema]) -> pa.Schema | None:
@@ -15,7 +13,7 @@ def united(schemas: Iterable[pa.Schema]) -> pa.Schema | None:
     fields, names = dict[bytes, pa.Field](), set[str]()
     for schema in ordered:
         for field in schema:
-            number = (field.metadata or {}).get(_FIELD_ID)
+            number = (field.metadata or {}).get(FIELD_ID)
             known = fields.get(number) if number else None
             if number is None or (known is None and field.name in names):
                 return None

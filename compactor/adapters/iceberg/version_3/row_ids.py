@@ -103,6 +103,12 @@ class WithRowIds(_SnapshotProducer[Any]):
     """Makes snapshots of the version of the table."""
 
     @property
+    def parent(self) -> Snapshot | None:
+        """The snapshot before this one."""
+        number = self._parent_snapshot_id
+        return None if number is None else self._transaction.table_metadata.snapshot_by_id(number)
+
+    @property
     def _has_row_ids(self) -> bool:
         return self._transaction.table_metadata.format_version >= FORMAT_3
 
@@ -170,8 +176,7 @@ class WithRowIds(_SnapshotProducer[Any]):
     @cached_property
     def _first_row_ids(self) -> dict[str, int | None]:
         """The ids that the manifests of the snapshot before have."""
-        parent = self._parent_snapshot_id
-        snapshot = None if parent is None else self._transaction.table_metadata.snapshot_by_id(parent)
+        snapshot = self.parent
         if snapshot is None or snapshot.first_row_id is None:  # before the table had ids
             return {}
         return {each.manifest_path: each._data[_FIRST_OF_MANIFEST] for each in _listed(self._io, snapshot)}  # noqa: SLF001
