@@ -6,6 +6,9 @@ from datetime import UTC, datetime
 # Earlier releases added the inode to the version of a local file. An ETag of S3 never has three parts.
 _LOCAL = re.compile(r"(?P<version>(?P<ns>[0-9a-f]{1,20})-(?P<size>[0-9a-f]{1,16}))(-[0-9a-f]+)?")
 
+Beginning = tuple[int, str]
+"""The first so many bytes of a file: their number and their digest."""
+
 
 def local_version(written_ns: int, size_bytes: int) -> str:
     """The version of a local file: its time and its length, so that a copy that keeps both is the same version.

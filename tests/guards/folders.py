@@ -7,6 +7,8 @@ _FATES = "tests/unit/manifests/test_file_fates.py"
 _REPLACING = "tests/unit/ops/rebuild/test_replacing.py"
 _FOLDER = "tests/unit/cli/test_cli_folder.py"
 _GROWN = "tests/unit/manifests/test_grown_files.py"
+_DIGESTS = "tests/unit/ndjson/test_content_digest.py"
+_LIFE = "tests/unit/manifests/test_folder_life.py"
 _LATER = "tests/unit/ops/redrive/test_later_rows.py"
 
 FOLDERS = (
@@ -20,9 +22,23 @@ FOLDERS = (
     Guard(
         "a renamed file has the bytes of the earlier one",
         "manifests/fates/file_fates.py",
-        "(_may_be(file, naming) and digest_of(file) == naming.digest)",
-        "_may_be(file, naming)",
+        "    return may_have and digest_of(file, naming.digest) == naming.digest\n",
+        "    return may_have\n",
         (_FATES,),
+    ),
+    Guard(
+        "a file is compared with a digest of an earlier release",
+        "ndjson/files/content_digest.py",
+        "mark_of(like) if like else _MARK",
+        "_MARK",
+        (_DIGESTS, _LIFE + "::test_digests_of_both_kinds"),
+    ),
+    Guard(
+        "a digest of one kind that is remembered tells nothing of the other kind",
+        "adapters/local/sqlite/seen_files.py",
+        "if known is None or mark_of(known[3]) != mark_of(like):",
+        "if known is None:",
+        ("tests/unit/adapters/test_seen_files.py",),
     ),
     Guard(
         "a file that is there under its old name was not renamed",

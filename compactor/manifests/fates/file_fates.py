@@ -13,8 +13,9 @@ from compactor.core.versions import described_version, is_same_version, version_
 from compactor.manifests.fates.grown_files import Beginnings, BeginningsOf, VersionAt
 from compactor.manifests.file_search import Naming
 
-DigestOf = Callable[[ManifestFile], str]
-"""The digest of the bytes of a file as it is now; empty if it cannot be read, or was not read whole."""
+DigestOf = Callable[[ManifestFile, str], str]
+"""The digest of the bytes of a file as it is now, to compare with another one; empty if it cannot be read, or was not
+read whole."""
 
 _NOT_DONE = frozenset({"in_work", "waiting"})
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -78,7 +79,7 @@ def fates(
     suspects: frozenset[str] = frozenset(),
     earlier: Mapping[str, str] | None = None,
     gone: Sequence[Naming] = (),
-    beginnings_of: BeginningsOf = lambda files, _: ({} for _ in files),
+    beginnings_of: BeginningsOf = lambda files, _: (set() for _ in files),
 ) -> Fates:
     """Decide what became of files.
 
@@ -205,7 +206,7 @@ def _hindrance(uri: str, rows: Sequence[Naming], used: Container[Naming]) -> str
 
 def _of_same_bytes(file: ManifestFile, rows: Sequence[Naming], digest_of: DigestOf) -> Naming | None:
     """An earlier version that has rows and the same bytes."""
-    return next((each for each in reversed(rows) if _may_be(file, each) and digest_of(file) == each.digest), None)
+    return next((each for each in reversed(rows) if _has_bytes_of(file, each, digest_of)), None)
 
 
 def _is_other(file: ManifestFile, rows: Sequence[Naming], digest_of: DigestOf) -> bool:
@@ -213,12 +214,12 @@ def _is_other(file: ManifestFile, rows: Sequence[Naming], digest_of: DigestOf) -
     same = [each for each in rows if each.etag and is_same_version(each.etag, file.etag or "") and each.digest]
     if not same:
         return False
-    digest = digest_of(file)
-    return bool(digest) and all(each.digest != digest for each in same)
+    return all(digest_of(file, each.digest) not in {"", each.digest} for each in same)
 
 
-def _may_be(file: ManifestFile, naming: Naming) -> bool:
-    return bool(naming.digest) and naming.size_bytes == file.size_bytes
+def _has_bytes_of(file: ManifestFile, naming: Naming, digest_of: DigestOf) -> bool:
+    may_have = bool(naming.digest) and naming.size_bytes == file.size_bytes
+    return may_have and digest_of(file, naming.digest) == naming.digest
 
 
 def _moved(
@@ -234,6 +235,6 @@ def _moved(
             continue
         there = version_at(naming.uri)
         is_gone = there is None or not is_same_version(there, naming.etag or "")
-        if is_gone and (not naming.digest or (_may_be(file, naming) and digest_of(file) == naming.digest)):
+        if is_gone and (not naming.digest or _has_bytes_of(file, naming, digest_of)):
             return naming
     return None

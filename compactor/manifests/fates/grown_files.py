@@ -6,7 +6,7 @@ from typing import Protocol
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import is_within
-from compactor.core.versions import is_same_version
+from compactor.core.versions import Beginning, is_same_version
 from compactor.manifests.file_search import Naming
 
 VersionAt = Callable[[str], str | None]
@@ -16,8 +16,8 @@ VersionAt = Callable[[str], str | None]
 class BeginningsOf(Protocol):
     """Reads the beginnings of files."""
 
-    def __call__(self, files: Sequence[ManifestFile], lengths: Collection[int]) -> Iterable[Mapping[int, str]]:
-        """For each file, the digests of its first bytes, by their number; without those that cannot be read."""
+    def __call__(self, files: Sequence[ManifestFile], asked: Collection[Beginning]) -> Iterable[set[Beginning]]:
+        """For each file, those of some beginnings that it has; none of a file that cannot be read."""
 
 
 def is_of(sources: Sequence[SourcePlace], uri: str) -> bool:
@@ -56,16 +56,15 @@ class Beginnings:
     ) -> None:
         self._files = files
         self._beginnings_of = beginnings_of
-        self._versions: dict[tuple[int, str], list[Naming]] = {}
+        self._versions: dict[Beginning, list[Naming]] = {}
         for each in versions:
             self._versions.setdefault((each.size_bytes, each.digest), []).append(each)
-        self._lengths = sorted({length for length, _ in self._versions}, reverse=True)
-        self._read: dict[str, Mapping[int, str]] = {}
+        self._read: dict[str, set[Beginning]] = {}
 
     def read(self, uris: Iterable[str]) -> None:
         """Read those of some files that were not read."""
         unread = sorted(set(uris) - self._read.keys())
-        found = self._beginnings_of([self._files[uri] for uri in unread], self._lengths)
+        found = self._beginnings_of([self._files[uri] for uri in unread], self._versions)
         self._read.update(zip(unread, found, strict=True))
 
     def of_another_name(self, uri: str, used: Container[Naming], is_in_place: Callable[[str], bool]) -> Naming | None:
@@ -77,8 +76,8 @@ class Beginnings:
             is_in_place: Tells whether a file is there that was not moved to its name from another one. If it begins
                 with the version of its name, this one began as a copy of it.
         """
-        for beginning in sorted(self._read[uri].items(), reverse=True):
-            same = [each for each in self._versions.get(beginning, ()) if each not in used]
+        for beginning in sorted(self._read[uri], reverse=True):
+            same = [each for each in self._versions[beginning] if each not in used]
             if any(each.uri == uri for each in same):
                 return None
             for each in same:
@@ -90,4 +89,4 @@ class Beginnings:
         if (self._files[uri].size_bytes or 0) <= version.size_bytes:
             return False
         self.read([uri])
-        return self._read[uri].get(version.size_bytes) == version.digest
+        return (version.size_bytes, version.digest) in self._read[uri]

@@ -12,7 +12,7 @@ from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import canonical, is_s3
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.core.versions import is_same_version, version_of
+from compactor.core.versions import Beginning, is_same_version, version_of
 from compactor.ledger.state import State
 from compactor.manifests.fates.file_fates import Fates, fates
 from compactor.manifests.fates.grown_files import gone_versions, is_of
@@ -103,9 +103,9 @@ class SourceFates:
             passed = self.seen.passed((each.uri, each.etag or "") for each in some)
             yield from ((each, (each.uri, each.etag or "") in passed) for each in some)
 
-    def _digest_of(self, file: ManifestFile) -> str:
+    def _digest_of(self, file: ManifestFile, like: str) -> str:
         try:
-            return self.seen.digest(self._info(file))
+            return self.seen.digest(self._info(file), like)
         except (TryAgainError, AccessError):
             return ""
 
@@ -116,14 +116,14 @@ class SourceFates:
             raise LookupError(file.uri)
         return info
 
-    def _beginnings_of(self, files: Sequence[ManifestFile], lengths: Collection[int]) -> Iterator[Mapping[int, str]]:
-        def of(file: ManifestFile) -> Mapping[int, str]:
-            shorter = [length for length in lengths if length < (file.size_bytes or 0)]
+    def _beginnings_of(self, files: Sequence[ManifestFile], asked: Collection[Beginning]) -> Iterator[set[Beginning]]:
+        def of(file: ManifestFile) -> set[Beginning]:
+            shorter = [each for each in asked if each[0] < (file.size_bytes or 0)]
             try:
                 return self.seen.beginnings(self._info(file), shorter)
             except (TryAgainError, AccessError):
                 self.unread.append(file.uri)
-                return {}
+                return set()
 
         return map_ordered(of, files)
 

@@ -1,9 +1,10 @@
 """What plans of sources ask of the memory of files of a local disk."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from compactor.core.ports import ObjectInfo
+from compactor.core.versions import Beginning
 
 Version = tuple[str, str]
 """The canonical URI of a file, and an etag."""
@@ -18,16 +19,20 @@ class SeenFiles(Protocol):
     def earlier(self, files: Sequence[ObjectInfo]) -> dict[str, str]:
         """The versions of files as they were remembered, by canonical URI, where they are others now."""
 
-    def digest(self, file: ObjectInfo) -> str:
+    def digest(self, file: ObjectInfo, like: str) -> str:
         """The digest of the bytes of a file, as `FileReport.digest`; empty where the store has other means.
+
+        Args:
+            file: As it was listed.
+            like: The one that it is to be compared with.
 
         Raises:
             TryAgainError: The file changed meanwhile, or the store failed.
             AccessError: The file may not be read.
         """
 
-    def beginnings(self, file: ObjectInfo, lengths: Collection[int]) -> Mapping[int, str]:
-        """The digests of the first bytes of a file, by their number; none where the store has other means.
+    def beginnings(self, file: ObjectInfo, asked: Collection[Beginning]) -> set[Beginning]:
+        """Those of some beginnings that a file has; none where the store has other means.
 
         Raises:
             TryAgainError: As `digest`.

@@ -1,10 +1,28 @@
-"""Digests of the stored bytes of files, by which a copy or a touched file is known to be the same."""
+"""Digests of the stored bytes of files, by which a copy or a touched file is known to be the same.
+
+They are the first 128 bits of BLAKE3, marked as such: it takes a quarter of the processor's time of SHA-256, and the
+digest is the second largest cost of reading a local file. Digests without the mark are SHA-256, of earlier ledgers.
+"""
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
 
+from blake3 import blake3
+
+from compactor.core.versions import Beginning
+
+_MARK = "b3-"
 _HEX_DIGITS = 32  # 128 bits
+
+
+class _Hash(Protocol):
+    """What is used of the objects of hashlib and blake3."""
+
+    def update(self, data: bytes | memoryview, /) -> object: ...
+
+    def hexdigest(self) -> str: ...
 
 
 class ContentDigest:
@@ -12,26 +30,28 @@ class ContentDigest:
 
     Args:
         pool: Its threads do the work, while the caller reads on, one piece behind at most. None to do it at once.
+        like: A digest that it will be compared with; empty to get one for the ledger.
     """
 
-    def __init__(self, pool: ThreadPoolExecutor | None = None) -> None:
+    def __init__(self, pool: ThreadPoolExecutor | None = None, like: str = "") -> None:
         self._pool = pool
-        self._hash = hashlib.sha256()
+        self._mark = mark_of(like) if like else _MARK
+        self._hash = _new_hash(self._mark)
         self._length_bytes = 0
-        self._adding: Future[None] | None = None
+        self._adding: Future[object] | None = None
 
     def passing(self, stored: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the pieces of a file from its start, and add each."""
         self._added()
-        self._hash, self._length_bytes = hashlib.sha256(), 0
+        self._hash, self._length_bytes = _new_hash(self._mark), 0
         for piece in stored:
             self._add(piece)
             yield piece
 
     def of_whole(self, size_bytes: int) -> str:
-        """The digest as hexadecimal digits; empty if not all bytes of the file have passed."""
+        """The digest; empty if not all bytes of the file have passed."""
         self._added()
-        return self._hash.hexdigest()[:_HEX_DIGITS] if self._length_bytes == size_bytes else ""
+        return _digest(self._mark, self._hash) if self._length_bytes == size_bytes else ""
 
     def _add(self, piece: bytes) -> None:
         self._added()
@@ -48,25 +68,47 @@ class ContentDigest:
             self._adding = None
 
 
-def digests_of_beginnings(stored: Iterable[bytes], lengths: Collection[int]) -> dict[int, str]:
-    """The digests of the first bytes of a file, by their number.
+def mark_of(digest: str) -> str:
+    """What tells how a digest was made: only those with the same mark can be compared."""
+    return _MARK if digest.startswith(_MARK) else ""
+
+
+def beginnings(stored: Iterable[bytes], asked: Collection[Beginning]) -> set[Beginning]:
+    """Those of some beginnings that a file has.
 
     Args:
         stored: The pieces of the file, from its start; read only as far as needed.
-        lengths: The numbers of bytes; those beyond the end of the file are left out.
+        asked: Those beyond the end of the file are none of its beginnings.
     """
-    hashed, position = hashlib.sha256(), 0
-    left = sorted(lengths, reverse=True)
-    found: dict[int, str] = {}
+    hashes = {mark: _new_hash(mark) for mark in {mark_of(digest) for _, digest in asked}}
+    left = sorted({length for length, _ in asked}, reverse=True)
+    found: set[Beginning] = set()
+    position = 0
+    if not left:
+        return found
     for piece in stored:
         rest = memoryview(piece)
         while left and left[-1] - position <= len(rest):
             length = left.pop()
-            hashed.update(rest[: length - position])
+            _update(hashes.values(), rest[: length - position])
             rest, position = rest[length - position :], length
-            found[length] = hashed.hexdigest()[:_HEX_DIGITS]
-        hashed.update(rest)
-        position += len(rest)
+            found.update((length, _digest(mark, hashed)) for mark, hashed in hashes.items())
         if not left:
             break
-    return found
+        _update(hashes.values(), rest)
+        position += len(rest)
+    return found & set(asked)
+
+
+def _update(hashes: Iterable[_Hash], data: memoryview) -> None:
+    for each in hashes:
+        each.update(data)
+
+
+def _new_hash(mark: str) -> _Hash:
+    new: Callable[[], _Hash] = blake3 if mark else hashlib.sha256
+    return new()
+
+
+def _digest(mark: str, hashed: _Hash) -> str:
+    return mark + hashed.hexdigest()[:_HEX_DIGITS]

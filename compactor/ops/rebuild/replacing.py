@@ -49,14 +49,14 @@ class Replacer:
         rebuilder: Makes the rows, and decides.
         claimer: Claims the new versions.
         redrive_log: Tells which rejected lines were redriven.
-        digest_of: The digest of the bytes of a file, as `FileReport.digest`; empty if it is unknown.
+        digest_of: The digest of the bytes of a file, to compare with another one; empty if it is unknown.
     """
 
     state: State
     rebuilder: Rebuilder
     claimer: Claimer
     redrive_log: RedriveLog
-    digest_of: Callable[[ObjectInfo], str]
+    digest_of: Callable[[ObjectInfo, str], str]
 
     def replace(self, replacements: Sequence[Replacement]) -> Replaced:
         """Make the rows of replaced files again. What stands in the way of one manifest does not stop the others."""
@@ -142,7 +142,7 @@ class Replacer:
             info = self.state.store.stat(file.uri)
             if info is not None and is_same_version(info.etag, file.etag):
                 return file.uri, None
-            if info is not None and file.digest and self.digest_of(info) == file.digest:
+            if info is not None and file.digest and self.digest_of(info, file.digest) == file.digest:
                 now = ManifestFile(
                     uri=file.uri, size_bytes=info.size_bytes, etag=info.etag, path_columns=file.path_columns
                 )

@@ -328,7 +328,7 @@ class App(TableComponents):
         )
 
     def replacer(
-        self, digest_of: Callable[[ObjectInfo], str], new_engine: Callable[[EngineRules], Engine] | None = None
+        self, digest_of: Callable[[ObjectInfo, str], str], new_engine: Callable[[EngineRules], Engine] | None = None
     ) -> "Replacer":
         """Make what makes manifests again with new versions of their files; see `rebuilder`."""
         from compactor.ops.rebuild.replacing import Replacer  # noqa: PLC0415 - as above

@@ -9,8 +9,11 @@ import os
 import shutil
 import tempfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -28,12 +31,17 @@ from compactor.job.steps.results import CompactionResult
 from compactor.manifests.changed_files import changed_files
 from compactor.manifests.planning import LeftOut
 from compactor.manifests.sources.planning import OnReplaced, SourcePlanner
+from compactor.ndjson.files import file_walk
+from compactor.ndjson.files.content_digest import ContentDigest
 from tests.support.harness import DiedError, Harness, dying_at
 
 NAMES = ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson", "sub/d.ndjson")
 FIRST_NS = 1_767_000_000 * 10**9
 
 DEATHS = (CrashPoint.CLAIMED, CrashPoint.PLANNED, CrashPoint.VERIFIED, CrashPoint.DECIDED, CrashPoint.PUBLISHED)
+
+SHA_256, BLAKE3 = "00", "b3-00"
+"""A digest of each kind."""
 
 names = st.sampled_from(NAMES)
 policies: st.SearchStrategy[OnReplaced] = st.sampled_from(("quarantine", "rebuild"))
@@ -69,6 +77,7 @@ class FolderLife(RuleBasedStateMachine):
             reading={"allowed_prefixes": [str(self.raw)]}, schema={"metadata_columns": ["_source_file"]}
         )
         self.harness.store = DiskAndMemory(self.harness, str(self.raw))
+        self.kind_of_digests = BLAKE3
         self.ids, self.times = itertools.count(1), itertools.count(FIRST_NS, 10**9)
         self.earlier: dict[str, list[tuple[bytes, int]]] = {}
 
@@ -140,6 +149,11 @@ class FolderLife(RuleBasedStateMachine):
     def remove(self, name: str) -> None:
         (self.raw / name).unlink(missing_ok=True)
 
+    @rule(kind=st.sampled_from((BLAKE3, SHA_256)))
+    def digests(self, kind: str) -> None:
+        """From now on, calls record digests of this kind: SHA-256 is that of earlier releases."""
+        self.kind_of_digests = kind
+
     @rule(policy=policies, dies=st.none() | st.sampled_from(DEATHS))
     def compact(self, policy: OnReplaced, dies: CrashPoint | None) -> None:
         """A call; it may be killed, so that the next one goes on."""
@@ -188,7 +202,8 @@ class FolderLife(RuleBasedStateMachine):
         job = harness.app()
         job.on_result = on_result
         source = ListedManifests(harness.store, harness.layout.manifests_folder)
-        job.service_on(harness.engine(), source).run(once=True)
+        with patch.object(file_walk, "ContentDigest", partial(ContentDigest, like=self.kind_of_digests)):
+            job.service_on(harness.engine(), source).run(once=True)
         return commits
 
     def _check(self, left_out: list[LeftOut]) -> None:
@@ -218,6 +233,30 @@ class FolderLife(RuleBasedStateMachine):
 
 def ids(content: bytes) -> list[str]:
     return [line.split(b'"')[3].decode() for line in content.split(b"\n") if b'"' in line]
+
+
+@pytest.mark.parametrize("kinds", [(SHA_256, BLAKE3), (BLAKE3, SHA_256)])
+def test_digests_of_both_kinds(kinds: tuple[str, str]) -> None:
+    """Files that one release compacted, and another one: touched, renamed, grown under another name, and rewritten."""
+    life = FolderLife()
+    life.begin()
+    for kind, own in zip(kinds, (NAMES[:2], NAMES[2:]), strict=True):
+        life.digests(kind)
+        for name in own:
+            life.write(name, 2)
+        life.compact("quarantine", None)
+    life.digests(BLAKE3)
+    for name in NAMES:
+        life.touch(name)
+    assert life._call("quarantine", None) == []
+    for name in NAMES:
+        life.rename(name, f"{name[:-7]}-1.ndjson")
+    assert life._call("quarantine", None) == []
+    for name in NAMES:
+        life.rename(f"{name[:-7]}-1.ndjson", name)
+        life.append(name)
+    assert len(life._call("quarantine", None)) == len(NAMES)
+    life.teardown()
 
 
 def test_a_file_renamed_between_its_rows_and_their_commit() -> None:

@@ -1,7 +1,7 @@
 """Files that were renamed and then appended to: when their beginnings are read, and which version each begins with."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import ClassVar
 
@@ -10,6 +10,7 @@ import pytest
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.core.errors import AccessError, ObjectChanged
 from compactor.core.ports import ObjectInfo
+from compactor.core.versions import Beginning
 from compactor.manifests.sources.planning import OnReplaced
 from tests.unit.manifests.test_folder_life import FolderLife
 
@@ -22,11 +23,11 @@ class Reading(LocalSeenFiles):
     asked: ClassVar[list[str]] = []
     error: Exception | None = None
 
-    def beginnings(self, file: ObjectInfo, lengths: Collection[int]) -> Mapping[int, str]:
+    def beginnings(self, file: ObjectInfo, asked: Collection[Beginning]) -> set[Beginning]:
         self.asked.append(Path(file.uri).name)
         if self.error is not None:
             raise self.error
-        return super().beginnings(file, lengths)
+        return super().beginnings(file, asked)
 
 
 @pytest.fixture

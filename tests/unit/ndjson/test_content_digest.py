@@ -1,26 +1,56 @@
-"""Digests of the beginnings of a file, whatever the pieces are in which it is read."""
+"""Digests of files and of their beginnings, whatever the pieces are in which they are read."""
 
 import hashlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.ndjson.files.content_digest import ContentDigest, digests_of_beginnings
+from compactor.core.versions import Beginning
+from compactor.ndjson.files.content_digest import ContentDigest, beginnings
+
+SHA_256_OF_ABC = "ba7816bf8f01cfea414140de5dae2223"
+BLAKE3_OF_ABC = "b3-6437b3ac38465133ffb63b75273a8db5"
+"""The first 128 bits of the test vectors of both algorithms."""
 
 
-@given(st.lists(st.binary(max_size=9), max_size=6), st.sets(st.integers(1, 60), max_size=5))
-def test_the_digest_of_each_beginning(pieces: list[bytes], lengths: set[int]) -> None:
-    """It is that of a file with these bytes alone; lengths beyond the end have none."""
+def of_earlier_ledgers(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def of_now(content: bytes) -> str:
+    digest = ContentDigest()
+    list(digest.passing([content]))
+    return digest.of_whole(len(content))
+
+
+@pytest.mark.parametrize(
+    ("like", "expected"),
+    [("", BLAKE3_OF_ABC), (BLAKE3_OF_ABC, BLAKE3_OF_ABC), (SHA_256_OF_ABC, SHA_256_OF_ABC), ("00ff", SHA_256_OF_ABC)],
+)
+def test_a_digest_is_like_the_one_that_it_is_compared_with(like: str, expected: str) -> None:
+    """Ledgers have BLAKE3 with its mark, and earlier ones SHA-256 without one."""
+    digest = ContentDigest(like=like)
+    list(digest.passing([b"a", b"bc"]))
+    assert digest.of_whole(3) == expected
+
+
+@given(st.lists(st.binary(max_size=9), max_size=6), st.sets(st.tuples(st.integers(1, 60), st.booleans()), max_size=5))
+def test_each_beginning(pieces: list[bytes], asked: set[tuple[int, bool]]) -> None:
+    """A file has those with the digest of as many bytes; it has none that is longer, or of other bytes."""
     content = b"".join(pieces)
-    expected = {}
-    for length in filter(lambda length: length <= len(content), lengths):
-        digest = ContentDigest()
-        list(digest.passing([content[:length]]))
-        expected[length] = digest.of_whole(length)
-        assert expected[length] == hashlib.sha256(content[:length]).hexdigest()[:32]
-    assert digests_of_beginnings(pieces, lengths) == expected
+
+    def beginning(length: int, text: bytes, is_of_now: bool) -> Beginning:
+        return length, (of_now if is_of_now else of_earlier_ledgers)(text[:length])
+
+    own = {beginning(length, content, is_of_now) for length, is_of_now in asked if length <= len(content)}
+    longer = {beginning(length, content + bytes(60), is_of_now) for length, is_of_now in asked if length > len(content)}
+    others = {beginning(length, bytes([1]) + content, is_of_now) for length, is_of_now in asked}
+    found = beginnings(pieces, own | longer | others)
+    assert found - others == own - others
+    assert not found & longer
 
 
 def test_threads_that_do_the_work_make_the_same_digest() -> None:
@@ -31,7 +61,7 @@ def test_threads_that_do_the_work_make_the_same_digest() -> None:
         next(digest.passing([b"given up" * 400_000, b"never read"]))
         assert digest.of_whole(120_000) == ""
         assert list(digest.passing(pieces)) == pieces
-        assert digest.of_whole(120_000) == hashlib.sha256(b"".join(pieces)).hexdigest()[:32]
+        assert digest.of_whole(120_000) == of_now(b"".join(pieces))
 
 
 def test_no_more_is_read_than_needed() -> None:
@@ -41,5 +71,6 @@ def test_no_more_is_read_than_needed() -> None:
         yield b"abcd"
         raise AssertionError
 
-    assert digests_of_beginnings(pieces(), [3]).keys() == {3}
-    assert digests_of_beginnings(pieces(), []) == {}
+    asked = {(3, of_now(b"abc"))}
+    assert beginnings(pieces(), asked) == asked
+    assert beginnings(pieces(), []) == set()

@@ -9,8 +9,9 @@ from pathlib import Path
 from compactor.core.errors import ObjectChanged
 from compactor.core.layout import canonical, is_s3, is_text
 from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.core.versions import Beginning
 from compactor.manifests.sources.seen_files import Version
-from compactor.ndjson.files.content_digest import ContentDigest, digests_of_beginnings
+from compactor.ndjson.files.content_digest import ContentDigest, beginnings, mark_of
 from compactor.ndjson.files.object_reading import RANGE_BYTES
 
 _WAIT_SECONDS = 10.0
@@ -54,19 +55,19 @@ class LocalSeenFiles:
         """The versions of files as they were remembered, by canonical URI, where they are others now."""
         return {canonical(info.uri): etag for info, etag, _ in self._seen(files) if etag != info.etag}
 
-    def digest(self, file: ObjectInfo) -> str:
+    def digest(self, file: ObjectInfo, like: str) -> str:
         """The digest of the bytes of a file, which is read unless it was and did not change since."""
         if is_s3(file.uri):
             return ""
         known = self._fresh.get(file.uri) or self._known(file)
-        if known is None:
-            known = (file.uri, file.etag, file.stamp, self._read(file))
+        if known is None or mark_of(known[3]) != mark_of(like):
+            known = (file.uri, file.etag, file.stamp, self._read(file, like))
             self._fresh[file.uri] = known
         return known[3]
 
-    def beginnings(self, file: ObjectInfo, lengths: Collection[int]) -> dict[int, str]:
-        """The digests of the first bytes of a file, by their number."""
-        return {} if is_s3(file.uri) else digests_of_beginnings(self._pieces(file), lengths)
+    def beginnings(self, file: ObjectInfo, asked: Collection[Beginning]) -> set[Beginning]:
+        """Those of some beginnings that a file has."""
+        return set() if is_s3(file.uri) else beginnings(self._pieces(file), asked)
 
     def passed(self, versions: Iterable[Version]) -> set[Version]:
         """Those of some versions that were passed over since they were there last."""
@@ -115,8 +116,8 @@ class LocalSeenFiles:
                 found = rows.execute("SELECT * FROM digests WHERE uri = ?", (file.uri,)).fetchone()
         return found if found is not None and found[1:3] == (file.etag, file.stamp) else None
 
-    def _read(self, file: ObjectInfo) -> str:
-        digest = ContentDigest()
+    def _read(self, file: ObjectInfo, like: str) -> str:
+        digest = ContentDigest(like=like)
         for _ in digest.passing(self._pieces(file)):
             pass
         return digest.of_whole(file.size_bytes)
