@@ -19,7 +19,7 @@ from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectStore
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
 from compactor.ndjson.files.content_digest import ContentDigest
-from compactor.ndjson.files.object_reading import FILES_AHEAD, RANGE_BYTES, Opened, open_file
+from compactor.ndjson.files.object_reading import FILES_AHEAD, LOCAL_FILES_AHEAD, RANGE_BYTES, Opened, open_file
 from compactor.ndjson.files.path_values import PathValues
 from compactor.ndjson.files.patient_reads import PatientReads
 from compactor.ndjson.files.range_reading import OpenedRange, open_range
@@ -141,7 +141,8 @@ class FileWalk:
         Raises:
             StoreUnavailable: Passing trouble of the store.
         """
-        with closing(calls_ahead(self._pool, self._open, [file for _, file in files], depth=FILES_AHEAD)) as openings:
+        depth = LOCAL_FILES_AHEAD if all(file.uri.startswith("/") for _, file in files) else FILES_AHEAD
+        with closing(calls_ahead(self._pool, self._open, [file for _, file in files], depth=depth)) as openings:
             for (index, file), opening in zip(files, openings, strict=True):
                 yield self._walk(index, file, opening, rejects, read)
 
