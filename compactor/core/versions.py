@@ -6,6 +6,9 @@ from datetime import UTC, datetime
 # Earlier releases added the inode to the version of a local file. An ETag of S3 never has three parts.
 _LOCAL = re.compile(r"(?P<version>(?P<ns>[0-9a-f]{1,20})-(?P<size>[0-9a-f]{1,16}))(-[0-9a-f]+)?")
 
+DIGEST_MARK = "b3-"
+"""What digests of the bytes of files begin with: BLAKE3. Those without it are SHA-256, of earlier ledgers."""
+
 Beginning = tuple[int, str]
 """The first so many bytes of a file: their number and their digest."""
 
@@ -18,6 +21,11 @@ def local_version(written_ns: int, size_bytes: int) -> str:
         size_bytes: Its length.
     """
     return f"{written_ns & 0xFFFFFFFFFFFFFFFF:x}-{size_bytes:x}"
+
+
+def mark_of(digest: str) -> str:
+    """What tells how a digest was made: only those with the same mark can be compared."""
+    return DIGEST_MARK if digest.startswith(DIGEST_MARK) else ""
 
 
 def version_of(etag: str) -> str:

@@ -29,9 +29,16 @@ FOLDERS = (
     Guard(
         "a file is compared with a digest of an earlier release",
         "ndjson/files/content_digest.py",
-        "mark_of(like) if like else _MARK",
-        "_MARK",
+        "mark_of(like) if like else DIGEST_MARK",
+        "DIGEST_MARK",
         (_DIGESTS, _LIFE + "::test_digests_of_both_kinds"),
+    ),
+    Guard(
+        "rows of an earlier release are made again from the same bytes",
+        "ops/rebuild/rebuilder.py",
+        '        return new.model_copy(update={"digest": digest})\n',
+        '        return new.model_copy(update={"digest": old.digest})\n',
+        ("tests/unit/cli/test_earlier_releases.py",),
     ),
     Guard(
         "a digest of one kind that is remembered tells nothing of the other kind",

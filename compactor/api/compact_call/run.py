@@ -199,7 +199,7 @@ class FolderRun:
                 self._start_spark(app, stack)
             stack.enter_context(run_in_log(app.run_id))
             stack.enter_context(self.display.step("rebuilding"))
-            replaced = app.replacer(LocalSeenFiles(app.store, "").digest).replace(plan.replacements)
+            replaced = app.replacer().replace(plan.replacements)
         closing.rebuilt = replaced.report.rebuilt
         plan.left_out += [left_out(each, why) for each, why in replaced.refused]
 

@@ -11,9 +11,8 @@ from typing import Protocol
 
 from blake3 import blake3
 
-from compactor.core.versions import Beginning
+from compactor.core.versions import DIGEST_MARK, Beginning, mark_of
 
-_MARK = "b3-"
 _HEX_DIGITS = 32  # 128 bits
 
 
@@ -35,7 +34,7 @@ class ContentDigest:
 
     def __init__(self, pool: ThreadPoolExecutor | None = None, like: str = "") -> None:
         self._pool = pool
-        self._mark = mark_of(like) if like else _MARK
+        self._mark = mark_of(like) if like else DIGEST_MARK
         self._hash = _new_hash(self._mark)
         self._length_bytes = 0
         self._adding: Future[object] | None = None
@@ -66,11 +65,6 @@ class ContentDigest:
         if self._adding is not None:
             self._adding.result()
             self._adding = None
-
-
-def mark_of(digest: str) -> str:
-    """What tells how a digest was made: only those with the same mark can be compared."""
-    return _MARK if digest.startswith(_MARK) else ""
 
 
 def beginnings(stored: Iterable[bytes], asked: Collection[Beginning]) -> set[Beginning]:

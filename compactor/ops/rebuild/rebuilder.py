@@ -20,6 +20,8 @@ from compactor.core.documents.records import (
 )
 from compactor.core.errors import CompactorError, EngineLost, InputError, OperatorError
 from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import ObjectInfo
+from compactor.core.versions import is_same_version, mark_of
 from compactor.job.steps.publication import Publisher
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
@@ -37,6 +39,9 @@ UNDECIDED_SECONDS = 3600.0
 
 _OVERTAKEN = "another rebuild of its manifest was faster; run the command again"
 _NOT_COMPARED = {"detail", "reject_rows"}  # a long line may be kept in other pieces
+DigestOf = Callable[[ObjectInfo, str], str]
+"""The digest of the bytes of a file, to compare with another one; empty if it is unknown."""
+
 _OF_THE_VERSION = {"etag", "digest"}  # a touched file has another version, and earlier releases kept no digest
 
 
@@ -58,6 +63,7 @@ class Rebuilder:
         stager_for: Makes what stages the rows of a commit again, by the limits that it was made with.
         publisher: Carries a decided commit to done.
         verifier: Verifies what was rebuilt.
+        digest_of: Reads a file whose digest is of another kind than that of the commit.
         threads: How many manifests are rebuilt at once.
         on_crash_point: Called at each crash point.
     """
@@ -66,6 +72,7 @@ class Rebuilder:
     stager_for: Callable[[Commit], Restager]
     publisher: Publisher
     verifier: Verifier
+    digest_of: DigestOf
     threads: int
     on_crash_point: OnCrashPoint = ignore_crash_point
 
@@ -159,6 +166,14 @@ class Rebuilder:
             stager.discard(accepted, attempt)
         return winner
 
+    def _with_digest_like(self, old: FileReport, new: FileReport) -> FileReport:
+        """A report with a digest of the same kind as another one, in the place of its own."""
+        if not (old.digest and new.digest) or mark_of(old.digest) == mark_of(new.digest):
+            return new
+        info = self.state.store.stat(old.uri)
+        digest = self.digest_of(info, old.digest) if info and is_same_version(info.etag, new.etag) else ""
+        return new.model_copy(update={"digest": digest})
+
     def _staged(self, stager: Restager, damaged: Damaged, attempt: Attempt) -> Commit:
         """The commit to decide.
 
@@ -171,7 +186,7 @@ class Rebuilder:
         staged, _ = stager.stage(_of_compacted(damaged, commit), first)
         if not damaged.erasure:
             for old, new in zip(compacted(commit), staged.files, strict=True):
-                _check_same(old, new, damaged)
+                _check_same(old, self._with_digest_like(old, new), damaged)
         damaged.check()
         # Before names are compared, or a driver that is late with the earlier commit could still change what is there.
         self.publisher.delete_staging(commit.manifest_id, upto=commit.generation)

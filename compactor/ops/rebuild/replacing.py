@@ -5,7 +5,7 @@ this process dies, the lease of that claim runs out, and the file is as replaced
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from compactor.core.documents.manifest import ManifestFile
@@ -13,7 +13,6 @@ from compactor.core.documents.records import Commit, FileReport
 from compactor.core.errors import AccessError, CompactorError, InputError, TryAgainError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectInfo
 from compactor.core.versions import is_same_version
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.history.redrive_log import RedriveLog, taken_from
@@ -49,14 +48,12 @@ class Replacer:
         rebuilder: Makes the rows, and decides.
         claimer: Claims the new versions.
         redrive_log: Tells which rejected lines were redriven.
-        digest_of: The digest of the bytes of a file, to compare with another one; empty if it is unknown.
     """
 
     state: State
     rebuilder: Rebuilder
     claimer: Claimer
     redrive_log: RedriveLog
-    digest_of: Callable[[ObjectInfo, str], str]
 
     def replace(self, replacements: Sequence[Replacement]) -> Replaced:
         """Make the rows of replaced files again. What stands in the way of one manifest does not stop the others."""
@@ -142,7 +139,7 @@ class Replacer:
             info = self.state.store.stat(file.uri)
             if info is not None and is_same_version(info.etag, file.etag):
                 return file.uri, None
-            if info is not None and file.digest and self.digest_of(info, file.digest) == file.digest:
+            if info is not None and file.digest and self.rebuilder.digest_of(info, file.digest) == file.digest:
                 now = ManifestFile(
                     uri=file.uri, size_bytes=info.size_bytes, etag=info.etag, path_columns=file.path_columns
                 )

@@ -13,7 +13,6 @@ from compactor.adapters.local.processes import MachineProcesses
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
-from compactor.core.ports import ObjectInfo
 from compactor.engines.engine import Engine, EngineRules
 from compactor.engines.native.engine import BinWorkers
 from compactor.job.batches import BatchRunner
@@ -316,20 +315,20 @@ class App(TableComponents):
 
     def rebuilder_with(self, stager_for: "Callable[[Commit], Restager]") -> "Rebuilder":
         """Make what makes manifests again, given what stages each commit."""
-        from compactor.ops.rebuild.rebuilder import Rebuilder  # noqa: PLC0415 - most commands rebuild nothing
+        from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles  # noqa: PLC0415 - most commands rebuild nothing
+        from compactor.ops.rebuild.rebuilder import Rebuilder  # noqa: PLC0415 - as above
 
         return Rebuilder(
             state=self.state,
             stager_for=stager_for,
             publisher=Publisher(self.state, self.on_crash_point, self.takes_now()),
             verifier=self.verifier(),
+            digest_of=LocalSeenFiles(self.store, "").digest,
             threads=self.settings.stream.manifests_in_flight,
             on_crash_point=self.on_crash_point,
         )
 
-    def replacer(
-        self, digest_of: Callable[[ObjectInfo, str], str], new_engine: Callable[[EngineRules], Engine] | None = None
-    ) -> "Replacer":
+    def replacer(self, new_engine: Callable[[EngineRules], Engine] | None = None) -> "Replacer":
         """Make what makes manifests again with new versions of their files; see `rebuilder`."""
         from compactor.ops.rebuild.replacing import Replacer  # noqa: PLC0415 - as above
 
@@ -338,7 +337,6 @@ class App(TableComponents):
             rebuilder=self.rebuilder(new_engine),
             claimer=self.claimer,
             redrive_log=self.redrive_log,
-            digest_of=digest_of,
         )
 
     def _engine_here(self, rules: EngineRules) -> Engine:

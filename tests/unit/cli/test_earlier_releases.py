@@ -117,6 +117,22 @@ def test_lost_rows_are_made_again(folder: Path) -> None:
         assert document("verify", "--deep", ROWS)[1]["discrepancies"] == []
 
 
+def test_lost_rows_of_a_file_with_other_bytes_are_not_made_again(folder: Path) -> None:
+    """Its length and its time are the same, so only the digest that the release wrote tells."""
+    with inside(folder):
+        path = Path("raw/2025-12-01-a.ndjson")
+        content, written_ns = path.read_bytes(), path.stat().st_mtime_ns
+        path.write_bytes(content.replace(b"1", b"2"))
+        os.utime(path, ns=(written_ns, written_ns))
+        for rows in Path("rows").rglob("*.parquet"):
+            rows.unlink()
+        result = call("rebuild", ROWS)
+        assert (result.exit_code, "it is read otherwise than by the first commit, with digest" in result.output) == (
+            3,
+            True,
+        )
+
+
 def test_documents_keep_their_keys(release: Path) -> None:
     """No key of any command is gone, and none has another type."""
     now = shapes()

@@ -185,7 +185,7 @@ class FolderLife(RuleBasedStateMachine):
         plan = planner.plan()
         left_out = [*plan.left_out, *changed_files(self._work(dies), app.claimer)]
         if plan.replacements:
-            replaced = app.replacer(planner.seen.digest, lambda _: harness.engine()).replace(plan.replacements)
+            replaced = app.replacer(lambda _: harness.engine()).replace(plan.replacements)
             left_out += [LeftOut(each.file.uri, "replaced", why) for each, why in replaced.refused]
         return left_out
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from compactor.core.errors import ObjectChanged
 from compactor.core.layout import canonical, is_s3, is_text
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.core.versions import Beginning
+from compactor.core.versions import Beginning, mark_of
 from compactor.manifests.sources.seen_files import Version
-from compactor.ndjson.files.content_digest import ContentDigest, beginnings, mark_of
+from compactor.ndjson.files.content_digest import ContentDigest, beginnings
 from compactor.ndjson.files.object_reading import RANGE_BYTES
 
 _WAIT_SECONDS = 10.0

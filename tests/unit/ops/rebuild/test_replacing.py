@@ -9,7 +9,6 @@ from threading import Event
 
 import pytest
 
-from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.ports import ObjectStore
 from compactor.manifests.claiming import claim_key
@@ -46,8 +45,7 @@ def replace(
     on_crash_point: OnCrashPoint = ignore_crash_point,
 ) -> Replaced:
     app = harness.app(store=store, on_crash_point=on_crash_point)
-    digest_of = LocalSeenFiles(app.store, "").digest
-    return app.replacer(digest_of, lambda _: harness.engine(store)).replace(found)
+    return app.replacer(lambda _: harness.engine(store)).replace(found)
 
 
 def check(harness: Harness) -> None:
