@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from statistics import median
 
 from bench.measure import Measurement
+from bench.protocol import Pass
 
 HEADINGS = (
     "contender",
     "ratio",
     "MB/s",
+    "CPU s/GB",
+    "cores in use",
     "seconds per pass",
     "peak memory MiB",
     "files",
@@ -26,6 +29,8 @@ class Row:
     Attributes:
         ratio: Its speed divided by that of the baseline; None if the baseline did not run.
         megabytes_per_second: Millions of input bytes a second in the median of the steady passes.
+        cpu_seconds_per_gigabyte: CPU time of all its processes for 1e9 input bytes in the median of the steady passes.
+        cores: How many cores it kept busy on average in the median of the steady passes.
         seconds: Time of each pass, in order.
         peak_memory_mib: Peak memory of all processes together.
         files: Files of the last pass.
@@ -37,6 +42,8 @@ class Row:
     contender: str
     ratio: float | None
     megabytes_per_second: float | None
+    cpu_seconds_per_gigabyte: float | None
+    cores: float | None
     seconds: tuple[float, ...]
     peak_memory_mib: float | None
     files: int | None
@@ -49,8 +56,12 @@ def speed(measurement: Measurement) -> float | None:
     """Input bytes a second in the median of pass 2 and later (of pass 1 if there is no other); None if it failed."""
     if measurement.failure or not measurement.passes:
         return None
-    steady = measurement.passes[1:] or measurement.passes
-    return steady[0].input_bytes / median(each.seconds for each in steady)
+    return measurement.passes[0].input_bytes / median(each.seconds for each in steady(measurement))
+
+
+def steady(measurement: Measurement) -> Sequence[Pass]:
+    """All passes but the first; that one if there is no other."""
+    return measurement.passes[1:] or measurement.passes
 
 
 def make_rows(measurements: Sequence[Measurement], *, baseline: str, expected_rows: int) -> list[Row]:
@@ -73,13 +84,15 @@ def _row(measurement: Measurement, base: float | None, expected_rows: int) -> Ro
     own = speed(measurement)
     if own is None:
         seconds = tuple(each.seconds for each in measurement.passes)
-        return Row(measurement.name, None, None, seconds, None, None, None, None, measurement.failure)
-    last = measurement.passes[-1]
+        return Row(measurement.name, None, None, None, None, seconds, None, None, None, None, measurement.failure)
+    counted, last = steady(measurement), measurement.passes[-1]
     wrong = sorted({each.rows for each in measurement.passes} - {expected_rows})
     return Row(
         contender=measurement.name,
         ratio=own / base if base else None,
         megabytes_per_second=own / 1e6,
+        cpu_seconds_per_gigabyte=median(each.cpu_seconds for each in counted) / last.input_bytes * 1e9,
+        cores=median(each.cpu_seconds / each.seconds for each in counted),
         seconds=tuple(each.seconds for each in measurement.passes),
         peak_memory_mib=measurement.peak_memory_bytes / 2**20,
         files=len(last.output_files),
@@ -95,6 +108,8 @@ def cells(row: Row) -> tuple[str, ...]:
         row.contender,
         _number(row.ratio, ".2f", "x"),
         _number(row.megabytes_per_second, ".0f"),
+        _number(row.cpu_seconds_per_gigabyte, ".2f"),
+        _number(row.cores, ".2f"),
         " ".join(f"{seconds:.1f}" for seconds in row.seconds) or _NOTHING,
         _number(row.peak_memory_mib, ",.0f"),
         _number(row.files, ","),

@@ -14,7 +14,7 @@ from compactor.cost.worker_needs import BenchResult
 
 
 def measured(name: str, *seconds: float, rows: int = 10, failure: str = "", files: tuple[int, ...] = (3_000_000,)):
-    passes = tuple(Pass(each, 100_000_000, files, rows) for each in seconds)
+    passes = tuple(Pass(each, 100_000_000, files, rows, cpu_seconds=1.5 * each) for each in seconds)
     return Measurement(name, passes, 512 * 2**20, failure)
 
 
@@ -66,9 +66,9 @@ def test_lost_or_doubled_rows_are_noted():
 
 
 def test_cells_carry_their_units_as_the_headings_say():
-    """Millions of bytes a second and a file, MiB of memory, seconds of every pass."""
+    """Millions of bytes a second and a file, CPU seconds for 1e9 bytes, MiB of memory, seconds of every pass."""
     (row,) = rows_of(measured("classic", 2.04, 2.0, rows=10, files=(120_000_000, 130_000_000, 2_000_000)))
-    assert cells(row) == ("classic", "1.00x", "50", "2.0 2.0", "512", "3", "120.0", "10")
+    assert cells(row) == ("classic", "1.00x", "50", "30.00", "1.50", "2.0 2.0", "512", "3", "120.0", "10")
     assert len(cells(row)) == len(HEADINGS)
 
 
