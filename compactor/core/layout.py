@@ -53,7 +53,7 @@ def canonical(uri: str) -> str:
     Args:
         uri: `s3://bucket/key`, `file:///path` or an absolute path.
     """
-    # Each file is asked about some forty times, so nearly all names take the shortest way.
+    # This is called some forty times for each file, and nearly all names are returned as they are.
     if uri.startswith(("/", "file:///")):
         path = uri.removeprefix("file://")
         return _SLASHES.sub("/", path) if "//" in path else path

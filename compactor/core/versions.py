@@ -1,6 +1,8 @@
 """Versions of files: which etags stand for the same one, and what a person is told of them."""
 
 import re
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 
 # Earlier releases added the inode to the version of a local file. An ETag of S3 never has three parts.
@@ -11,6 +13,9 @@ DIGEST_MARK = "b3-"
 
 Beginning = tuple[int, str]
 """The first so many bytes of a file: their number and their digest."""
+
+AskedBeginnings = Mapping[int, AbstractSet[str]]
+"""Beginnings to look for: digests by their number of bytes."""
 
 
 def local_version(written_ns: int, size_bytes: int) -> str:

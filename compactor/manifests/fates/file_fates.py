@@ -14,8 +14,7 @@ from compactor.manifests.fates.grown_files import Beginnings, BeginningsOf, Vers
 from compactor.manifests.file_search import Naming
 
 DigestOf = Callable[[ManifestFile, str], str]
-"""The digest of the bytes of a file as it is now, to compare with another one; empty if it cannot be read, or was not
-read whole."""
+"""The digest of the bytes of a file now, of the kind of a given one; empty if it was not read, or not to its end."""
 
 _NOT_DONE = frozenset({"in_work", "waiting"})
 _EARLIEST = datetime.min.replace(tzinfo=UTC)

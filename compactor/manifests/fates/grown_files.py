@@ -1,12 +1,13 @@
 """Tells which files begin with all bytes of an earlier version, perhaps of another name: they were appended to."""
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Protocol
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import is_within
-from compactor.core.versions import Beginning, is_same_version
+from compactor.core.versions import AskedBeginnings, Beginning, is_same_version
 from compactor.manifests.file_search import Naming
 
 VersionAt = Callable[[str], str | None]
@@ -16,7 +17,7 @@ VersionAt = Callable[[str], str | None]
 class BeginningsOf(Protocol):
     """Reads the beginnings of files."""
 
-    def __call__(self, files: Sequence[ManifestFile], asked: Collection[Beginning]) -> Iterable[set[Beginning]]:
+    def __call__(self, files: Sequence[ManifestFile], asked: AskedBeginnings) -> Iterable[set[Beginning]]:
         """For each file, those of some beginnings that it has; none of a file that cannot be read."""
 
 
@@ -59,12 +60,15 @@ class Beginnings:
         self._versions: dict[Beginning, list[Naming]] = {}
         for each in versions:
             self._versions.setdefault((each.size_bytes, each.digest), []).append(each)
+        self._asked: dict[int, set[str]] = {}
+        for length, digest in self._versions:
+            self._asked.setdefault(length, set()).add(digest)
         self._read: dict[str, set[Beginning]] = {}
 
     def read(self, uris: Iterable[str]) -> None:
         """Read those of some files that were not read."""
         unread = sorted(set(uris) - self._read.keys())
-        found = self._beginnings_of([self._files[uri] for uri in unread], self._versions)
+        found = self._beginnings_of([self._files[uri] for uri in unread], self._asked)
         self._read.update(zip(unread, found, strict=True))
 
     def of_another_name(self, uri: str, used: Container[Naming], is_in_place: Callable[[str], bool]) -> Naming | None:
@@ -76,8 +80,10 @@ class Beginnings:
             is_in_place: Tells whether a file is there that was not moved to its name from another one. If it begins
                 with the version of its name, this one began as a copy of it.
         """
-        for beginning in sorted(self._read[uri], reverse=True):
-            same = [each for each in self._versions[beginning] if each not in used]
+        by_length = sorted(self._read[uri], reverse=True)
+        for _, beginnings in groupby(by_length, key=lambda beginning: beginning[0]):
+            # There are two where some versions have digests of an earlier release.
+            same = [each for beginning in beginnings for each in self._versions[beginning] if each not in used]
             if any(each.uri == uri for each in same):
                 return None
             for each in same:

@@ -1,6 +1,6 @@
 """Reads what manifests have of the files of sources, and of files that are gone, and decides what became of each."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -12,7 +12,7 @@ from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import canonical, is_s3
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.core.versions import Beginning, is_same_version, version_of
+from compactor.core.versions import AskedBeginnings, Beginning, is_same_version, version_of
 from compactor.ledger.state import State
 from compactor.manifests.fates.file_fates import Fates, fates
 from compactor.manifests.fates.grown_files import gone_versions, is_of
@@ -116,9 +116,9 @@ class SourceFates:
             raise LookupError(file.uri)
         return info
 
-    def _beginnings_of(self, files: Sequence[ManifestFile], asked: Collection[Beginning]) -> Iterator[set[Beginning]]:
+    def _beginnings_of(self, files: Sequence[ManifestFile], asked: AskedBeginnings) -> Iterator[set[Beginning]]:
         def of(file: ManifestFile) -> set[Beginning]:
-            shorter = [each for each in asked if each[0] < (file.size_bytes or 0)]
+            shorter = {length: digests for length, digests in asked.items() if length < (file.size_bytes or 0)}
             try:
                 return self.seen.beginnings(self._info(file), shorter)
             except (TryAgainError, AccessError):

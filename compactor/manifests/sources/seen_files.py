@@ -1,10 +1,10 @@
 """What plans of sources ask of the memory of files of a local disk."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from compactor.core.ports import ObjectInfo
-from compactor.core.versions import Beginning
+from compactor.core.versions import AskedBeginnings, Beginning
 
 Version = tuple[str, str]
 """The canonical URI of a file, and an etag."""
@@ -31,7 +31,7 @@ class SeenFiles(Protocol):
             AccessError: The file may not be read.
         """
 
-    def beginnings(self, file: ObjectInfo, asked: Collection[Beginning]) -> set[Beginning]:
+    def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
         """Those of some beginnings that a file has; none where the store has other means.
 
         Raises:

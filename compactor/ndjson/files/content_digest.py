@@ -5,13 +5,13 @@ digest is the second largest cost of reading a local file. Digests without the m
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 from blake3 import blake3
 
-from compactor.core.versions import DIGEST_MARK, Beginning, mark_of
+from compactor.core.versions import DIGEST_MARK, AskedBeginnings, Beginning, mark_of
 
 _HEX_DIGITS = 32  # 128 bits
 
@@ -67,15 +67,15 @@ class ContentDigest:
             self._adding = None
 
 
-def beginnings(stored: Iterable[bytes], asked: Collection[Beginning]) -> set[Beginning]:
+def beginnings(stored: Iterable[bytes], asked: AskedBeginnings) -> set[Beginning]:
     """Those of some beginnings that a file has.
 
     Args:
         stored: The pieces of the file, from its start; read only as far as needed.
         asked: Those beyond the end of the file are none of its beginnings.
     """
-    hashes = {mark: _new_hash(mark) for mark in {mark_of(digest) for _, digest in asked}}
-    left = sorted({length for length, _ in asked}, reverse=True)
+    hashes = {mark: _new_hash(mark) for mark in {mark_of(digest) for digests in asked.values() for digest in digests}}
+    left = sorted(asked, reverse=True)
     found: set[Beginning] = set()
     position = 0
     if not left:
@@ -86,12 +86,13 @@ def beginnings(stored: Iterable[bytes], asked: Collection[Beginning]) -> set[Beg
             length = left.pop()
             _update(hashes.values(), rest[: length - position])
             rest, position = rest[length - position :], length
-            found.update((length, _digest(mark, hashed)) for mark, hashed in hashes.items())
+            digests = (_digest(mark, hashed) for mark, hashed in hashes.items())
+            found.update((length, digest) for digest in digests if digest in asked[length])
         if not left:
             break
         _update(hashes.values(), rest)
         position += len(rest)
-    return found & set(asked)
+    return found
 
 
 def _update(hashes: Iterable[_Hash], data: memoryview) -> None:

@@ -141,7 +141,7 @@ class FileWalk:
         Raises:
             StoreUnavailable: Passing trouble of the store.
         """
-        depth = LOCAL_FILES_AHEAD if all(file.uri.startswith("/") for _, file in files) else FILES_AHEAD
+        depth = LOCAL_FILES_AHEAD if all(file.uri.startswith(("/", "file:///")) for _, file in files) else FILES_AHEAD
         with closing(calls_ahead(self._pool, self._open, [file for _, file in files], depth=depth)) as openings:
             for (index, file), opening in zip(files, openings, strict=True):
                 yield self._walk(index, file, opening, rejects, read)

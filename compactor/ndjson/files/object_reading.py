@@ -18,7 +18,7 @@ RANGE_BYTES = 8 * 1024 * 1024
 """The length of one read. Most files are a single range."""
 
 FILES_AHEAD = 8  # hides an S3 round trip of 100 ms with files of 3.5 MB at 300 MB/s; takes up to 64 MiB
-LOCAL_FILES_AHEAD = 3  # a disk answers sooner, and fewer bytes are more likely to be in the processor's cache still
+LOCAL_FILES_AHEAD = 3  # a disk answers at once, and what is read may still be in the processor's cache
 RANGES_AHEAD = 3  # within a large file; takes up to 24 MiB
 
 

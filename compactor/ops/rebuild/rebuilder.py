@@ -34,14 +34,14 @@ from compactor.ops.verify.verifier import Verifier
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
 
+DigestOf = Callable[[ObjectInfo, str], str]
+"""The digest of the bytes of a file, of the kind of a given one; empty if it is unknown."""
+
 UNDECIDED_SECONDS = 3600.0
 """A rebuild decides right after it has written its open marker. An older marker is that of a process that died."""
 
 _OVERTAKEN = "another rebuild of its manifest was faster; run the command again"
 _NOT_COMPARED = {"detail", "reject_rows"}  # a long line may be kept in other pieces
-DigestOf = Callable[[ObjectInfo, str], str]
-"""The digest of the bytes of a file, to compare with another one; empty if it is unknown."""
-
 _OF_THE_VERSION = {"etag", "digest"}  # a touched file has another version, and earlier releases kept no digest
 
 
@@ -166,9 +166,10 @@ class Rebuilder:
             stager.discard(accepted, attempt)
         return winner
 
-    def _with_digest_like(self, old: FileReport, new: FileReport) -> FileReport:
-        """A report with a digest of the same kind as another one, in the place of its own."""
-        if not (old.digest and new.digest) or mark_of(old.digest) == mark_of(new.digest):
+    def _with_digest_like(self, old: FileReport, new: FileReport, damaged: Damaged) -> FileReport:
+        """A report with a digest of the kind of the earlier one, if both will be compared."""
+        is_other_version = old.uri in damaged.replaced or old.uri in damaged.inputs
+        if is_other_version or not (old.digest and new.digest) or mark_of(old.digest) == mark_of(new.digest):
             return new
         info = self.state.store.stat(old.uri)
         digest = self.digest_of(info, old.digest) if info and is_same_version(info.etag, new.etag) else ""
@@ -186,7 +187,7 @@ class Rebuilder:
         staged, _ = stager.stage(_of_compacted(damaged, commit), first)
         if not damaged.erasure:
             for old, new in zip(compacted(commit), staged.files, strict=True):
-                _check_same(old, self._with_digest_like(old, new), damaged)
+                _check_same(old, self._with_digest_like(old, new, damaged), damaged)
         damaged.check()
         # Before names are compared, or a driver that is late with the earlier commit could still change what is there.
         self.publisher.delete_staging(commit.manifest_id, upto=commit.generation)

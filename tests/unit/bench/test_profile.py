@@ -74,6 +74,7 @@ KNOWN = [
     (Stage.DECODE, "libz.so.1.2.13", "inflate", ""),
     (Stage.DECODE, "zlib.cpython-311-x86_64-linux-gnu.so", "", ""),
     (Stage.HASH, "libcrypto.so.3", "", ""),
+    (Stage.HASH, "blake3.cpython-311-x86_64-linux-gnu.so", "", ""),
     (Stage.VERIFY, "libparquet.so.2500", "", ""),
     (Stage.PYTHON, "libpython3.11.so.1.0", "_PyEval_EvalFrameDefault", ""),
     (Stage.PYTHON, "orjson.cpython-311-x86_64-linux-gnu.so", "", ""),

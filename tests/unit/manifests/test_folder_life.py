@@ -237,7 +237,7 @@ def ids(content: bytes) -> list[str]:
 
 @pytest.mark.parametrize("kinds", [(SHA_256, BLAKE3), (BLAKE3, SHA_256)])
 def test_digests_of_both_kinds(kinds: tuple[str, str]) -> None:
-    """Files that one release compacted, and another one: touched, renamed, grown under another name, and rewritten."""
+    """Files that two releases compacted are known when they were touched or renamed, and named when they grew."""
     life = FolderLife()
     life.begin()
     for kind, own in zip(kinds, (NAMES[:2], NAMES[2:]), strict=True):
@@ -256,6 +256,23 @@ def test_digests_of_both_kinds(kinds: tuple[str, str]) -> None:
         life.rename(f"{name[:-7]}-1.ndjson", name)
         life.append(name)
     assert len(life._call("quarantine", None)) == len(NAMES)
+    life.teardown()
+
+
+@pytest.mark.parametrize("kinds", [(SHA_256, BLAKE3), (BLAKE3, SHA_256), (BLAKE3, BLAKE3)])
+def test_a_copy_that_is_gone_has_a_digest_of_another_kind(kinds: tuple[str, str]) -> None:
+    """The original grew, and begins with the bytes of both. It is a later version of itself, so it is read again."""
+    life = FolderLife()
+    life.begin()
+    life.write("a.ndjson", 2)
+    life.digests(kinds[0])
+    life.compact("quarantine", None)
+    life._write("b.ndjson", (life.raw / "a.ndjson").read_bytes(), next(life.times))
+    life.digests(kinds[1])
+    life._call("quarantine", None)
+    life.remove("b.ndjson")
+    life.append("a.ndjson")
+    assert life._call("rebuild", None) == []
     life.teardown()
 
 

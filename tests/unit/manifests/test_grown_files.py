@@ -1,7 +1,6 @@
 """Files that were renamed and then appended to: when their beginnings are read, and which version each begins with."""
 
 import os
-from collections.abc import Collection
 from pathlib import Path
 from typing import ClassVar
 
@@ -10,7 +9,7 @@ import pytest
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.core.errors import AccessError, ObjectChanged
 from compactor.core.ports import ObjectInfo
-from compactor.core.versions import Beginning
+from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.manifests.sources.planning import OnReplaced
 from tests.unit.manifests.test_folder_life import FolderLife
 
@@ -23,7 +22,7 @@ class Reading(LocalSeenFiles):
     asked: ClassVar[list[str]] = []
     error: Exception | None = None
 
-    def beginnings(self, file: ObjectInfo, asked: Collection[Beginning]) -> set[Beginning]:
+    def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
         self.asked.append(Path(file.uri).name)
         if self.error is not None:
             raise self.error

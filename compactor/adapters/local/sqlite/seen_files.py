@@ -1,7 +1,7 @@
 """Remembers in a SQLite file what files of a local disk were when they were seen. A cache, which may be lost."""
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 from compactor.core.errors import ObjectChanged
 from compactor.core.layout import canonical, is_s3, is_text
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.core.versions import Beginning, mark_of
+from compactor.core.versions import AskedBeginnings, Beginning, mark_of
 from compactor.manifests.sources.seen_files import Version
 from compactor.ndjson.files.content_digest import ContentDigest, beginnings
 from compactor.ndjson.files.object_reading import RANGE_BYTES
@@ -17,7 +17,9 @@ from compactor.ndjson.files.object_reading import RANGE_BYTES
 _WAIT_SECONDS = 10.0
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS seen (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS digests (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT, digest TEXT) WITHOUT ROWID",
+    """CREATE TABLE IF NOT EXISTS digests_by_mark (
+        uri TEXT, mark TEXT, etag TEXT, stamp TEXT, digest TEXT, PRIMARY KEY (uri, mark)
+    ) WITHOUT ROWID""",
     "CREATE TABLE IF NOT EXISTS passed (uri TEXT, etag TEXT, PRIMARY KEY (uri, etag)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS manifests (number INTEGER PRIMARY KEY, date TEXT, id TEXT, UNIQUE (date, id))",
     """CREATE TABLE IF NOT EXISTS named (
@@ -41,7 +43,7 @@ class LocalSeenFiles:
 
     store: ObjectStore
     path: str
-    _fresh: dict[str, tuple[str, str, str, str]] = field(default_factory=dict, init=False)
+    _fresh: dict[tuple[str, str], tuple[str, str, str, str, str]] = field(default_factory=dict, init=False)
 
     def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
         """The URIs of files that were written since, although length and time are the same."""
@@ -59,13 +61,14 @@ class LocalSeenFiles:
         """The digest of the bytes of a file, which is read unless it was and did not change since."""
         if is_s3(file.uri):
             return ""
-        known = self._fresh.get(file.uri) or self._known(file)
-        if known is None or mark_of(known[3]) != mark_of(like):
-            known = (file.uri, file.etag, file.stamp, self._read(file, like))
-            self._fresh[file.uri] = known
-        return known[3]
+        mark = mark_of(like)
+        known = self._fresh.get((file.uri, mark)) or self._known(file, mark)
+        if known is None:
+            known = (file.uri, mark, file.etag, file.stamp, self._read(file, like))
+            self._fresh[file.uri, mark] = known
+        return known[-1]
 
-    def beginnings(self, file: ObjectInfo, asked: Collection[Beginning]) -> set[Beginning]:
+    def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
         """Those of some beginnings that a file has."""
         return set() if is_s3(file.uri) else beginnings(self._pieces(file), asked)
 
@@ -97,7 +100,9 @@ class LocalSeenFiles:
                 there = [(canonical(info.uri), info.etag) for info in files if is_text(info.uri)]
                 rows.executemany("UPDATE named SET left = size WHERE uri = ? AND etag = ? AND left = 0", there)
                 rows.executemany("DELETE FROM passed WHERE uri = ? AND etag = ?", there)
-            rows.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?)", list(self._fresh.values()))
+            rows.executemany(
+                "INSERT OR REPLACE INTO digests_by_mark VALUES (?, ?, ?, ?, ?)", list(self._fresh.values())
+            )
 
     def _seen(self, files: Sequence[ObjectInfo]) -> Iterator[tuple[ObjectInfo, str, str]]:
         """Yield the files that are remembered, with the etag and the stamp that they had."""
@@ -109,12 +114,13 @@ class LocalSeenFiles:
                 if seen is not None:
                     yield (info, *seen)
 
-    def _known(self, file: ObjectInfo) -> tuple[str, str, str, str] | None:
+    def _known(self, file: ObjectInfo, mark: str) -> tuple[str, str, str, str, str] | None:
         found = None
         if self.path and Path(self.path).exists():
             with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
-                found = rows.execute("SELECT * FROM digests WHERE uri = ?", (file.uri,)).fetchone()
-        return found if found is not None and found[1:3] == (file.etag, file.stamp) else None
+                query = "SELECT * FROM digests_by_mark WHERE uri = ? AND mark = ?"
+                found = rows.execute(query, (file.uri, mark)).fetchone()
+        return found if found is not None and found[2:4] == (file.etag, file.stamp) else None
 
     def _read(self, file: ObjectInfo, like: str) -> str:
         digest = ContentDigest(like=like)
