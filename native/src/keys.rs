@@ -33,9 +33,44 @@ pub struct Keys {
     known: usize,
     max_new: usize,
     max_characters: usize,
-    /// The key that stood at each place of the last records.
-    order: Vec<Expected>,
+    /// The keys that are expected at the beginning of a record, and behind each key.
+    after: Vec<Followers>,
 }
+
+/// Where a key stands in a record: at its beginning, or behind a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(usize);
+
+impl Place {
+    pub const FIRST: Self = Self(0);
+    /// Behind a key without a number.
+    pub const UNKNOWN: Self = Self(usize::MAX);
+
+    /// Behind the key with this number.
+    #[inline]
+    pub fn behind(number: usize) -> Self {
+        Self(number + 1)
+    }
+
+    /// Behind the key that stands here in records with the keys of all columns in their order.
+    #[inline]
+    fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+/// The keys that are expected at a place, the first one before the second one: most lines that are without a key, or have
+/// their keys in another order, are told by two comparisons at most.
+#[derive(Clone, Copy, Debug)]
+struct Followers {
+    first: Expected,
+    second: Expected,
+    /// Whether the first one is the key behind which [`Place::next`] is.
+    is_next: bool,
+}
+
+/// No key is expected.
+const NO_FOLLOWERS: Followers = Followers { first: NO_KEY, second: NO_KEY, is_next: false };
 
 /// A key with its number, of which a short one is told by what is here alone.
 #[derive(Clone, Copy, Debug)]
@@ -55,16 +90,13 @@ struct Expected {
     /// Its first bytes, and which bits of them count.
     start: u128,
     mask: u128,
-    /// The last other key that stood there. A key is expected where it stood twice, so that lines without one of their
-    /// keys, or with any keys in any order, do not change each time what is expected.
-    other: u32,
 }
 
 /// The bytes that are compared at once.
 const START_BYTES: usize = size_of::<u128>();
 
 /// No bytes begin with it.
-const NO_KEY: Expected = Expected { number: u32::MAX, length: 0, start: 1, mask: 0, other: u32::MAX };
+const NO_KEY: Expected = Expected { number: u32::MAX, length: 0, start: 1, mask: 0 };
 
 /// What usually stands behind a key.
 pub const KEY_END: &[u8] = b"\":";
@@ -79,12 +111,12 @@ impl Keys {
             known: 0,
             max_new: rules.max_keys,
             max_characters: rules.max_key_characters,
-            order: Vec::new(),
+            after: Vec::new(),
         };
         for key in columns {
             keys.add(&key);
         }
-        keys.order = (0..keys.len()).map(|number| keys.expectable(number)).collect();
+        keys.after = (0..keys.len()).map(|number| keys.followers(number)).collect();
         for key in &rules.refused {
             keys.add(key);
         }
@@ -100,6 +132,16 @@ impl Keys {
     /// The same of a key that stands in a block: from the first place up to the second one.
     pub fn number_in(&mut self, block: &[u8], (from, to): (usize, usize)) -> Option<usize> {
         let key = &block[from..to];
+        match self.known_number(block, (from, to)) {
+            Some(number) => Some(number as usize),
+            None if self.is_collected(key) => Some(self.add(key)),
+            None => None,
+        }
+    }
+
+    /// The number of a key that stands in a block, if it was seen before.
+    pub fn known_number(&self, block: &[u8], (from, to): (usize, usize)) -> Option<u32> {
+        let key = &block[from..to];
         let (hash, start) = (hash_of(&self.hasher, key), start_in(block, from, to));
         let found = self.numbers.find(hash, |known| {
             known.start == start
@@ -107,11 +149,7 @@ impl Keys {
                 && (key.len() <= START_BYTES
                     || self.texts[known.number as usize][START_BYTES..key.len()] == key[START_BYTES..])
         });
-        match found {
-            Some(known) => Some(known.number as usize),
-            None if self.is_collected(key) => Some(self.add(key)),
-            None => None,
-        }
+        found.map(|known| known.number)
     }
 
     /// The number of keys of columns and refused ones.
@@ -138,58 +176,73 @@ impl Keys {
             }
         }
         self.is_plain.truncate(len);
-        for expected in &mut self.order {
-            if expected.number as usize >= len {
-                *expected = NO_KEY;
+        self.after.truncate(len + 1);
+        for Followers { first, second, .. } in &mut self.after {
+            for expected in [first, second] {
+                if expected.number as usize >= len {
+                    *expected = NO_KEY;
+                }
             }
         }
     }
 
-    /// The key to be expected at a place of a record, with [`KEY_END`] behind it.
-    #[inline]
-    pub fn expected(&self, place: usize) -> Option<(u32, &[u8])> {
-        let number = self.order.get(place)?.number;
-        self.texts.get(number as usize).map(|text| (number, &**text))
+    /// Whether this key is expected at a place.
+    pub fn expects(&self, place: Place, number: u32) -> bool {
+        self.after.get(place.0).is_some_and(|after| after.first.number == number || after.second.number == number)
     }
 
-    /// Whether the key to be expected at a place stands here, with [`KEY_END`] behind it.
+    /// Whether one of the keys to be expected at a place stands here, with [`KEY_END`] behind it.
     ///
     /// # Returns
     ///
-    /// Its number, and the length of both. None also a few bytes before the end of the block.
+    /// Its number, the length of both, and the place behind it. None also a few bytes before the end of the block.
     #[inline]
-    pub fn found(&self, place: usize, block: &[u8], at: usize) -> Option<(u32, usize)> {
-        let expected = self.order.get(place)?;
-        let start = block[at..].first_chunk::<START_BYTES>()?;
-        if u128::from_le_bytes(*start) & expected.mask != expected.start {
+    pub fn found(&self, place: Place, block: &[u8], at: usize) -> Option<(u32, usize, Place)> {
+        let after = self.after.get(place.0)?;
+        let start = u128::from_le_bytes(*block[at..].first_chunk::<START_BYTES>()?);
+        let (expected, behind) = if start & after.first.mask == after.first.start {
+            // A place that is not read from memory is known sooner.
+            let behind = if after.is_next { place.next() } else { Place::behind(after.first.number as usize) };
+            (&after.first, behind)
+        } else if start & after.second.mask == after.second.start {
+            (&after.second, Place::behind(after.second.number as usize))
+        } else {
             return None;
-        }
+        };
         let length = expected.length as usize;
         let is_found = length <= START_BYTES || {
             let rest = &self.texts[expected.number as usize][START_BYTES..];
             begins_with(&block[at + START_BYTES..], rest)
         };
-        is_found.then_some((expected.number, length))
+        is_found.then_some((expected.number, length, behind))
     }
 
-    /// Remembers which key stood at a place where it was not expected.
+    /// Remembers which key stood at a place where it was not expected. It takes the place of the second one that is.
     ///
     /// # Errors
     ///
     /// There is no memory for so many places.
-    pub fn expect(&mut self, place: usize, number: usize) -> Result<(), NoRoom> {
-        if place >= self.order.len() {
-            let missing = place + 1 - self.order.len();
-            room(&mut self.order, missing)?;
-            self.order.resize(place + 1, NO_KEY);
-        }
-        let expected = &mut self.order[place];
-        if expected.mask != 0 && expected.other as usize != number {
-            expected.other = u32::try_from(number).unwrap_or(u32::MAX);
+    pub fn expect(&mut self, place: Place, number: usize) -> Result<(), NoRoom> {
+        if place == Place::UNKNOWN {
             return Ok(());
         }
-        self.order[place] = self.expectable(number);
+        if place.0 >= self.after.len() {
+            let missing = place.0 + 1 - self.after.len();
+            room(&mut self.after, missing)?;
+            self.after.resize(place.0 + 1, NO_FOLLOWERS);
+        }
+        let expected = self.expectable(number);
+        let after = &mut self.after[place.0];
+        if after.first.mask == 0 {
+            (after.first, after.is_next) = (expected, number == place.0);
+        } else {
+            after.second = expected;
+        }
         Ok(())
+    }
+
+    fn followers(&self, number: usize) -> Followers {
+        Followers { first: self.expectable(number), is_next: true, ..NO_FOLLOWERS }
     }
 
     /// `NO_KEY` for a key that must be escaped, because lines never contain it literally.
@@ -200,7 +253,7 @@ impl Keys {
             return NO_KEY;
         };
         let mask = first_bytes(text.len().min(START_BYTES));
-        Expected { number, length, start: start_in(text, 0, text.len()), mask, other: u32::MAX }
+        Expected { number, length, start: start_in(text, 0, text.len()), mask }
     }
 
     /// Whether there is room for a new key, and it is short enough for a column.
@@ -266,15 +319,18 @@ mod tests {
             let mut keys = Keys::new([key.clone()].into_iter(), &KeyRules::default());
             let block = [&key, KEY_END, b"1,                "].concat();
             let all = length + KEY_END.len();
-            assert_eq!(keys.found(0, &block, 0), Some((0, all)));
-            assert_eq!((keys.found(1, &block, 0), keys.found(0, &block, block.len() - 9)), (None, None));
+            assert_eq!(keys.found(Place::FIRST, &block, 0), Some((0, all, Place::behind(0))));
+            assert_eq!(keys.found(Place::behind(0), &block, 0), None);
+            assert_eq!(keys.found(Place::FIRST, &block, block.len() - 9), None);
             for at in 0..all {
                 let mut other = block.clone();
                 other[at] = b'x';
-                assert_eq!(keys.found(0, &other, 0), None, "byte {at} of {length}");
+                assert_eq!(keys.found(Place::FIRST, &other, 0), None, "byte {at} of {length}");
             }
+            keys.expect(Place::behind(0), 0).unwrap();
+            assert_eq!(keys.found(Place::behind(0), &block, 0), Some((0, all, Place::behind(0))));
             keys.truncate(0);
-            assert_eq!(keys.found(0, &block, 0), None);
+            assert_eq!((keys.found(Place::FIRST, &block, 0), keys.found(Place::behind(0), &block, 0)), (None, None));
         }
     }
 
@@ -306,15 +362,18 @@ mod tests {
         }
     }
 
-    /// A key is expected at a place where it stood twice, and the other one until then.
+    /// Behind each key the next column is expected, and beside it the last other key that stood there.
     #[test]
     fn other_keys() {
         let mut keys = Keys::new([b"a".to_vec(), b"b".to_vec(), b"c".to_vec()].into_iter(), &KeyRules::default());
         let mut expected = |place, number| {
             keys.expect(place, number).unwrap();
-            keys.expected(place).map(|(number, _)| number)
+            (0..3).filter(|number| keys.expects(place, *number)).collect::<Vec<_>>()
         };
-        let found = [(0, 1), (0, 2), (0, 1), (0, 1), (5, 2), (4, 0)].map(|(place, number)| expected(place, number));
-        assert_eq!(found, [Some(0), Some(0), Some(0), Some(1), Some(2), Some(0)]);
+        let (first, last) = (Place::FIRST, Place::behind(2));
+        let found =
+            [(first, 1), (first, 2), (last, 1), (last, 0), (last, 2)].map(|(place, number)| expected(place, number));
+        assert_eq!(found, [vec![0, 1], vec![0, 2], vec![1], vec![0, 1], vec![1, 2]]);
+        assert!(expected(Place::UNKNOWN, 0).is_empty());
     }
 }

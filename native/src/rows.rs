@@ -5,7 +5,7 @@ use arrow_schema::ArrowError;
 
 use crate::columns::{Column, ColumnKind, Rescued};
 use crate::entries::{Entries, Key};
-use crate::keys::{KeyRules, Keys};
+use crate::keys::{KeyRules, Keys, Place};
 use crate::memory::{NoRoom, room};
 use crate::scan::{Field, Value};
 use crate::sparse::{ColumnRows, TextRuns};
@@ -173,15 +173,17 @@ impl Rows {
     pub fn append(&mut self, block: &[u8], fields: &[Field], bytes: usize) -> Result<(), NoRoom> {
         self.row_number += 1;
         let mut lacks_columns = self.lacks_columns();
-        for (place, field) in fields.iter().enumerate() {
+        let mut place = Place::FIRST;
+        for field in fields {
             let mut number = field.number();
-            if number.is_none() {
+            if !field.is_expected() {
                 number = self.number(place, block, field)?;
                 if number.is_none() {
                     (self.has_further_keys, self.mark.is_with_further_keys) = (true, true);
                 }
                 lacks_columns = self.lacks_columns();
             }
+            place = number.map_or(Place::UNKNOWN, Place::behind);
             match number {
                 _ if lacks_columns => {}
                 Some(number) => self.set(number, block, field)?,
@@ -202,11 +204,11 @@ impl Rows {
     }
 
     /// The number of a key that was not expected at its place; None if it is not remembered.
-    fn number(&mut self, place: usize, block: &[u8], field: &Field) -> Result<Option<usize>, NoRoom> {
+    fn number(&mut self, place: Place, block: &[u8], field: &Field) -> Result<Option<usize>, NoRoom> {
         let found = if field.key_is_escaped() {
             self.keys.number(&unescaped(field.key(block))?)
         } else {
-            self.keys.number_in(block, field.key_place())
+            field.number().or_else(|| self.keys.number_in(block, field.key_place()))
         };
         if let Some(number) = found {
             self.keys.expect(place, number)?;

@@ -7,7 +7,7 @@
 //! Lines are scanned where they lie in their block: a line feed is a control character, which no JSON token may hold,
 //! so every token ends at the end of its line at the latest.
 
-use crate::keys::{KEY_END, Keys};
+use crate::keys::{KEY_END, Keys, Place};
 use crate::memory::room;
 use crate::special;
 use crate::strings;
@@ -43,8 +43,9 @@ impl Value<'_> {
 pub struct Field {
     key: Span,
     value: Span,
-    /// Or `UNEXPECTED`.
+    /// Or `UNSEEN`.
     number: u32,
+    is_expected: bool,
     key_escaped: bool,
     kind: Kind,
 }
@@ -90,9 +91,16 @@ impl Field {
         self.key_escaped
     }
 
-    /// The number of the key, if it is the one that was expected at its place.
+    /// The number of the key, if it was seen before and has no escapes here.
+    #[inline]
     pub fn number(&self) -> Option<usize> {
-        (self.number != UNEXPECTED).then_some(self.number as usize)
+        (self.number != UNSEEN).then_some(self.number as usize)
+    }
+
+    /// Whether the key is one of those that were expected at its place.
+    #[inline]
+    pub fn is_expected(&self) -> bool {
+        self.is_expected
     }
 
     /// Where the bytes of its value are.
@@ -111,7 +119,7 @@ impl Field {
     }
 }
 
-const UNEXPECTED: u32 = u32::MAX;
+const UNSEEN: u32 = u32::MAX;
 
 /// Why a line is no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +143,7 @@ type Scanned<T> = Result<T, NoRecord>;
 /// # Arguments
 ///
 /// * `block` - Ends with a line feed; the line is valid UTF-8.
-/// * `keys` - Which key is likely to stand at which place.
+/// * `keys` - Which key is likely to stand behind which other one.
 /// * `fields` - Emptied, then filled with the fields of the record, in order; repeated keys are all there.
 ///
 /// # Returns
@@ -148,8 +156,10 @@ pub fn record(block: &[u8], start: usize, keys: &Keys, fields: &mut Vec<Field>) 
     if block[at] == b'}' {
         return end_of_line(block, at + 1);
     }
+    let mut place = Place::FIRST;
     loop {
-        let (field, behind) = field(block, at, fields.len(), keys)?;
+        let (field, behind, next) = field(block, at, place, keys)?;
+        place = next;
         room(fields, 1).map_err(|_| NoRecord::NoRoom)?;
         fields.push(field);
         at = skip_space(block, behind);
@@ -182,33 +192,51 @@ pub fn blank(block: &[u8], start: usize) -> Option<usize> {
 }
 
 #[inline]
-fn field(block: &[u8], at: usize, place: usize, keys: &Keys) -> Scanned<(Field, usize)> {
+fn field(block: &[u8], at: usize, place: Place, keys: &Keys) -> Scanned<(Field, usize, Place)> {
     let at = expect(block, at, b'"')?;
-    let (key, number, key_escaped, start) = match keys.found(place, block, at) {
-        // Most records have the keys of the last one: a comparison is cheaper than to look for the end of the key.
-        Some((number, length)) => (Span::new(at, at + length - KEY_END.len()), number, false, at + length),
-        None => unlike_key(block, at, keys.expected(place))?,
-    };
+    let (Key { span: key, number, is_expected, is_escaped: key_escaped }, start, next) =
+        match keys.found(place, block, at) {
+            // Most records have the keys of the last one: a comparison is cheaper than to look for the end of the key.
+            Some((number, length, next)) => {
+                let span = Span::new(at, at + length - KEY_END.len());
+                (Key { span, number, is_expected: true, is_escaped: false }, at + length, next)
+            }
+            None => unlike_key(block, at, place, keys)?,
+        };
     let start = skip_space(block, start);
     // Most values are strings, and what is found of them need not go through memory.
     if block[start] == b'"' {
         let (behind, escaped) = string(block, start + 1)?;
         let value = Span::new(start + 1, behind - 1);
-        return Ok((Field { key, value, number, key_escaped, kind: Kind::Text { escaped } }, behind));
+        return Ok((
+            Field { key, value, number, is_expected, key_escaped, kind: Kind::Text { escaped } },
+            behind,
+            next,
+        ));
     }
     let kind = if block[start] == b'n' { Kind::Null } else { Kind::Source };
     let behind = other_value(block, start)?;
-    Ok((Field { key, value: Span::new(start, behind), number, key_escaped, kind }, behind))
+    Ok((Field { key, value: Span::new(start, behind), number, is_expected, key_escaped, kind }, behind, next))
 }
 
-/// A key that is not the expected one with a colon directly behind it; returns what is behind the colon.
+/// A key without its value; the parts are those of a [`Field`].
+struct Key {
+    span: Span,
+    number: u32,
+    is_expected: bool,
+    is_escaped: bool,
+}
+
+/// A key that is none of the expected ones with a colon directly behind it; where what is behind the colon begins; and the
+/// place behind the key.
 #[inline(never)]
-fn unlike_key(block: &[u8], at: usize, expected: Option<(u32, &[u8])>) -> Scanned<(Span, u32, bool, usize)> {
+fn unlike_key(block: &[u8], at: usize, place: Place, keys: &Keys) -> Scanned<(Key, usize, Place)> {
     let (end, is_escaped) = string(block, at)?;
-    let found = expected.filter(|(_, key)| block[at..end] == key[..key.len() - 1]);
-    let number = found.map_or(UNEXPECTED, |(number, _)| number);
+    let seen = if is_escaped { None } else { keys.known_number(block, (at, end - 1)) };
     let behind = expect(block, skip_space(block, end), b':')?;
-    Ok((Span::new(at, end - 1), number, is_escaped, behind))
+    let is_expected = seen.is_some_and(|number| keys.expects(place, number));
+    let next = seen.map_or(Place::UNKNOWN, |number| Place::behind(number as usize));
+    Ok((Key { span: Span::new(at, end - 1), number: seen.unwrap_or(UNSEEN), is_expected, is_escaped }, behind, next))
 }
 
 fn behind_colon(block: &[u8], at: usize) -> Scanned<usize> {
