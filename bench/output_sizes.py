@@ -156,7 +156,7 @@ def _cut(files: Sequence[Path], home: CompactorHome, next_bytes: Callable[[], fl
 
 
 @click.command()
-@click.option("--target", default=4, show_default=True, help="Make output files of this many MiB.")
+@click.option("--target", default=16, show_default=True, help="Make output files of this many MiB.")
 @click.option(
     "--manifests", default=6, show_default=True, help="Make the input of so many manifests, beside the first."
 )

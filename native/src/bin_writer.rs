@@ -145,6 +145,8 @@ pub struct BinWriter {
 impl BinWriter {
     /// # Arguments
     ///
+    /// * `held_bytes` - Rows of a file are held back up to here, so that the file can be withdrawn.
+    /// * `pages_bytes` - Of the pages of all columns together.
     /// * `threads` - As long as this process has fewer writers, each encodes in a thread of its own.
     ///
     /// # Errors
@@ -154,7 +156,7 @@ impl BinWriter {
         columns: Vec<(N, OutputColumn)>,
         compression: &str,
         rules: &KeyRules,
-        held_bytes: usize,
+        (held_bytes, pages_bytes): (usize, usize),
         threads: usize,
     ) -> Result<Self> {
         let (fields, columns): (Vec<ArrowField>, Vec<OutputColumn>) =
@@ -170,7 +172,8 @@ impl BinWriter {
         if !can_rescue && (rules.rescues_unknown || !rules.refused.is_empty()) {
             return Err(ParquetError::General("keys to rescue: expected a column of rescued data".to_owned()));
         }
-        let output = BackgroundOutput::new(Output::new(Arc::new(Schema::new(fields)), compression)?, threads);
+        let output =
+            BackgroundOutput::new(Output::new(Arc::new(Schema::new(fields)), compression, pages_bytes)?, threads);
         let full_columns = (columns.len() - keyed.len()).max(1);
         Ok(Self { columns, full_columns, held_bytes, rows: Rows::new(&keyed, rules, can_rescue), output })
     }

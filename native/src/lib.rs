@@ -42,7 +42,7 @@ use scan::NoRecord;
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 
 /// Grows with every change of what Python passes to the module or gets from it, so that each refuses an older other.
-const INTERFACE: u32 = 9;
+const INTERFACE: u32 = 10;
 
 /// Bytes that are taken at once: few enough to be still in the processor's cache when they are written.
 const MAX_TAKEN_BYTES: usize = 1024 * 1024;
@@ -149,10 +149,11 @@ impl PyBinWriter {
         compression: &str,
         rules: KeyPlan,
         held_bytes: usize,
+        pages_bytes: usize,
         threads: usize,
     ) -> PyResult<Self> {
         let columns = columns.into_iter().map(ColumnPlan::output_column).collect::<PyResult<_>>()?;
-        let writer = BinWriter::new(columns, compression, &rules.rules(), held_bytes, threads)
+        let writer = BinWriter::new(columns, compression, &rules.rules(), (held_bytes, pages_bytes), threads)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(Self(Mutex::new(State { writer, is_broken: false })))
     }

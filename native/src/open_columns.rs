@@ -21,6 +21,9 @@ const NULLS_STEP: usize = 1024;
 /// What is kept between two row groups of memory for a page.
 const KEPT_BYTES: usize = 4 * 1024 * 1024;
 
+/// Before so many bytes were compressed, pages are taken to shrink by half, as those of logs do.
+const USUAL_BYTES: usize = 512 * 1024;
+
 pub struct OpenColumns {
     columns: Vec<OpenColumn>,
     /// Of each type that a column has.
@@ -156,6 +159,14 @@ impl OpenColumns {
 
     pub fn encoded_bytes(&self) -> usize {
         self.sum(TextWriter::encoded_bytes, ArrowColumnWriter::get_estimated_total_bytes)
+    }
+
+    /// How long the row group will be if it ends now: pages of texts are likely to shrink as the earlier ones did.
+    pub fn expected_bytes(&self) -> usize {
+        let before = self.sum(|texts| texts.complete_bytes().0, |_| 0) + 2 * USUAL_BYTES;
+        let after = self.sum(|texts| texts.complete_bytes().1, |_| 0) + USUAL_BYTES;
+        let open = self.sum(TextWriter::open_bytes, |_| 0);
+        self.encoded_bytes() - open.saturating_sub(open * after / before)
     }
 
     pub fn memory_bytes(&self) -> usize {

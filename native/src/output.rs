@@ -22,8 +22,7 @@ const ROW_GROUP_BYTES: usize = 32 * 1024 * 1024;
 /// What the row group in the making may hold in memory, dictionaries and half-filled pages included.
 const MAX_MEMORY_BYTES: usize = 96 * 1024 * 1024;
 
-/// Pages of all columns together; each column has a page and a dictionary in the making.
-const PAGES_BYTES: usize = 32 * 1024 * 1024;
+/// Each column has a page and a dictionary in the making.
 const MIN_PAGE_BYTES: usize = 8 * 1024;
 const MAX_PAGE_BYTES: usize = 1024 * 1024;
 
@@ -50,10 +49,14 @@ struct OpenFile {
 }
 
 impl Output {
+    /// # Arguments
+    ///
+    /// * `all_pages_bytes` - Of the pages of all columns together.
+    ///
     /// # Errors
     ///
     /// A compression that is none of `snappy` and `zstd`.
-    pub fn new(schema: SchemaRef, compression: &str) -> Result<Self> {
+    pub fn new(schema: SchemaRef, compression: &str, all_pages_bytes: usize) -> Result<Self> {
         let (compression, compressor) = match compression {
             "snappy" => (Compression::SNAPPY, Compressor::snappy()),
             "zstd" => {
@@ -64,7 +67,7 @@ impl Output {
                 return Err(ParquetError::General(format!("compression {other:?}: expected snappy or zstd")));
             }
         };
-        let page_bytes = (PAGES_BYTES / schema.fields().len().max(1)).clamp(MIN_PAGE_BYTES, MAX_PAGE_BYTES);
+        let page_bytes = (all_pages_bytes / schema.fields().len().max(1)).clamp(MIN_PAGE_BYTES, MAX_PAGE_BYTES);
         let limits = Limits { page_bytes, dictionary_bytes: page_bytes.min(MAX_DICTIONARY_BYTES) };
         let properties = WriterProperties::builder()
             .set_compression(compression)
@@ -78,9 +81,11 @@ impl Output {
         Ok(Self { schema, properties, tools, file: None })
     }
 
-    /// The length of the file so far, including bytes that were not taken yet.
+    /// The length of the file if it ended now, including bytes that were not taken yet; an estimate, as pages in the making
+    /// are not compressed.
     pub fn size_bytes(&self) -> usize {
-        self.file.as_ref().map_or(0, |file| file.writer.bytes_written() + file.in_progress_bytes())
+        let expected = |file: &OpenFile| file.columns.as_ref().map_or(0, OpenColumns::expected_bytes);
+        self.file.as_ref().map_or(0, |file| file.writer.bytes_written() + expected(file))
     }
 
     /// The bytes of the row group in the making, which will be put together.

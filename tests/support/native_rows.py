@@ -58,6 +58,7 @@ def plan_of(
     rescues: bool = False,
     metadata: Sequence[str] = (),
     held_bytes: int = 1 << 24,
+    pages_bytes: int = 1 << 25,
     key_limits: KeyLimits = WITHOUT_LIMITS,
 ) -> RowPlan:
     return RowPlan(
@@ -70,6 +71,7 @@ def plan_of(
         key_limits=key_limits,
         compression="snappy",
         held_bytes=held_bytes,
+        pages_bytes=pages_bytes,
     )
 
 

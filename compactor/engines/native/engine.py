@@ -35,6 +35,12 @@ events told it to 3 %, as did the first 29 MB."""
 HELD_BYTES = 16 * 1024 * 1024
 """The most bytes of records to hold back: several files of the usual size."""
 
+PAGES_BYTES = 32 * 1024 * 1024
+"""The most bytes of the pages of all columns: larger ones are read no faster."""
+
+PAGES_PARTS = 4
+"""The pages of all columns are at most this part of an output file, before they are compressed."""
+
 HELD_PARTS = 8
 """The fewest parts in which an output file is written, so that it can end close to its target size."""
 
@@ -177,6 +183,7 @@ class NativeEngine:
             key_limits=request.key_limits,
             compression=self.rules.compression,
             held_bytes=min(HELD_BYTES, self.rules.target_file_bytes // HELD_PARTS),
+            pages_bytes=min(PAGES_BYTES, self.rules.target_file_bytes // PAGES_PARTS),
         )
         task = BinTask(
             files=(),

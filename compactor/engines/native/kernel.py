@@ -22,6 +22,8 @@ class RowPlan:
         key_limits: Which keys without a column to collect. All others go to the rescued data in any case.
         compression: Parquet's codec.
         held_bytes: Bytes of records to hold back from the output, so that their file can be withdrawn.
+        pages_bytes: Bytes of the pages of all columns together. The length of a file counts those in the making before
+            they are compressed, so they have to be a small part of it.
     """
 
     schema: SchemaVersion
@@ -33,6 +35,7 @@ class RowPlan:
     key_limits: KeyLimits
     compression: str
     held_bytes: int
+    pages_bytes: int
 
 
 RefusedPlace = tuple[int, int, int, str]

@@ -62,7 +62,7 @@ fn writer() -> BinWriter {
     columns.push(("rescued".to_owned(), OutputColumn::Rescued));
     // Few and short ones are remembered, so that both kinds are compared.
     let rules = KeyRules { rescues_unknown: true, refused: Vec::new(), max_keys: 4, max_key_characters: 2 };
-    BinWriter::new(columns, "snappy", &rules, 1 << 20, 2).expect("the plan is right")
+    BinWriter::new(columns, "snappy", &rules, (1 << 20, 1 << 25), 2).expect("the plan is right")
 }
 
 /// What is not null in a line; nothing if it is no record.

@@ -17,6 +17,8 @@ use crate::sparse::ColumnRows;
 
 type Texts = Vec<Option<String>>;
 
+const PAGES_BYTES: usize = 32 * 1024 * 1024;
+
 struct Random(u64);
 
 impl Random {
@@ -28,7 +30,7 @@ impl Random {
 
 fn output(compression: &str) -> Output {
     let fields = vec![Field::new("t", DataType::Utf8, true), Field::new("s", DataType::Utf8, true)];
-    Output::new(Arc::new(Schema::new(fields)), compression).unwrap()
+    Output::new(Arc::new(Schema::new(fields)), compression, PAGES_BYTES).unwrap()
 }
 
 /// Writes batches of a column, and as many rows of one that says in which batch a row was.

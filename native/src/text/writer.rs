@@ -256,8 +256,17 @@ impl TextWriter {
 
     /// The bytes of all pages, the one in the making and the dictionary included.
     pub fn encoded_bytes(&self) -> usize {
-        let width = self.dictionary.width();
-        self.compressed_bytes + self.dictionary.page().len() + self.page.bytes(width)
+        self.compressed_bytes + self.open_bytes()
+    }
+
+    /// The bytes of the page in the making and of the dictionary, which are not compressed yet.
+    pub fn open_bytes(&self) -> usize {
+        self.dictionary.page().len() + self.page.bytes(self.dictionary.width())
+    }
+
+    /// The bytes of the pages that are complete: as they were, and as they are.
+    pub fn complete_bytes(&self) -> (usize, usize) {
+        (self.uncompressed_bytes, self.compressed_bytes)
     }
 
     pub fn memory_bytes(&self) -> usize {

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import orjson
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -202,6 +203,26 @@ def test_what_is_written_does_not_depend_on_who_encodes_it():
     assert sum(len(data) for data, _ in steps[0]) > 3_000_000
 
 
+@pytest.mark.parametrize(("columns", "pages_bytes"), [(5, 1 << 18), (5, 1 << 20), (200, 1 << 20)])
+def test_the_length_of_a_file_in_the_making_is_close_to_that_at_its_end(columns, pages_bytes):
+    """However much of it is in pages that are not compressed yet: by that length the engine ends files."""
+    chance = random.Random(3)
+    kernel = NativeKernel(
+        plan_of(schema_of({f"k{at}": "string" for at in range(columns)}), held_bytes=1 << 16, pages_bytes=pages_bytes)
+    )
+    kernel.begin_file("file")
+    for _ in range(8):
+        rows = 40_000 // columns
+        lines = [{f"k{at}": f"value {chance.randrange(10**6)} of {at}" for at in range(columns)} for _ in range(rows)]
+        feed(kernel, b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    kernel.end_file()
+    length, taken = kernel.output_bytes, 0
+    while data := kernel.take():
+        taken += len(data)
+    at_end = taken + len(kernel.finish_output())
+    assert 0.85 < length / at_end < 1.15
+
+
 def test_completed_bytes_are_taken_in_parts():
     """No part is long, and what was not taken comes with the end of the file."""
     chance = random.Random(2)
@@ -364,7 +385,7 @@ def test_a_wheel_of_another_release_is_refused(monkeypatch):
     """With the reason, and before any line is read."""
     monkeypatch.delattr("compactor_native.INTERFACE")
     assert not is_installed()
-    with pytest.raises(StagingError, match="interface 1, expected 9: it is of another release"):
+    with pytest.raises(StagingError, match="interface 1, expected 10: it is of another release"):
         NativeKernel(plan_of(schema_of({"a": "string"})))
 
 

@@ -20,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MODULE_OF_PANICS = "pyo3_runtime"
 """The module of the one exception that a panic becomes. Python cannot import it."""
 
-INTERFACE = 9
+INTERFACE = 10
 """The version of what is passed to the module and back. A module of another version is not used."""
 
 
@@ -102,7 +102,8 @@ class NativeKernel:
         keys = _KeyPlan(
             plan.rescues_unknown, sorted(plan.schema.retired_keys), limits.max_keys, max(0, limits.max_key_characters)
         )
-        new_writer = partial(native.BinWriter, _columns(plan), plan.compression, keys, plan.held_bytes, threads)
+        sizes = (plan.held_bytes, plan.pages_bytes)
+        new_writer = partial(native.BinWriter, _columns(plan), plan.compression, keys, *sizes, threads)
         try:
             self._writer: Kernel = self._call(new_writer)
         except (ValueError, TypeError) as exc:
