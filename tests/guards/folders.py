@@ -7,7 +7,6 @@ _FATES = "tests/unit/manifests/test_file_fates.py"
 _REPLACING = "tests/unit/ops/rebuild/test_replacing.py"
 _FOLDER = "tests/unit/cli/test_cli_folder.py"
 _GROWN = "tests/unit/manifests/test_grown_files.py"
-_DIGESTS = "tests/unit/ndjson/test_content_digest.py"
 _LIFE = "tests/unit/manifests/test_folder_life.py"
 _LATER = "tests/unit/ops/redrive/test_later_rows.py"
 
@@ -28,10 +27,10 @@ FOLDERS = (
     ),
     Guard(
         "a file is compared with a digest of an earlier release",
-        "ndjson/files/content_digest.py",
-        "mark_of(like) if like else DIGEST_MARK",
-        "DIGEST_MARK",
-        (_DIGESTS, _LIFE + "::test_digests_of_both_kinds"),
+        "adapters/local/sqlite/seen_files.py",
+        "ContentDigest(mark=mark)",
+        "ContentDigest()",
+        ("tests/unit/adapters/test_seen_files.py", _LIFE + "::test_digests_of_both_kinds"),
     ),
     Guard(
         "rows of an earlier release are made again from the same bytes",

@@ -36,10 +36,10 @@ HELD_BYTES = 16 * 1024 * 1024
 """The most bytes of records to hold back: several files of the usual size."""
 
 PAGES_BYTES = 32 * 1024 * 1024
-"""The most bytes of the pages of all columns: larger ones are read no faster."""
+"""The most bytes of the pages of all columns, which each task has in memory."""
 
 PAGES_PARTS = 4
-"""The pages of all columns are at most this part of an output file, before they are compressed."""
+"""The pages of all columns are at most one part in so many of an output file, before they are compressed."""
 
 HELD_PARTS = 8
 """The fewest parts in which an output file is written, so that it can end close to its target size."""

@@ -29,13 +29,13 @@ class ContentDigest:
 
     Args:
         pool: Its threads do the work, while the caller reads on, one piece behind at most. None to do it at once.
-        like: A digest that it will be compared with; empty to get one for the ledger.
+        mark: What tells how it is made, see `mark_of`; by default as those of the ledger are.
     """
 
-    def __init__(self, pool: ThreadPoolExecutor | None = None, like: str = "") -> None:
+    def __init__(self, pool: ThreadPoolExecutor | None = None, mark: str = DIGEST_MARK) -> None:
         self._pool = pool
-        self._mark = mark_of(like) if like else DIGEST_MARK
-        self._hash = _new_hash(self._mark)
+        self._mark = mark
+        self._hash = _new_hash(mark)
         self._length_bytes = 0
         self._adding: Future[object] | None = None
 

@@ -34,9 +34,6 @@ from compactor.ops.verify.verifier import Verifier
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
 
-DigestOf = Callable[[ObjectInfo, str], str]
-"""The digest of the bytes of a file, of the kind of a given one; empty if it is unknown."""
-
 UNDECIDED_SECONDS = 3600.0
 """A rebuild decides right after it has written its open marker. An older marker is that of a process that died."""
 
@@ -63,7 +60,7 @@ class Rebuilder:
         stager_for: Makes what stages the rows of a commit again, by the limits that it was made with.
         publisher: Carries a decided commit to done.
         verifier: Verifies what was rebuilt.
-        digest_of: Reads a file whose digest is of another kind than that of the commit.
+        digest_of: The digest of the bytes of a file, of the kind of a given one; empty if it is unknown.
         threads: How many manifests are rebuilt at once.
         on_crash_point: Called at each crash point.
     """
@@ -72,7 +69,7 @@ class Rebuilder:
     stager_for: Callable[[Commit], Restager]
     publisher: Publisher
     verifier: Verifier
-    digest_of: DigestOf
+    digest_of: Callable[[ObjectInfo, str], str]
     threads: int
     on_crash_point: OnCrashPoint = ignore_crash_point
 

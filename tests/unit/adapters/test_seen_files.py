@@ -23,3 +23,7 @@ def test_digests_of_both_kinds(digests: tuple[str, str], tmp_path: Path) -> None
     assert [seen.digest(info, like) for like in digests] == list(digests)
     seen.remember([info])
     assert [LocalSeenFiles(store, memory).digest(info, like) for like in digests] == list(digests)
+    path.write_bytes(b"abcd")
+    now = store.stat(str(path))
+    assert now is not None
+    assert not {seen.digest(now, like) for like in digests} & {*digests, ""}

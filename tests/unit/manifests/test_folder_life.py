@@ -27,6 +27,7 @@ from compactor.adapters.source_listing import SourceListing
 from compactor.core.crash_points import CrashPoint, ignore_crash_point
 from compactor.core.documents.records import Commit
 from compactor.core.inputs.source_places import SourcePlace
+from compactor.core.versions import DIGEST_MARK
 from compactor.job.steps.results import CompactionResult
 from compactor.manifests.changed_files import changed_files
 from compactor.manifests.planning import LeftOut
@@ -40,8 +41,8 @@ FIRST_NS = 1_767_000_000 * 10**9
 
 DEATHS = (CrashPoint.CLAIMED, CrashPoint.PLANNED, CrashPoint.VERIFIED, CrashPoint.DECIDED, CrashPoint.PUBLISHED)
 
-SHA_256, BLAKE3 = "00", "b3-00"
-"""A digest of each kind."""
+SHA_256, BLAKE3 = "", DIGEST_MARK
+"""What tells digests of each kind."""
 
 names = st.sampled_from(NAMES)
 policies: st.SearchStrategy[OnReplaced] = st.sampled_from(("quarantine", "rebuild"))
@@ -202,7 +203,7 @@ class FolderLife(RuleBasedStateMachine):
         job = harness.app()
         job.on_result = on_result
         source = ListedManifests(harness.store, harness.layout.manifests_folder)
-        with patch.object(file_walk, "ContentDigest", partial(ContentDigest, like=self.kind_of_digests)):
+        with patch.object(file_walk, "ContentDigest", partial(ContentDigest, mark=self.kind_of_digests)):
             job.service_on(harness.engine(), source).run(once=True)
         return commits
 

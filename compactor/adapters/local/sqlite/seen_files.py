@@ -63,8 +63,8 @@ class LocalSeenFiles:
             return ""
         mark = mark_of(like)
         known = self._fresh.get((file.uri, mark)) or self._known(file, mark)
-        if known is None:
-            known = (file.uri, mark, file.etag, file.stamp, self._read(file, like))
+        if known is None or known[2:4] != (file.etag, file.stamp):
+            known = (file.uri, mark, file.etag, file.stamp, self._read(file, mark))
             self._fresh[file.uri, mark] = known
         return known[-1]
 
@@ -120,10 +120,10 @@ class LocalSeenFiles:
             with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
                 query = "SELECT * FROM digests_by_mark WHERE uri = ? AND mark = ?"
                 found = rows.execute(query, (file.uri, mark)).fetchone()
-        return found if found is not None and found[2:4] == (file.etag, file.stamp) else None
+        return found
 
-    def _read(self, file: ObjectInfo, like: str) -> str:
-        digest = ContentDigest(like=like)
+    def _read(self, file: ObjectInfo, mark: str) -> str:
+        digest = ContentDigest(mark=mark)
         for _ in digest.passing(self._pieces(file)):
             pass
         return digest.of_whole(file.size_bytes)
