@@ -11,7 +11,7 @@ from bench.compactor_home import DAY, SAMPLE_ID, CompactorHome, S3Folder
 from bench.contenders import Contender, choose
 from bench.inputs import check_room, ensure_input
 from bench.measure import Measurement, run_contender
-from bench.scale.shape_table import Compared, ShapeRow
+from bench.scale.shape_table import REFERENCE, REFERENCE_S3, Compared, ShapeRow
 from bench.shapes import Shape, Written, write_shape
 from compactor.core.manifest_key import ManifestKey
 from compactor.settings.settings import Settings
@@ -68,6 +68,27 @@ def shape_input(shape: Shape, work: Path, seed: int) -> Iterator[ShapeInput]:
 
 
 @contextmanager
+def reference_input(work: Path, total_bytes: int, seed: int) -> Iterator[ShapeInput]:
+    """Name the reference input and a sample of it as files of this machine; the names go when the context ends.
+
+    Raises:
+        OSError: There is not enough room on the disk.
+    """
+    source = ensure_input(work, total_bytes, seed)
+    check_room(work, int(total_bytes * _DISK_PER_INPUT_BYTE))
+    place = _emptied(work / "shape")
+    try:
+        files = sorted(source.folder.iterdir())
+        for name, some in (("whole", files), ("sample", files[:_SAMPLE_FILES])):
+            (place / name).mkdir()
+            for file in some:
+                (place / name / file.name).hardlink_to(file)
+        yield ShapeInput(REFERENCE, _existing(place / "whole"), _existing(place / "sample"))
+    finally:
+        shutil.rmtree(place)
+
+
+@contextmanager
 def reference_over_s3(work: Path, total_bytes: int, seed: int) -> Iterator[ShapeInput]:
     """Put the reference input into a versitygw on this machine, which ends with the context.
 
@@ -89,7 +110,7 @@ def reference_over_s3(work: Path, total_bytes: int, seed: int) -> Iterator[Shape
                 for file in some:
                     client.upload_file(str(file), _BUCKET, f"{name}/{file.name}")
             s3 = S3Folder(place / "s3", server.url)
-            yield ShapeInput("reference, s3://", _existing(bucket / "whole"), _existing(bucket / "sample"), s3)
+            yield ShapeInput(REFERENCE_S3, _existing(bucket / "whole"), _existing(bucket / "sample"), s3)
     finally:
         shutil.rmtree(place)
 
@@ -138,6 +159,7 @@ def _row(given: ShapeInput, name: str, measured: Measurement, settings: Settings
         contender=name,
         decoded_bytes=given.whole.decoded_bytes,
         seconds=done.seconds if done else 0.0,
+        cpu_seconds=done.cpu_seconds if done else 0.0,
         peak_memory_bytes=measured.peak_memory_bytes,
         peak_worker_bytes=measured.peak_worker_bytes,
         is_promised=settings is not None,

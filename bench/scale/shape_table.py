@@ -14,6 +14,7 @@ HEADINGS = (
     "contender",
     "input MB",
     "MB/s",
+    "CPU s/GB",
     "all MiB",
     "worker MiB",
     f"<= {TASK_BYTES // MIB}",
@@ -25,6 +26,8 @@ HEADINGS = (
     "differences",
 )
 TEXT_COLUMNS = 2
+REFERENCE = "reference"
+REFERENCE_S3 = "reference, s3://"
 _NOTHING = "-"
 
 
@@ -48,6 +51,7 @@ class ShapeRow:
     Attributes:
         decoded_bytes: Size of the input before compression.
         seconds: Time of the timed pass; 0 if it failed.
+        cpu_seconds: CPU time of all processes in that pass, in user and kernel mode.
         peak_memory_bytes: Peak memory of all processes together.
         peak_worker_bytes: Peak memory of the largest Python worker of Spark; 0 if there was none.
         is_promised: Whether the memory of this contender has a promised limit.
@@ -63,6 +67,7 @@ class ShapeRow:
     contender: str
     decoded_bytes: int
     seconds: float
+    cpu_seconds: float
     peak_memory_bytes: int
     peak_worker_bytes: int
     is_promised: bool
@@ -72,6 +77,11 @@ class ShapeRow:
     target_file_bytes: int
     compared: Compared | None
     failure: str = ""
+
+    @property
+    def cpu_seconds_per_gb(self) -> float:
+        """CPU time for 10^9 bytes of input before compression."""
+        return self.cpu_seconds / (self.decoded_bytes / 1e9)
 
     @property
     def is_too_large(self) -> bool:
@@ -99,6 +109,7 @@ class ShapeRow:
         return (
             *start,
             f"{self.decoded_bytes / 1e6 / self.seconds:,.0f}",
+            f"{self.cpu_seconds_per_gb:,.2f}",
             f"{self.peak_memory_bytes / MIB:,.0f}",
             f"{self.peak_worker_bytes / MIB:,.0f}" if self.peak_worker_bytes else _NOTHING,
             ("NO" if self.is_too_large else "yes") if self.is_promised else _NOTHING,
@@ -109,6 +120,17 @@ class ShapeRow:
             f"{self.compared.value_bytes / 1e6:,.0f}" if self.compared else _NOTHING,
             f"{len(self.compared.differences)}" if self.compared else _NOTHING,
         )
+
+
+def rate_over_s3(rows: Sequence[ShapeRow]) -> list[str]:
+    """What share of its local rate each engine reached over S3, by CPU time; empty unless both were measured."""
+    local = {row.contender: row for row in rows if row.shape == REFERENCE and not row.failure}
+    over_s3 = [row for row in rows if row.shape == REFERENCE_S3 and not row.failure and row.contender in local]
+    return [
+        f"{row.contender} over S3: {local[row.contender].cpu_seconds_per_gb / row.cpu_seconds_per_gb:.0%} of its rate "
+        "on local files, by its own CPU time"
+        for row in over_s3
+    ]
 
 
 def verdicts(rows: Sequence[ShapeRow]) -> list[str]:

@@ -14,14 +14,14 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.inputs import chosen, parse_size
-from bench.scale.shape_runs import CONTENDERS, ShapeInput, reference_over_s3, run_shape, shape_input
-from bench.scale.shape_table import HEADINGS, TASK_BYTES, TEXT_COLUMNS, ShapeRow, verdicts
+from bench.scale.shape_runs import CONTENDERS, ShapeInput, reference_input, reference_over_s3, run_shape, shape_input
+from bench.scale.shape_table import HEADINGS, REFERENCE, TASK_BYTES, TEXT_COLUMNS, ShapeRow, rate_over_s3, verdicts
 from bench.shapes import SHAPES, Shape
 from compactor.settings.types import MIB
 
 WORK = Path(__file__).resolve().parents[2] / ".bench"
 S3_NAME = "s3"
-_NAMES = ", ".join([*(shape.name for shape in SHAPES), S3_NAME])
+_NAMES = (*(shape.name for shape in SHAPES), REFERENCE, S3_NAME)
 
 
 @click.command("shapes")
@@ -31,7 +31,7 @@ _NAMES = ", ".join([*(shape.name for shape in SHAPES), S3_NAME])
     show_default=True,
     help="Make this much input of each shape; the one large file is five times that.",
 )
-@click.option("--only", help=f"Convert only these shapes, separated by commas: {_NAMES}.")
+@click.option("--only", help=f"Convert only these shapes, separated by commas: {', '.join(_NAMES)}.")
 @click.option("--contenders", help="Run only these contenders, separated by commas.")
 @click.option("--seed", default=7, show_default=True, help="Make the input from this seed.")
 @click.option(
@@ -49,7 +49,7 @@ def shapes(
     """Convert input of every shape with either engine and with DuckDB."""
     try:
         total_bytes = parse_size(size)
-        names = chosen(only, [*(shape.name for shape in SHAPES), S3_NAME])
+        names = chosen(only, _NAMES)
         taking_part = chosen(contenders, [each.name for each in CONTENDERS])
     except ValueError as exc:
         raise click.UsageError(str(exc)) from exc
@@ -81,7 +81,7 @@ def report(rows: list[ShapeRow], left_out: list[str], seed: int, json_file: Path
     said = method(seed)
     console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=200)
     console.print(table)
-    for line in (*verdicts(rows), *left_out, said):
+    for line in (*verdicts(rows), *rate_over_s3(rows), *left_out, said):
         click.echo(line)
     if json_file is not None:
         found = [{**asdict(row), "faults": row.faults()} for row in rows]
@@ -93,7 +93,8 @@ def method(seed: int) -> str:
     return (
         "MB are 10^6 bytes of lines before compression. Each contender in a process of its own, one at a time; the "
         "engines convert a sample first, which warms them up and shows them sizes and columns, then all input, timed "
-        f"once. all MiB: peak of all processes, JVM included. worker MiB: peak of any one Python worker of Spark, "
+        "once. CPU s/GB: of all its processes, in user and kernel mode. "
+        f"all MiB: peak of all processes, JVM included. worker MiB: peak of any one Python worker of Spark, "
         f"which runs one task at a time; {TASK_BYTES // MIB} are promised. Right-sized: within a "
         "quarter of 128 MiB, among files that had enough input. Compared: every value of the sample, by deep "
         "verification; for the whole input the lines and rows of each file and the rows of each footer; for DuckDB "
@@ -109,5 +110,7 @@ def _inputs(
     for name in names:
         if name == S3_NAME:
             yield name, reference_over_s3(work, total_bytes, seed)
+        elif name == REFERENCE:
+            yield name, reference_input(work, total_bytes, seed)
         else:
             yield name, shape_input(by_name[name].scaled(total_bytes), work, seed)

@@ -12,7 +12,16 @@ from bench import shape_lines
 from bench.compactor_home import DAY, SAMPLE_ID, CompactorHome, S3Folder
 from bench.protocol import first_keys
 from bench.scale.shape_runs import compare
-from bench.scale.shape_table import HEADINGS, TASK_BYTES, Compared, ShapeRow, verdicts
+from bench.scale.shape_table import (
+    HEADINGS,
+    REFERENCE,
+    REFERENCE_S3,
+    TASK_BYTES,
+    Compared,
+    ShapeRow,
+    rate_over_s3,
+    verdicts,
+)
 from bench.shapes import GB, SHAPES, Shape, write_shape
 from compactor.ndjson.codecs import sniff
 from compactor.wiring.job.app import App
@@ -23,6 +32,7 @@ ROW = ShapeRow(
     contender="compactor_native",
     decoded_bytes=1_000_000_000,
     seconds=4.0,
+    cpu_seconds=5.0,
     peak_memory_bytes=800 * 2**20,
     peak_worker_bytes=300 * 2**20,
     is_promised=True,
@@ -93,13 +103,25 @@ def test_one_file_stays_one_at_any_size():
 def test_what_holds_is_said_in_one_line():
     """A row as promised has its figures and no fault."""
     cells = dict(zip(HEADINGS, ROW.cells(), strict=True))
-    assert (cells["MB/s"], cells["worker MiB"], cells["<= 512"], cells["right-sized"]) == (
+    assert (cells["MB/s"], cells["CPU s/GB"], cells["worker MiB"], cells["<= 512"], cells["right-sized"]) == (
         "250",
+        "5.00",
         "300",
         "yes",
         "1 of 2",
     )
     assert verdicts([ROW]) == ["As promised: no difference, and no task took more than it may."]
+
+
+def test_s3_is_compared_with_local_files_by_cpu_time():
+    """An engine that takes 5 s where local files took 4 reaches 80 %; one that failed on either is not compared."""
+    local = replace(ROW, shape=REFERENCE, cpu_seconds=4.0)
+    over_s3 = replace(ROW, shape=REFERENCE_S3)
+    said = "compactor_native over S3: 80% of its rate on local files, by its own CPU time"
+    assert rate_over_s3([ROW, local, over_s3]) == [said]
+    assert rate_over_s3([ROW, replace(local, failure="killed"), over_s3]) == []
+    assert rate_over_s3([ROW, local, replace(over_s3, failure="killed")]) == []
+    assert rate_over_s3([ROW, over_s3]) == []
 
 
 @pytest.mark.parametrize(
