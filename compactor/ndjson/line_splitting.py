@@ -7,6 +7,7 @@ from compactor.ndjson.decoded_pieces import DecodedPieces
 from compactor.ndjson.lines import Judge, Limits, LineCounts, Reject
 
 BLOCK_BYTES = 256 * 1024  # measured: as fast as 8 MiB, and a block of only line feeds needs less than 30 MiB of objects
+_LARGE_BYTES = 64 * 1024  # parts of lines from here on are held as they came
 
 
 def split_lines(
@@ -17,7 +18,7 @@ def split_lines(
     on_reject: Callable[[Reject], None],
     block_bytes: int = BLOCK_BYTES,
 ) -> LineCounts:
-    """Pass every line of a file to a judge. Holds at most one piece and `max_line_bytes` of the file.
+    """Pass every line of a file to a judge. Holds at most two pieces and twice `max_line_bytes` of the file.
 
     Args:
         pieces: The decoded bytes, split anywhere.
@@ -38,8 +39,9 @@ def split_lines(
 class _Splitting:
     """The state between two pieces.
 
-    `_tail` holds a line whose end has not arrived. `_offset`, counted from behind the byte order mark, and `_line` are
-    the position of the next line, or of the next part of an over-long one.
+    `_tail` holds a line whose end has not arrived, in parts: large ones as they came, and small ones put together, as a
+    line may have a million of them. `_offset`, counted from behind the byte order mark, and `_line` are the position of
+    the next line, or of the next part of an over-long one.
     """
 
     def __init__(self, limits: Limits, judge: Judge, on_reject: Callable[[Reject], None], block_bytes: int) -> None:
@@ -48,7 +50,8 @@ class _Splitting:
         self._on_reject = on_reject
         self._block_bytes = block_bytes
         self._pieces = DecodedPieces(limits)
-        self._tail = bytearray()
+        self._tail: list[bytes | bytearray] = []
+        self._tail_bytes = 0
         self._over_long = False
         self._offset = 0
         self._line = 1
@@ -61,7 +64,7 @@ class _Splitting:
 
     def finish(self) -> LineCounts:
         self._split(self._pieces.rest())
-        if self._tail or self._over_long:
+        if self._tail_bytes or self._over_long:
             self._end_line()
         lines, rejected = self._line - 1, self._rejects.total()
         return LineCounts(
@@ -79,14 +82,17 @@ class _Splitting:
     def _split(self, piece: bytes) -> None:
         """Split a piece into blocks of whole lines; keep the rest."""
         start = 0
-        if self._tail or self._over_long:
+        if self._tail_bytes or self._over_long:
             end = piece.find(b"\n")
             if end < 0:
                 self._keep(piece)
                 return
-            self._keep(piece[:end])
-            self._end_line()
             start = end + 1
+            if self._over_long or self._tail_bytes + end > self._limits.max_line_bytes:
+                self._keep(piece[:end])
+                self._end_line()
+            else:
+                self._take(self._held(memoryview(piece)[:start]))  # without a copy of the piece
         while start < len(piece):
             end = piece.rfind(b"\n", start, start + self._block_bytes)
             if end < 0:
@@ -99,26 +105,35 @@ class _Splitting:
 
     def _keep(self, part: bytes) -> None:
         """Extend the unfinished line, and reject the part of it that exceeds the limit."""
-        self._tail += part
+        if len(part) >= _LARGE_BYTES or not (self._tail and isinstance(self._tail[-1], bytearray)):
+            self._tail.append(part if len(part) >= _LARGE_BYTES else bytearray(part))
+        else:
+            self._tail[-1] += part
+        self._tail_bytes += len(part)
         size = self._limits.max_line_bytes
-        if len(self._tail) > size:
+        if self._tail_bytes > size:
             if not self._over_long:
                 self._over_long = True
                 self._rejects["line_too_long"] += 1
-            held = bytes(self._tail)
+            held = self._held()
             whole = len(held) // size * size
             for at in range(0, whole, size):
                 self._reject(self._line, self._offset + at, "line_too_long", held[at : at + size])
             self._offset += whole
-            self._tail = bytearray(held[whole:])
+            self._tail, self._tail_bytes = [held[whole:]], len(held) - whole
+
+    def _held(self, end: bytes | memoryview = b"") -> bytes:
+        """The unfinished line with what follows it. No line is unfinished then."""
+        held = b"".join((*self._tail, end))
+        self._tail, self._tail_bytes = [], 0
+        return held
 
     def _end_line(self) -> None:
         """Complete the unfinished line."""
-        line, self._tail = bytes(self._tail), bytearray()
         if not self._over_long:
-            self._take(line + b"\n")
+            self._take(self._held(b"\n"))
             return
-        if line:
+        if line := self._held():
             self._reject(self._line, self._offset, "line_too_long", line)
         self._over_long = False
         self._offset += len(line) + 1

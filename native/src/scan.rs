@@ -400,28 +400,47 @@ fn string(block: &[u8], start: usize) -> Scanned<(usize, bool)> {
 fn escaped_string(block: &[u8], special: usize) -> Scanned<(usize, bool)> {
     let mut at = special;
     loop {
-        match block[at] {
-            b'"' => return Ok((at + 1, true)),
-            b'\\' => at = escape(block, at + 1)?,
-            _ => return Err(NoRecord::Malformed),
+        // Escapes often follow each other closely, as in JSON within a string: a stretch is looked at once for all of them.
+        let (start, mut places, length) = match special::specials_ahead(block, at) {
+            Some(places) => (at, places, special::AHEAD),
+            None => (special::find_special(block, at), 1, 1),
+        };
+        at = start + length;
+        while places != 0 {
+            let found = start + places.trailing_zeros() as usize;
+            match block[found] {
+                b'"' => return Ok((found + 1, true)),
+                b'\\' => {
+                    let behind = escape(block, found + 1)?;
+                    places &= if behind < start + special::AHEAD { u32::MAX << (behind - start) } else { 0 };
+                    at = at.max(behind);
+                }
+                _ => return Err(NoRecord::Malformed),
+            }
         }
-        at = special::find_special(block, at);
     }
 }
 
-/// What follows a backslash; a high surrogate must be followed by a low one.
+/// What follows a backslash.
+#[inline]
 fn escape(block: &[u8], at: usize) -> Scanned<usize> {
     match block[at] {
         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(at + 1),
-        b'u' => match hex(block, at + 1)? {
-            0xD800..=0xDBFF => {
-                let at = expect(block, expect(block, at + 5, b'\\')?, b'u')?;
-                if matches!(hex(block, at)?, 0xDC00..=0xDFFF) { Ok(at + 4) } else { Err(NoRecord::Malformed) }
-            }
-            0xDC00..=0xDFFF => Err(NoRecord::Malformed),
-            _ => Ok(at + 5),
-        },
+        b'u' => unicode(block, at + 1),
         _ => Err(NoRecord::Malformed),
+    }
+}
+
+/// The digits of an escape; a high surrogate must be followed by a low one.
+#[inline(never)]
+fn unicode(block: &[u8], at: usize) -> Scanned<usize> {
+    match hex(block, at)? {
+        0xD800..=0xDBFF => {
+            let at = expect(block, expect(block, at + 4, b'\\')?, b'u')?;
+            if matches!(hex(block, at)?, 0xDC00..=0xDFFF) { Ok(at + 4) } else { Err(NoRecord::Malformed) }
+        }
+        0xDC00..=0xDFFF => Err(NoRecord::Malformed),
+        _ => Ok(at + 4),
     }
 }
 

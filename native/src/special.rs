@@ -1,7 +1,7 @@
 //! Finds the bytes that end the plain part of a JSON string, sixteen at once.
 //!
-//! The only module that may contain `unsafe`: one call of a function for processors that have SSE2. The call would be
-//! undefined on a processor without it. It is compiled for `x86_64` alone, which always has it. The function itself gets
+//! The only module that may contain `unsafe`: calls of one function for processors that have SSE2. They would be
+//! undefined on a processor without it. They are compiled for `x86_64` alone, which always has it. The function itself gets
 //! sixteen bytes by value and touches no memory by an address.
 
 #![allow(unsafe_code)]
@@ -27,7 +27,30 @@ pub fn find_special(block: &[u8], start: usize) -> usize {
     find_near_end(block, at)
 }
 
-/// The same a few bytes before the end of the block, or where the processor knows no vectors.
+/// How many bytes [`specials_ahead`] looks at.
+pub const AHEAD: usize = 32;
+
+/// Which of the next [`AHEAD`] bytes are special: the lowest bit tells of the one at `start`.
+///
+/// # Returns
+///
+/// None if fewer bytes follow, or where the processor knows no vectors.
+#[inline]
+#[must_use]
+pub fn specials_ahead(block: &[u8], start: usize) -> Option<u32> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some((first, rest)) = block[start..].split_first_chunk::<16>()
+        && let Some(second) = rest.first_chunk::<16>()
+    {
+        // SAFETY: SSE2 is part of every x86_64.
+        let (low, high) = unsafe { (special_places(*first), special_places(*second)) };
+        return Some(low.cast_unsigned() | high.cast_unsigned() << 16);
+    }
+    let _ = (block, start);
+    None
+}
+
+/// The first special byte a few bytes before the end of the block, or where the processor knows no vectors.
 #[inline(never)]
 fn find_near_end(block: &[u8], start: usize) -> usize {
     let mut at = start;
@@ -93,6 +116,20 @@ mod tests {
                 let expected = if is_special(byte) { at } else { 40 };
                 assert_eq!((0..=at).map(|start| find_special(&block, start)).find(|found| *found != expected), None);
                 assert_eq!(find_near_end(&block, at % 8), expected, "byte {byte} at {at}");
+            }
+        }
+    }
+
+    /// Each byte at each place of the next ones tells of itself alone; where fewer follow, there is no answer.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn each_byte_ahead() {
+        for byte in 0..=u8::MAX {
+            for at in 0..AHEAD {
+                let mut block = vec![b'a'; AHEAD + 3];
+                block[3 + at] = byte;
+                assert_eq!(specials_ahead(&block, 3), Some(u32::from(is_special(byte)) << at), "byte {byte} at {at}");
+                assert_eq!(specials_ahead(&block, 4), None);
             }
         }
     }

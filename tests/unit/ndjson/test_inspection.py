@@ -1,4 +1,5 @@
 import tracemalloc
+from unittest.mock import patch
 
 import orjson
 import pytest
@@ -6,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compactor.core.errors import FileError
+from compactor.ndjson import line_splitting
 from compactor.ndjson.inspection import REASONS, Inspected, inspect_lines
 from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import Judged, Limits, Reject
@@ -34,7 +36,7 @@ SOUP = st.one_of(st.binary(max_size=80), st.lists(st.sampled_from(FRAGMENTS), ma
 
 def run(data, limits=WIDE, *, size=None, **options) -> tuple[Inspected, list[Reject], bytes]:
     rejects, good = [], []
-    pieces = [data[at : at + size] for at in range(0, len(data), size)] if size else [data]
+    pieces = (data[at : at + size] for at in range(0, len(data), size)) if size else [data]
     found = inspect_lines(pieces, limits, on_reject=rejects.append, on_good=good.append, **options)
     return found, rejects, b"".join(good)
 
@@ -76,11 +78,28 @@ def test_every_byte_is_accounted_for(data):
         assert reject.reason in REASONS
 
 
-@given(SOUP, st.integers(1, 12), st.integers(1, 20))
-def test_pieces_change_nothing(data, size, max_line_bytes):
-    """Where the bytes are cut on their way makes no difference, over-long lines included."""
+@given(SOUP, st.integers(1, 12), st.integers(1, 20), st.integers(1, 13))
+def test_pieces_change_nothing(data, size, max_line_bytes, large_bytes):
+    """Where the bytes are cut on their way makes no difference, over-long lines included, held as they came or not."""
     limits = Limits(max_line_bytes, 1 << 20)
-    assert run(data, limits, size=size) == run(data, limits)
+    expected = run(data, limits)
+    with patch.object(line_splitting, "_LARGE_BYTES", large_bytes):
+        assert run(data, limits, size=size) == expected
+
+
+def test_a_line_in_a_million_pieces_takes_little_memory():
+    """A producer may compress a file so that two bytes come at a time: a list of these takes 30 times as much."""
+    line = b'{"a":"%s"}\n' % (b"x" * 1_000_000)
+
+    def peak_bytes(size: int) -> int:
+        tracemalloc.start()
+        try:
+            assert run(line, size=size)[0].records == 1
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak_bytes(2) < peak_bytes(len(line)) + 3 * len(line)
 
 
 @given(SOUP, st.integers(1, 20), st.integers(1, 7))
