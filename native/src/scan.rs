@@ -398,22 +398,23 @@ fn string(block: &[u8], start: usize) -> Scanned<(usize, bool)> {
 /// The same from the first byte on that is no plain character.
 #[inline(never)]
 fn escaped_string(block: &[u8], special: usize) -> Scanned<(usize, bool)> {
-    let mut at = special;
+    let mut next = special;
     loop {
-        // Escapes often follow each other closely, as in JSON within a string: a stretch is looked at once for all of them.
-        let (start, mut places, length) = match special::specials_ahead(block, at) {
-            Some(places) => (at, places, special::AHEAD),
-            None => (special::find_special(block, at), 1, 1),
+        // Escapes often follow each other closely, as in JSON within a string: a stretch is looked at once for all of
+        // them.
+        let (start, mut places, length) = match special::specials_ahead(block, next) {
+            Some(places) => (next, places, special::AHEAD),
+            None => (special::find_special(block, next), 1, 1),
         };
-        at = start + length;
+        next = start + length;
         while places != 0 {
             let found = start + places.trailing_zeros() as usize;
             match block[found] {
                 b'"' => return Ok((found + 1, true)),
                 b'\\' => {
                     let behind = escape(block, found + 1)?;
-                    places &= if behind < start + special::AHEAD { u32::MAX << (behind - start) } else { 0 };
-                    at = at.max(behind);
+                    places &= if behind < start + length { u32::MAX << (behind - start) } else { 0 };
+                    next = next.max(behind);
                 }
                 _ => return Err(NoRecord::Malformed),
             }
@@ -464,4 +465,27 @@ fn skip_space(block: &[u8], mut at: usize) -> usize {
         at += 1;
     }
     at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each escape behind plain texts of each length, also across the end of a stretch: what it consists of begins no
+    /// escape of its own, and ends no string; whether much or nothing follows the string.
+    #[test]
+    fn each_escape_at_each_place() {
+        for length in 0..70 {
+            for behind in ["\n".to_owned(), format!(",\"{}\"}}\n", "y\\\\\"".repeat(30))] {
+                let block = |escape: &str| format!("\\n{}{escape}\"{behind}", "x".repeat(length)).into_bytes();
+                for escape in ["\\\\", "\\\"", "\\n", "\\u00e9", "\\ud83d\\ude00", "\\\\\\\"", "\\\"\\\\"] {
+                    let end = 2 + length + escape.len() + 1;
+                    assert_eq!(string(&block(escape), 0), Ok((end, true)), "{escape} behind {length}");
+                }
+                for fault in ["\\x", "\\u12g4", "\\ude00", "\\ud83d\\n", "\\ud83d\\u0041", "\t", "\\\\\n"] {
+                    assert_eq!(string(&block(fault), 0), Err(NoRecord::Malformed), "{fault} behind {length}");
+                }
+            }
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Finds the bytes that end the plain part of a JSON string, sixteen at once.
 //!
 //! The only module that may contain `unsafe`: calls of one function for processors that have SSE2. They would be
-//! undefined on a processor without it. They are compiled for `x86_64` alone, which always has it. The function itself gets
-//! sixteen bytes by value and touches no memory by an address.
+//! undefined on a processor without it. They are compiled for `x86_64` alone, which always has it. The function itself
+//! gets sixteen bytes by value and touches no memory by an address.
 
 #![allow(unsafe_code)]
 
@@ -35,6 +35,10 @@ pub const AHEAD: usize = 32;
 /// # Returns
 ///
 /// None if fewer bytes follow, or where the processor knows no vectors.
+///
+/// # Panics
+///
+/// If `start` is behind the end of the block.
 #[inline]
 #[must_use]
 pub fn specials_ahead(block: &[u8], start: usize) -> Option<u32> {
@@ -120,7 +124,7 @@ mod tests {
         }
     }
 
-    /// Each byte at each place of the next ones tells of itself alone; where fewer follow, there is no answer.
+    /// Each byte at each place sets its own bit alone; where fewer bytes follow, there is no answer.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn each_byte_ahead() {

@@ -55,7 +55,8 @@ pub fn unescape_into(inner: &[u8], target: &mut Vec<u8>) {
 #[inline]
 fn plain_into(text: &[u8], target: &mut Vec<u8>) -> usize {
     let mut at = 0;
-    // Escapes often follow each other closely, as in JSON within a string: eight bytes at once need no call of the library.
+    // Escapes often follow each other closely, as in JSON within a string: eight bytes at once need no call of the
+    // library.
     while at < SHORT
         && let Some(chunk) = text[at..].first_chunk::<8>()
     {

@@ -1,5 +1,5 @@
 //! Any bytes as a block of lines: from each place on, the end of the plain part of a string is where a search byte by
-//! byte finds it, and so are all special bytes of the next ones.
+//! byte finds it, and `specials_ahead` tells of each of the bytes that follow.
 
 #![no_main]
 

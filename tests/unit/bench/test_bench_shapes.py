@@ -117,7 +117,7 @@ def test_s3_is_compared_with_local_files_by_cpu_time():
     """An engine that takes 5 s where local files took 4 reaches 80 %; one that failed on either is not compared."""
     local = replace(ROW, shape=REFERENCE, cpu_seconds=4.0)
     over_s3 = replace(ROW, shape=REFERENCE_S3)
-    said = "compactor_native over S3: 80% of its rate on local files, by its own CPU time"
+    said = "compactor_native over S3: 80% as many bytes in a second of CPU time as on local files"
     assert rate_over_s3([ROW, local, over_s3]) == [said]
     assert rate_over_s3([ROW, replace(local, failure="killed"), over_s3]) == []
     assert rate_over_s3([ROW, local, replace(over_s3, failure="killed")]) == []
