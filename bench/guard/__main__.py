@@ -31,7 +31,7 @@ GUARDED = (
 
 @click.command()
 @click.option("--size", default="300mb", show_default=True, help="Make this much input of each shape.")
-@click.option("--pairs", default=24, show_default=True, help="Stop after so many pairs of a shape.")
+@click.option("--pairs", default=48, show_default=True, help="Stop after so many pairs of a shape.")
 @click.option("--only", help="Compare only these shapes, separated by commas.")
 @click.option("--seed", default=7, show_default=True, help="Make the input from this seed.")
 def guard(*, size: str, pairs: int, only: str | None, seed: int) -> None:
