@@ -54,17 +54,13 @@ def shape_input(shape: Shape, work: Path, seed: int) -> Iterator[ShapeInput]:
     Raises:
         OSError: There is not enough room on the disk.
     """
-    check_room(work, int(shape.total_bytes * _DISK_PER_INPUT_BYTE))
-    place = _emptied(work / "shape")
-    try:
+    with _place(work, shape.total_bytes) as place:
         whole = write_shape(shape, place / "whole", seed)
         sample = write_shape(shape.beginning(shape.sample_bytes), place / "sample", seed)
         less = None
         if shape.spark_bytes is not None and shape.spark_bytes < shape.total_bytes:
             less = write_shape(shape.beginning(shape.spark_bytes), place / "less", seed)
         yield ShapeInput(shape.name, whole, sample, less=less)
-    finally:
-        shutil.rmtree(place)
 
 
 @contextmanager
@@ -74,18 +70,13 @@ def reference_input(work: Path, total_bytes: int, seed: int) -> Iterator[ShapeIn
     Raises:
         OSError: There is not enough room on the disk.
     """
-    source = ensure_input(work, total_bytes, seed)
-    check_room(work, int(total_bytes * _DISK_PER_INPUT_BYTE))
-    place = _emptied(work / "shape")
-    try:
-        files = sorted(source.folder.iterdir())
-        for name, some in (("whole", files), ("sample", files[:_SAMPLE_FILES])):
+    files = _reference_files(work, total_bytes, seed)
+    with _place(work, total_bytes) as place:
+        for name, some in files.items():
             (place / name).mkdir()
             for file in some:
                 (place / name / file.name).hardlink_to(file)
         yield ShapeInput(REFERENCE, _existing(place / "whole"), _existing(place / "sample"))
-    finally:
-        shutil.rmtree(place)
 
 
 @contextmanager
@@ -98,21 +89,16 @@ def reference_over_s3(work: Path, total_bytes: int, seed: int) -> Iterator[Shape
     """
     from tests.faults.s3_server import versitygw  # noqa: PLC0415 - it comes with the repository only
 
-    source = ensure_input(work, total_bytes, seed)
-    check_room(work, int(total_bytes * _DISK_PER_INPUT_BYTE))
-    place = _emptied(work / "shape")
-    try:
-        with versitygw(place / "s3") as server:
-            os.environ.update(server.environment)  # this process ends with the benchmark
-            server.make_bucket(_BUCKET)
-            files, client, bucket = sorted(source.folder.iterdir()), server.client(), place / "s3" / _BUCKET
-            for name, some in (("whole", files), ("sample", files[:_SAMPLE_FILES])):
-                for file in some:
-                    client.upload_file(str(file), _BUCKET, f"{name}/{file.name}")
-            s3 = S3Folder(place / "s3", server.url)
-            yield ShapeInput(REFERENCE_S3, _existing(bucket / "whole"), _existing(bucket / "sample"), s3)
-    finally:
-        shutil.rmtree(place)
+    files = _reference_files(work, total_bytes, seed)
+    with _place(work, total_bytes) as place, versitygw(place / "s3") as server:
+        os.environ.update(server.environment)  # this process ends with the benchmark
+        server.make_bucket(_BUCKET)
+        client, bucket = server.client(), place / "s3" / _BUCKET
+        for name, some in files.items():
+            for file in some:
+                client.upload_file(str(file), _BUCKET, f"{name}/{file.name}")
+        s3 = S3Folder(place / "s3", server.url)
+        yield ShapeInput(REFERENCE_S3, _existing(bucket / "whole"), _existing(bucket / "sample"), s3)
 
 
 def run_shape(given: ShapeInput, contender: Contender, work: Path) -> ShapeRow:
@@ -199,7 +185,20 @@ def _existing(folder: Path) -> Written:
     return Written(folder, len(files), sum(file.read_bytes().count(b"\n") for file in files), size, size)
 
 
-def _emptied(folder: Path) -> Path:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
+def _reference_files(work: Path, total_bytes: int, seed: int) -> dict[str, list[Path]]:
+    """The files of the reference input, by the folder that they are to be in."""
+    files = sorted(ensure_input(work, total_bytes, seed).folder.iterdir())
+    return {"whole": files, "sample": files[:_SAMPLE_FILES]}
+
+
+@contextmanager
+def _place(work: Path, total_bytes: int) -> Iterator[Path]:
+    """An empty folder for an input of this size and what is made of it; it is deleted when the context ends."""
+    check_room(work, int(total_bytes * _DISK_PER_INPUT_BYTE))
+    place = work / "shape"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place)

@@ -30,6 +30,7 @@ _DATE_GROUP = r"(?P<date>\d{4}-\d{2}-\d{2})"
 _PARQUET_NAME = re.compile(r"(?P<manifest_id>[^/]+)-\d{5,}(\.[a-z0-9]+)?\.parquet")
 _IN_PLACE = rf"(?P<manifest_id>[^/]+)/(?P<attempt>(?:[1-9]\d*-)?[1-9]\d*)/{FOLDERS}[^/]+\.parquet\Z"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_LOCAL = ("/", "file:///")
 _SLASHES = re.compile(r"/+")
 _FOLDER_SEGMENT = re.compile(r"(?![._])[^\x00-\x1f\x7f*?\[\]{}\\]+")  # not hidden, and not a Spark pattern
 _ID_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -54,12 +55,17 @@ def canonical(uri: str) -> str:
         uri: `s3://bucket/key`, `file:///path` or an absolute path.
     """
     # This is called some forty times for each file, and nearly all names are returned as they are.
-    if uri.startswith(("/", "file:///")):
+    if uri.startswith(_LOCAL):
         path = uri.removeprefix("file://")
         return _SLASHES.sub("/", path) if "//" in path else path
     if uri.startswith(("s3a://", "s3n://")):
         return f"s3://{uri[len('s3a://') :]}"
     return uri
+
+
+def is_local(uri: str) -> bool:
+    """Return whether a URI is of a file on a local disk."""
+    return uri.startswith(_LOCAL)
 
 
 def is_s3(uri: str) -> bool:

@@ -107,10 +107,12 @@ class _Splitting:
 
     def _keep(self, part: bytes) -> None:
         """Extend the unfinished line, and reject the part of it that exceeds the limit."""
-        if len(part) >= _LARGE_BYTES or not (self._tail and isinstance(self._tail[-1], bytearray)):
-            self._tail.append(part if len(part) >= _LARGE_BYTES else bytearray(part))
-        else:
+        if len(part) >= _LARGE_BYTES:
+            self._tail.append(part)
+        elif self._tail and isinstance(self._tail[-1], bytearray):
             self._tail[-1] += part
+        else:
+            self._tail.append(bytearray(part))
         self._tail_bytes += len(part)
         size = self._limits.max_line_bytes
         if self._tail_bytes > size:

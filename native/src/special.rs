@@ -95,9 +95,15 @@ const HIGHS: u64 = 0x8080_8080_8080_8080;
 #[inline]
 const fn special_bytes(word: u64) -> u64 {
     let control = word.wrapping_sub(ONES * 0x20);
-    let quote = (word ^ (ONES * b'"' as u64)).wrapping_sub(ONES);
-    let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
-    (control | quote | backslash) & !word & HIGHS
+    control & !word & HIGHS | places_of(b'"', word) | places_of(b'\\', word)
+}
+
+/// The high bit of the lowest byte that is this one is set; higher bytes may be wrong, as borrows run upwards.
+#[inline]
+#[must_use]
+pub const fn places_of(byte: u8, word: u64) -> u64 {
+    let other = word ^ (ONES * byte as u64);
+    other.wrapping_sub(ONES) & !other & HIGHS
 }
 
 const fn is_special(byte: u8) -> bool {

@@ -1,5 +1,7 @@
 //! JSON strings: what their escapes stand for.
 
+use crate::special::places_of;
+
 /// Texts up to this length are handled without a call of the library.
 pub const SHORT: usize = 32;
 
@@ -61,7 +63,7 @@ fn plain_into(text: &[u8], target: &mut Vec<u8>) -> usize {
         && let Some(chunk) = text[at..].first_chunk::<8>()
     {
         target.extend_from_slice(chunk);
-        let places = zero_bytes(u64::from_le_bytes(*chunk) ^ BACKSLASHES);
+        let places = places_of(b'\\', u64::from_le_bytes(*chunk));
         if places != 0 {
             let before = (places.trailing_zeros() / 8) as usize;
             target.truncate(target.len() - (chunk.len() - before));
@@ -72,14 +74,6 @@ fn plain_into(text: &[u8], target: &mut Vec<u8>) -> usize {
     let length = memchr::memchr(b'\\', &text[at..]).unwrap_or(text.len() - at);
     target.extend_from_slice(&text[at..at + length]);
     at + length
-}
-
-const BACKSLASHES: u64 = u64::from_le_bytes([b'\\'; 8]);
-
-/// The high bit of the lowest byte that is zero is set; higher bytes may be wrong, as borrows run upwards.
-#[inline]
-const fn zero_bytes(word: u64) -> u64 {
-    word.wrapping_sub(0x0101_0101_0101_0101) & !word & 0x8080_8080_8080_8080
 }
 
 /// Appends what an escape stands for; returns what is behind it.

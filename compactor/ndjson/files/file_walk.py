@@ -14,7 +14,7 @@ from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectCha
 from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.kinesis.places import StreamGap, is_kinesis
-from compactor.core.layout import is_s3
+from compactor.core.layout import is_local, is_s3
 from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectStore
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
@@ -141,7 +141,7 @@ class FileWalk:
         Raises:
             StoreUnavailable: Passing trouble of the store.
         """
-        depth = LOCAL_FILES_AHEAD if all(file.uri.startswith(("/", "file:///")) for _, file in files) else FILES_AHEAD
+        depth = LOCAL_FILES_AHEAD if all(is_local(file.uri) for _, file in files) else FILES_AHEAD
         with closing(calls_ahead(self._pool, self._open, [file for _, file in files], depth=depth)) as openings:
             for (index, file), opening in zip(files, openings, strict=True):
                 yield self._walk(index, file, opening, rejects, read)
