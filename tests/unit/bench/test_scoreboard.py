@@ -7,16 +7,18 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("psutil")
 
 from bench.contenders import SCOREBOARD, choose
 from bench.measure import Measurement
 from bench.protocol import Pass, first_keys
-from bench.scoreboard.__main__ import REQUIREMENTS, method, run_set, with_pythons
+from bench.scoreboard.__main__ import REQUIREMENTS, main, method, run_set, with_pythons
 from bench.scoreboard.account import Account, read_account
 from bench.scoreboard.bluesky import bluesky
 from bench.scoreboard.figures import Figure, timed
+from bench.scoreboard.overview import overview
 from bench.scoreboard.report import HEADINGS, Scoreboard, SetFacts, cells
 from bench.scoreboard.sets import BAD_EVERY, SETS, with_late_key
 from bench.scoreboard.truth import Truth, read_truth
@@ -144,6 +146,35 @@ def test_the_table_hides_nothing():
     stored = json.loads(board.json())
     assert stored["figures"][2]["account"]["rows"] == 10
     assert stored["sets"][0]["bad_lines"] == 2
+
+
+def test_the_overview_marks_what_is_lost():
+    """A line a set and a column a contender; what is not timed says in two words why."""
+    figures = [
+        Figure("clean", "whole", 200.4, 3.94, 100.0, (1.0,), WHOLE),
+        Figure("clean", "late", 300.0, 5.0, 100.0, (1.0,), replace(WHOLE, late=0)),
+        Figure("clean", "lossy", account=replace(WHOLE, good=9), reason="1 of 10 lines are no row"),
+        Figure("clean", "doubling", account=replace(WHOLE, doubled=1), reason="1 lines are more than one row"),
+        Figure("clean", "stray", account=replace(WHOLE, stray=1), reason="1 rows are no good line"),
+        Figure("clean", "changing", account=replace(WHOLE, different=1), reason="1 of 41 values differ"),
+        Figure("clean", "broken", reason="exit code 1"),
+        Figure("clean", "slow", account=WHOLE, reason="took over 600 s"),
+        Figure("dirty", "whole", 100.0, 4.0, 100.0, (1.0,), WHOLE),
+        Figure("dirty", "lossy", 90.0, 4.5, 100.0, (1.0,), replace(WHOLE, good=9)),
+    ]
+    heading, _, *lines = overview(figures).splitlines()
+    assert heading == "| set | `whole` | `late` | `lossy` | `doubling` | `stray` | `changing` | `broken` | `slow` |"
+    assert lines == [
+        "| clean | 200 · 3.9 | 300 · 5.0 * | other rows | other rows | other rows | other values | fails | fails |",
+        "| dirty | 100 · 4.0 | - | 90 · 4.5 * | - | - | - | - | - |",
+    ]
+
+
+def test_pages_have_all_sets_and_contenders():
+    """A part of the table does not replace the whole."""
+    answer = CliRunner().invoke(main, ["--pages", "--only", "compactor"])
+    assert answer.exit_code == 2
+    assert "--pages: expected neither --only nor --sets" in answer.output
 
 
 def test_what_is_run_is_said():

@@ -156,6 +156,23 @@ def test_only_a_single_line_makes_a_longer_block(data, block_bytes):
     assert all(len(block) <= block_bytes or block.count(b"\n") == 1 for block in blocks)
 
 
+def test_a_short_file_of_whole_lines_is_not_copied():
+    """Most files are a single piece. Blocks of longer ones are copies, small enough for the processor's cache."""
+    line = b'{"a":1}\n'
+    piece = line * (2 * line_splitting.BLOCK_BYTES // len(line))
+    blocks = []
+
+    def judge(block):
+        blocks.append(block)
+        return Judged(block.count(b"\n"), 0, ())
+
+    for pieces in ([piece], [piece + b"{", b"}\n"]):
+        split_lines(pieces, WIDE, judge, on_reject=lambda _: None, block_bytes=len(piece) + 1)
+    assert blocks[0] is piece
+    assert all(len(block) <= line_splitting.BLOCK_BYTES for block in blocks[1:])
+    assert b"".join(blocks) == piece * 2 + b"{}\n"
+
+
 INVALID = {
     "trailing garbage": (b'{"a":1}x', "invalid_json"),
     "second object": (b'{"a":1}{"b":2}', "invalid_json"),

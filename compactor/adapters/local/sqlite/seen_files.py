@@ -12,7 +12,7 @@ from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.versions import AskedBeginnings, Beginning, mark_of
 from compactor.manifests.sources.seen_files import Version
 from compactor.ndjson.files.content_digest import ContentDigest, beginnings
-from compactor.ndjson.files.object_reading import RANGE_BYTES
+from compactor.ndjson.files.object_reading import LOCAL_RANGE_BYTES
 
 _WAIT_SECONDS = 10.0
 _TABLES = (
@@ -129,8 +129,8 @@ class LocalSeenFiles:
         return digest.of_whole(file.size_bytes)
 
     def _pieces(self, file: ObjectInfo) -> Iterator[bytes]:
-        for start in range(0, file.size_bytes, RANGE_BYTES):
-            piece = self.store.read_range(file.uri, start, RANGE_BYTES, etag=file.etag)
+        for start in range(0, file.size_bytes, LOCAL_RANGE_BYTES):
+            piece = self.store.read_range(file.uri, start, LOCAL_RANGE_BYTES, etag=file.etag)
             if not piece:
                 raise ObjectChanged(f"{file.uri}: ends before byte {start}; expected {file.size_bytes} bytes")
             yield piece
