@@ -28,7 +28,7 @@ from tools.document_tables import with_tables
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 _ROOT = Path(__file__).resolve().parents[2]
 _WORK = _ROOT / ".bench" / "scoreboard"
-_PAGE, _README = _ROOT / "docs" / "side-by-side.md", _ROOT / "README.md"
+PAGE, README = _ROOT / "docs" / "side-by-side.md", _ROOT / "README.md"
 _COMMAND = "bench.scoreboard"
 _DISK_PER_INPUT_BYTE = 4  # the set, the Parquet of one contender, and what Spark caches or spills
 
@@ -58,6 +58,8 @@ def main(
     if pages and (only or only_sets):
         raise click.UsageError("--pages: expected neither --only nor --sets with it; the pages have the whole table")
     try:
+        if pages:
+            pages_with("", "")  # a mark that is missing would else be found out after hours
         asked = choose(only, SCOREBOARD)
         names = chosen(only_sets, [each.name for each in SETS])
         total_bytes = parse_size(size)
@@ -86,12 +88,14 @@ def main(
         (work / "scoreboard.md").write_text(board.markdown())
     click.echo(board.markdown())
     if pages:
-        _write_table(_PAGE, "scoreboard", board.markdown().rstrip())
-        _write_table(_README, "overview", overview(figures))
+        for page, text in pages_with(board.markdown().rstrip(), overview(figures)).items():
+            page.write_text(text)
 
 
-def _write_table(page: Path, name: str, table: str) -> None:
-    page.write_text(with_tables(page.read_text(), _COMMAND, {name: table}))
+def pages_with(table: str, overview_table: str) -> dict[Path, str]:
+    """The pages with new tables; a `ValueError` if a mark is missing."""
+    tables = {PAGE: ("scoreboard", table), README: ("overview", overview_table)}
+    return {page: with_tables(page.read_text(), _COMMAND, {name: made}) for page, (name, made) in tables.items()}
 
 
 def run_set(

@@ -68,7 +68,7 @@ def inspect_lines(
     split: Splitter = split_lines,
     block_bytes: int = BLOCK_BYTES,
 ) -> Inspected:
-    """Classify every line of a file. Holds at most one piece and `max_line_bytes` of it, and a bounded number of keys.
+    """Classify every line of a file. Holds as much of it as its splitter, and a bounded number of keys.
 
     Args:
         pieces: The decoded bytes, split anywhere.

@@ -7,6 +7,7 @@ from compactor.ndjson.decoded_pieces import DecodedPieces
 from compactor.ndjson.lines import Judge, Limits, LineCounts, Reject
 
 BLOCK_BYTES = 256 * 1024  # measured: as fast as 8 MiB, and a block of only line feeds needs less than 30 MiB of objects
+_COPIED_BYTES = 1024 * 1024  # the longest block that is a copy: it fits the processor's cache
 _LARGE_BYTES = 64 * 1024  # parts of a line of at least this size are held as they came
 
 
@@ -27,7 +28,8 @@ def split_lines(
         limits: The longest line and the largest file.
         judge: Classifies blocks of lines. A last line without a line feed gets one; the byte order mark is left out.
         on_reject: Receives every reject, in the order of the file.
-        block_bytes: The maximum length of a block, unless it is a single longer line.
+        block_bytes: The maximum length of a block, unless it is a single longer line; 1 MiB at most, except for a block
+            that is a whole piece.
 
     Raises:
         FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; or what `judge` raises.
@@ -41,9 +43,9 @@ def split_lines(
 class _Splitting:
     """The state between two pieces.
 
-    `_tail` holds a line whose end has not arrived, in parts: large ones as they came, and small ones put together, as a
-    line may have a million of them. `_offset`, counted from behind the byte order mark, and `_line` are the position of
-    the next line, or of the next part of an over-long one.
+    `_tail` holds a line whose end has not arrived, in parts: large ones as they came, of which the first keeps its
+    whole piece, and small ones put together, as a line may have a million of them. `_offset`, counted from behind the
+    byte order mark, and `_line` are the position of the next line, or of the next part of an over-long one.
     """
 
     def __init__(self, limits: Limits, judge: Judge, on_reject: Callable[[Reject], None], block_bytes: int) -> None:
@@ -95,13 +97,12 @@ class _Splitting:
                 self._end_line()
             else:
                 self._take(self._held(memoryview(piece)[:start]))  # `piece[:start]` would be one more copy
-        # A block that is the whole piece is no copy of it. Other blocks are copies, which fit the processor's cache.
         is_whole = start == 0 and len(piece) <= self._block_bytes and piece.endswith(b"\n")
-        block_bytes = self._block_bytes if is_whole else min(self._block_bytes, BLOCK_BYTES)
+        most = self._block_bytes if is_whole else min(self._block_bytes, _COPIED_BYTES)
         while start < len(piece):
-            end = piece.rfind(b"\n", start, start + block_bytes)
+            end = piece.rfind(b"\n", start, start + most)
             if end < 0:
-                end = piece.find(b"\n", start + block_bytes)
+                end = piece.find(b"\n", start + most)
             if end < 0:
                 self._keep(memoryview(piece)[start:])
                 return

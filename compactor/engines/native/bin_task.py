@@ -25,11 +25,12 @@ from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject
 from compactor.schema.schema import NO_NEW_KEYS
 
-BLOCK_BYTES = 1024 * 1024
+KERNEL_BLOCK_BYTES = 1024 * 1024
 """Bytes that the kernel reads in one call. Larger blocks were measured to be no faster."""
 
 PIECE_BYTES = 4 * 1024 * 1024
-"""Bytes that are passed to the kernel block by block, where they lie: a file that is no longer is not copied."""
+"""Bytes that are passed to the kernel block by block, where they lie: a file that is no longer, and ends with a line
+feed, is not copied."""
 
 _INSPECTED = 64
 """How many refused lines of a block Python inspects as well, to be sure that the kernel refuses no record. Inspection
@@ -267,9 +268,9 @@ def _blocks(piece: bytes) -> Iterator[tuple[int, int]]:
     """Where blocks of whole lines begin and end."""
     start = 0
     while start < len(piece):
-        end = piece.rfind(b"\n", start, start + BLOCK_BYTES)
+        end = piece.rfind(b"\n", start, start + KERNEL_BLOCK_BYTES)
         if end < 0:
-            end = piece.index(b"\n", start + BLOCK_BYTES)
+            end = piece.index(b"\n", start + KERNEL_BLOCK_BYTES)
         yield start, end + 1
         start = end + 1
 

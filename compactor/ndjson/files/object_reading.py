@@ -4,6 +4,7 @@ from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Protocol
 
 from compactor.core.documents.manifest import ManifestFile
@@ -13,13 +14,14 @@ from compactor.core.layout import is_local
 from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectInfo
 from compactor.core.versions import described_version, is_same_version
+from compactor.ndjson.codecs import MAX_PIECE_BYTES
 from compactor.ndjson.files.content_digest import ContentDigest
 
 RANGE_BYTES = 8 * 1024 * 1024
 """The length of one request to S3. Most files are a single range."""
 
-# Memory of this size is often used again, where twice as much is new from the system: measured, 6 % less CPU time.
-LOCAL_RANGE_BYTES = 4 * 1024 * 1024
+LOCAL_RANGE_BYTES = MAX_PIECE_BYTES
+"""The length of one read of a disk: a longer one would be cut into pieces, which are copies."""
 
 FILES_AHEAD = 8  # hides an S3 round trip of 100 ms with files of 3.5 MB at 300 MB/s; takes up to 64 MiB
 LOCAL_FILES_AHEAD = 3  # a disk answers at once, and what is read may still be in the processor's cache
@@ -132,8 +134,6 @@ def read_ranges(store: InputStore, opened: Opened, pool: ThreadPoolExecutor) -> 
         ObjectChanged: The file is no longer the version that was opened.
         ObjectNotFound: The file is gone.
     """
-    if opened.first:
-        yield opened.first
     step = range_bytes(opened.uri)
     starts = range(step, opened.size_bytes, step)
 
@@ -145,5 +145,9 @@ def read_ranges(store: InputStore, opened: Opened, pool: ThreadPoolExecutor) -> 
         return data
 
     with closing(calls_ahead(pool, read, starts, depth=RANGES_AHEAD)) as reads:
-        for reading in reads:
+        # On S3, that would be requests for nothing where the first range shows a file to be of another kind.
+        begun = list(islice(reads, 1)) if is_local(opened.uri) else []
+        if opened.first:
+            yield opened.first
+        for reading in chain(begun, reads):
             yield reading.result()

@@ -14,7 +14,7 @@ pytest.importorskip("psutil")
 from bench.contenders import SCOREBOARD, choose
 from bench.measure import Measurement
 from bench.protocol import Pass, first_keys
-from bench.scoreboard.__main__ import REQUIREMENTS, main, method, run_set, with_pythons
+from bench.scoreboard.__main__ import REQUIREMENTS, main, method, pages_with, run_set, with_pythons
 from bench.scoreboard.account import Account, read_account
 from bench.scoreboard.bluesky import bluesky
 from bench.scoreboard.figures import Figure, timed
@@ -148,33 +148,48 @@ def test_the_table_hides_nothing():
     assert stored["sets"][0]["bad_lines"] == 2
 
 
+def untimed(name: str, data_set: str = "clean", **found: int) -> Figure:
+    account = replace(WHOLE, **found)
+    return Figure(data_set, name, account=account, reason=account.disagreement())
+
+
 def test_the_overview_marks_what_is_lost():
     """A line a set and a column a contender; what is not timed says in two words why."""
+    lossy = replace(WHOLE, good=9)
     figures = [
         Figure("clean", "whole", 200.4, 3.94, 100.0, (1.0,), WHOLE),
         Figure("clean", "late", 300.0, 5.0, 100.0, (1.0,), replace(WHOLE, late=0)),
-        Figure("clean", "lossy", account=replace(WHOLE, good=9), reason="1 of 10 lines are no row"),
-        Figure("clean", "doubling", account=replace(WHOLE, doubled=1), reason="1 lines are more than one row"),
-        Figure("clean", "stray", account=replace(WHOLE, stray=1), reason="1 rows are no good line"),
-        Figure("clean", "changing", account=replace(WHOLE, different=1), reason="1 of 41 values differ"),
+        untimed("lossy", good=9),
+        untimed("doubling", doubled=1),
+        untimed("stray", stray=1),
+        untimed("changing", different=1),
         Figure("clean", "broken", reason="exit code 1"),
         Figure("clean", "slow", account=WHOLE, reason="took over 600 s"),
         Figure("dirty", "whole", 100.0, 4.0, 100.0, (1.0,), WHOLE),
-        Figure("dirty", "lossy", 90.0, 4.5, 100.0, (1.0,), replace(WHOLE, good=9)),
+        Figure("dirty", "lossy", 90.0, 4.5, 100.0, (1.0,), lossy),
+        Figure("dirty", "slow", account=lossy, reason="took over 600 s"),
     ]
     heading, _, *lines = overview(figures).splitlines()
     assert heading == "| set | `whole` | `late` | `lossy` | `doubling` | `stray` | `changing` | `broken` | `slow` |"
     assert lines == [
         "| clean | 200 · 3.9 | 300 · 5.0 * | other rows | other rows | other rows | other values | fails | fails |",
-        "| dirty | 100 · 4.0 | - | 90 · 4.5 * | - | - | - | - | - |",
+        "| dirty | 100 · 4.0 | - | 90 · 4.5 * | - | - | - | - | fails |",
     ]
 
 
-def test_pages_have_all_sets_and_contenders():
+@pytest.mark.parametrize("option", ["--only", "--sets"])
+def test_pages_have_all_sets_and_contenders(option, monkeypatch):
     """A part of the table does not replace the whole."""
-    answer = CliRunner().invoke(main, ["--pages", "--only", "compactor"])
+    monkeypatch.delattr("bench.scoreboard.__main__.run_set")
+    answer = CliRunner().invoke(main, ["--pages", option, "dirty"])
     assert answer.exit_code == 2
     assert "--pages: expected neither --only nor --sets" in answer.output
+
+
+def test_the_pages_take_the_tables():
+    """Each page has its own table, between its marks."""
+    made = pages_with("TABLE", "OVERVIEW")
+    assert [("\nTABLE\n" in text, "\nOVERVIEW\n" in text) for text in made.values()] == [(True, False), (False, True)]
 
 
 def test_what_is_run_is_said():

@@ -105,7 +105,7 @@ def test_rejects_have_their_places_in_the_file_whatever_the_blocks(store, monkey
     lines = [b'{"a":%d}' % number if number % 3 else others[number // 3 % 3] for number in range(99)]
     data = b"".join(line + b"\n" for line in lines)
     offsets = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
-    monkeypatch.setattr(bin_task, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(bin_task, "KERNEL_BLOCK_BYTES", block_bytes)
     task = task_of(store, {"1": data})
     files = tuple((index, file.model_copy(update={"path_columns": path_columns})) for index, file in task.files)
     result = write_bin(store, replace(task, files=files), NativeKernel)

@@ -5,6 +5,7 @@ import io
 import tracemalloc
 import zlib
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -348,11 +349,14 @@ SMALL_RANGE = 1 << 20
 
 
 @pytest.mark.parametrize("size", [SMALL_RANGE - 1, SMALL_RANGE, SMALL_RANGE + 1, 3 * SMALL_RANGE])
-def test_files_of_any_size_are_read_whole(store, size, monkeypatch):
+@pytest.mark.parametrize(
+    ("uri", "name"), [("s3://raw/file.ndjson", "RANGE_BYTES"), ("file:///raw/file.ndjson", "LOCAL_RANGE_BYTES")]
+)
+def test_files_of_any_size_are_read_whole(store, size, uri, name, monkeypatch):
     """Files at the edges of a range lose nothing, and cost no more reads than they have ranges."""
-    monkeypatch.setattr(object_reading, "RANGE_BYTES", SMALL_RANGE)
+    monkeypatch.setattr(object_reading, name, SMALL_RANGE)
     data = (b'{"a":1}\n' * (size // 8 + 1))[:size]
-    (uri,) = put(store, file=data)
+    store.put(uri, data)
     (file,) = run(store, uri).files
     report = file.report
     assert (report.size_bytes, report.decoded_bytes) == (size, size)
@@ -360,6 +364,20 @@ def test_files_of_any_size_are_read_whole(store, size, monkeypatch):
     passes = 2 if report.rejected_lines else 1
     ranges = -(-size // SMALL_RANGE)
     assert store.reads[uri] == ranges + (passes - 1) * (ranges - 1)
+
+
+@pytest.mark.parametrize(("uri", "reads"), [("s3://raw/file.ndjson", 1), ("file:///raw/file.ndjson", 3)])
+def test_further_ranges_of_a_file_on_disk_are_read_ahead(store, uri, reads, monkeypatch):
+    """On S3 they would be requests for nothing if the first range shows that the file is of another kind."""
+    monkeypatch.setattr(object_reading, "range_bytes", lambda _: 10)
+    store.put(uri, bytes(range(25)))
+    with ThreadPoolExecutor(1) as pool:
+        opened = object_reading.open_file(store, ManifestFile(uri=uri), any_version=True)
+        pieces = object_reading.read_ranges(store, opened, pool)
+        first = next(pieces)
+        pool.submit(len, "").result()  # behind what was begun
+        assert store.reads[uri] == reads
+        assert first + b"".join(pieces) == bytes(range(25))
 
 
 def test_passing_trouble_of_the_store_is_passed_on(store):

@@ -156,21 +156,26 @@ def test_only_a_single_line_makes_a_longer_block(data, block_bytes):
     assert all(len(block) <= block_bytes or block.count(b"\n") == 1 for block in blocks)
 
 
-def test_a_short_file_of_whole_lines_is_not_copied():
-    """Most files are a single piece. Blocks of longer ones are copies, small enough for the processor's cache."""
+def test_a_piece_of_whole_lines_is_not_copied():
+    """A short file is one. Blocks of other pieces are copies, small enough for the processor's cache."""
     line = b'{"a":1}\n'
-    piece = line * (2 * line_splitting.BLOCK_BYTES // len(line))
+    piece = line * (2 * line_splitting._COPIED_BYTES // len(line))
     blocks = []
 
     def judge(block):
         blocks.append(block)
         return Judged(block.count(b"\n"), 0, ())
 
-    for pieces in ([piece], [piece + b"{", b"}\n"]):
-        split_lines(pieces, WIDE, judge, on_reject=lambda _: None, block_bytes=len(piece) + 1)
+    def split(*pieces):
+        blocks.clear()
+        split_lines(pieces, WIDE, judge, on_reject=lambda _: None, block_bytes=len(piece) + 3)
+        assert b"".join(blocks) == b"".join(pieces)
+
+    split(piece)
     assert blocks[0] is piece
-    assert all(len(block) <= line_splitting.BLOCK_BYTES for block in blocks[1:])
-    assert b"".join(blocks) == piece * 2 + b"{}\n"
+    for pieces in ([piece + b"{", b"}\n"], [b"{", b"}\n" + piece]):
+        split(*pieces)
+        assert all(len(block) <= line_splitting._COPIED_BYTES for block in blocks)
 
 
 INVALID = {
