@@ -312,3 +312,26 @@ def test_a_file_with_a_hole_is_never_made(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(StoreUnavailable, match="a write failed"):
         write_and_go_on()
     assert inside(tmp_path) == []
+
+
+@pytest.mark.parametrize("answer", [None, OSError(errno.EINVAL, "no such advice")], ids=["taken", "refused"])
+def test_the_disk_begins_before_a_long_file_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: OSError | None
+) -> None:
+    """It is asked to store each byte once, in steps, so that the last flush has less to wait for. It need not obey."""
+    asked = []
+
+    def advise(_handle: int, start: int, length: int, _advice: int) -> None:
+        asked.append((start, length))
+        if answer is not None:
+            raise answer
+
+    monkeypatch.setattr(os, "posix_fadvise", advise, raising=False)
+    monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", 4, raising=False)
+    piece = bytes(range(256)) * (12 * 1024)  # 3 MiB
+    target = str(tmp_path / "long.parquet")
+    with LocalStore().writer(target) as writer:
+        for _ in range(7):
+            writer.write(piece)
+    assert asked == [(0, 3 * len(piece)), (3 * len(piece), 3 * len(piece))]
+    assert LocalStore().read(target) == piece * 7

@@ -35,6 +35,7 @@ OnDenied = Callable[[str, str], None]
 """Takes a folder that may not be read, with the error."""
 
 _TRIES = 5  # for an object that others create and delete meanwhile
+_SYNC_STEP_BYTES = 8 * 1024 * 1024  # a disk begins with so much while more is being written
 _EMPTY_FOLDERS = 3  # staging: the folder of an attempt, of its manifest, and of all
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS}
 
@@ -234,6 +235,8 @@ class LocalWriter:
     handle: int
     has_hole: bool = False
     is_aborted: bool = False
+    _synced_bytes: int = 0
+    _written_bytes: int = 0
 
     def write(self, data: bytes) -> None:
         rest = memoryview(data)
@@ -244,6 +247,10 @@ class LocalWriter:
         except BaseException:
             self.has_hole = True
             raise
+        self._written_bytes += len(data)
+        if (waiting := self._written_bytes - self._synced_bytes) >= _SYNC_STEP_BYTES:
+            durable.begin_sync(self.handle, self._synced_bytes, waiting)
+            self._synced_bytes = self._written_bytes
 
     def abort(self) -> None:
         self.is_aborted = True

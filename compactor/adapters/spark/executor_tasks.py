@@ -1,7 +1,11 @@
 """Runs plain Python tasks on Spark's executors."""
 
+import gc
+import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TypeVar
+from zipimport import zipimporter
 
 from pyspark.sql import SparkSession
 
@@ -45,6 +49,8 @@ def run_tasks(
             return exc
         except Exception as exc:  # noqa: BLE001 - Spark retries the task after any error
             raise TaskFailed(described(exc)).with_traceback(exc.__traceback__) from None
+        finally:
+            _spare_next_task()
 
     results: list[R] = []
     for outcome in context.parallelize(tasks, len(tasks)).map(attempt).collect():
@@ -52,3 +58,22 @@ def run_tasks(
             raise outcome
         results.append(outcome)
     return results
+
+
+def _spare_next_task() -> None:
+    """Spare the next task of this process what would be done again for it.
+
+    Before each task, Spark invalidates the caches of imports, and each archive on the path then reads its directory
+    again at once [pyspark.worker_util]; Spark's own ones take as long as 30 MB of input. An archive that is forgotten
+    is read when a module is next imported.
+    """
+    for path, finder in list(sys.path_importer_cache.items()):
+        if isinstance(finder, zipimporter):
+            sys.path_importer_cache.pop(path, None)
+    _freeze()
+
+
+@cache
+def _freeze() -> None:
+    """Have no collection of garbage go through what modules made when they were loaded for the first task."""
+    gc.freeze()

@@ -1,0 +1,27 @@
+"""What a process of Spark does for one task after the other is not done again for each of them."""
+
+import gc
+import os
+import sys
+from typing import Any
+from zipimport import zipimporter
+
+from compactor.adapters.spark.executor_tasks import run_tasks
+from compactor.adapters.stores import StoreSpec
+
+
+def test_a_process_forgets_archives_between_tasks(spark: Any) -> None:
+    """Spark has each archive on the path read its directory again before a task; garbage is not sought in modules."""
+
+    def seen(_store: Any, _task: int) -> tuple[int, list[str], int]:
+        archives = [path for path, finder in sys.path_importer_cache.items() if isinstance(finder, zipimporter)]
+        return os.getpid(), archives, gc.get_freeze_count()
+
+    processes: set[int] = set()
+    again = []
+    for _ in range(4):
+        found = run_tasks(spark, StoreSpec(), [1, 2], seen, description="what a task finds")
+        again += [each for each in found if each[0] in processes]
+        processes.update(process for process, *_ in found)
+    assert again
+    assert all(not archives and frozen for _, archives, frozen in again)
