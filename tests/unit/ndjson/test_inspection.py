@@ -102,12 +102,14 @@ def test_a_line_in_tiny_pieces_takes_little_memory():
     assert peak_bytes(2) < peak_bytes(len(line)) + 3 * len(line)
 
 
-@given(SOUP, st.integers(1, 20), st.integers(1, 7))
-def test_blocks_change_nothing(data, max_line_bytes, block_bytes):
-    """The number of lines inspected at once makes no difference."""
+@given(SOUP, st.integers(1, 20), st.integers(1, 7), st.integers(1, 7), st.integers(1, 12))
+def test_blocks_change_nothing(data, max_line_bytes, block_bytes, copied_bytes, size):
+    """The number of lines inspected at once makes no difference, and neither does the length of copies."""
     limits = Limits(max_line_bytes, 1 << 20)
     expected = run(data, limits)
     assert run(data, limits, block_bytes=block_bytes) == expected
+    with patch.object(line_splitting, "_COPIED_BYTES", copied_bytes):
+        assert run(data, limits, size=size) == expected
 
 
 @given(SOUP, st.integers(1, 20))
