@@ -69,8 +69,9 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert (sorted(second), second["error"]) == (["as_of", "error"], "s3://lake/state/: 503 Slow Down")
 
 
-def test_on_a_terminal() -> None:
+def test_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """The screen is redrawn in place; after an error the last one stays, with the error; the cursor comes back."""
+    monkeypatch.setenv("TERM", "xterm")  # a dumb one cannot redraw
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=40, highlight=False)
     with on_terminal(console, screen) as show:
         watched(show)

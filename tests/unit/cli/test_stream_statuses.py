@@ -50,8 +50,9 @@ def test_releases_that_differ_are_a_column(capsys: pytest.CaptureFixture[str]) -
     assert "b is the canary, with release 0.2.0; all others have 0.1.0\n  next: compactor deploy check" in out
 
 
-def test_on_a_terminal() -> None:
+def test_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table is redrawn in place, and stays through an error of the store."""
+    monkeypatch.setenv("TERM", "xterm")  # a dumb one cannot redraw
     console = Console(file=io.StringIO(), force_terminal=True, width=100, height=40, highlight=False)
     readings = iter([{"a": RUNNING, "b": IDLE}, None])
 

@@ -112,7 +112,8 @@ def test_the_summary_of_a_release(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert run_parts({"two": ["true"]}, nothing) == 0
     told = capfd.readouterr().out.splitlines()
     assert told[:3] == ["== one", "== two", "== summary"]
-    assert told[3].split() == ["one", "0", "min", "00", "s", "FAILED", "with", "exit", "code", "1"]
+    assert told[3].split()[0] == "one"
+    assert told[3].endswith("FAILED with exit code 1")
     assert (told[5], told[-1]) == ("FAILED: one", "all 1 parts passed")
     assert not list(tmp_path.iterdir()), "files that differ from every commit are no commit's"
 
