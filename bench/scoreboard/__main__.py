@@ -28,7 +28,7 @@ from tools.document_tables import with_tables
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 _ROOT = Path(__file__).resolve().parents[2]
 _WORK = _ROOT / ".bench" / "scoreboard"
-PAGE, README = _ROOT / "docs" / "side-by-side.md", _ROOT / "README.md"
+_PAGE, _README = _ROOT / "docs" / "side-by-side.md", _ROOT / "README.md"
 _COMMAND = "bench.scoreboard"
 _DISK_PER_INPUT_BYTE = 4  # the set, the Parquet of one contender, and what Spark caches or spills
 
@@ -94,7 +94,7 @@ def main(
 
 def pages_with(table: str, overview_table: str) -> dict[Path, str]:
     """The pages with new tables; a `ValueError` if a mark is missing."""
-    tables = {PAGE: ("scoreboard", table), README: ("overview", overview_table)}
+    tables = {_PAGE: ("scoreboard", table), _README: ("overview", overview_table)}
     return {page: with_tables(page.read_text(), _COMMAND, {name: made}) for page, (name, made) in tables.items()}
 
 

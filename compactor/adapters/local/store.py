@@ -10,7 +10,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
@@ -235,8 +235,8 @@ class LocalWriter:
     handle: int
     has_hole: bool = False
     is_aborted: bool = False
-    _synced_bytes: int = 0
-    _written_bytes: int = 0
+    _synced_bytes: int = field(default=0, init=False)
+    _written_bytes: int = field(default=0, init=False)
 
     def write(self, data: bytes) -> None:
         rest = memoryview(data)
