@@ -72,3 +72,18 @@ def test_own_places_may_have_odd_names(new_workspace, tmp_path):
     paths = {place: f"{odd}/{place} %" for place in ("manifests", "output", "state")}
     workspace = new_workspace(paths=paths, schema={"metadata_columns": ["_source_file"]})
     assert {row["v"] for row in workspace.compact({"_x": b'{"v":1}', "y": b'{"v":2}'}).rows} == {"1", "2"}
+
+
+@pytest.mark.parametrize("engine", ["spark"], indirect=True)
+def test_a_row_of_a_file_that_spark_names_otherwise_fails_the_attempt(new_workspace, monkeypatch):
+    """No row gets in without its input file; with the right names, the next attempt commits."""
+    monkeypatch.setattr("compactor.adapters.spark.conversion._shown", lambda _: {"file:///elsewhere"})
+    workspace = new_workspace(schema={"metadata_columns": ["_source_file"]})
+    file = workspace.write("a b", line(1))
+    uri = workspace.deliver("m", [file])
+    failures = workspace.run(uri).failures
+    assert list(failures) == ["m"]
+    assert f"a row of a file that was not to be read: file://{file.replace(' ', '%20')}" in str(failures["m"])
+    monkeypatch.undo()
+    assert workspace.run(uri).failures == {}
+    assert [row["_source_file"] for row in workspace.compacted().rows] == [file]

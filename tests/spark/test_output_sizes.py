@@ -68,9 +68,8 @@ def test_both_partitionings_write_the_planned_files(spark, tmp_path, partitionin
         partitioning=partitioning,
         compression="snappy",
     )
-    rows = convert(spark, task)
+    assert convert(spark, task) == 0
     outputs = list((tmp_path / "out").glob("*.parquet"))
     assert len(outputs) == 3
     assert is_even([output.stat().st_size for output in outputs])
-    assert rows is not None
-    assert rows.rows == sum(pq.read_metadata(output).num_rows for output in outputs) == 24 * (MIB // 10 // 209)
+    assert sum(pq.read_metadata(output).num_rows for output in outputs) == 24 * (MIB // 10 // 209)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from compactor.adapters.spark.conversion import Converted, ConvertTask, convert
+from compactor.adapters.spark.conversion import ConvertTask, convert
 from compactor.wiring.job.app import App
 from tests.support.engine_workspace import EngineWorkspace, schema_file
 from tests.support.parquet_ids import field_ids
@@ -76,7 +76,7 @@ def test_spark_reads_no_keys_of_columns_that_came_later(new_workspace, engine, m
     """Columns that only other manifests need are null, with their types; lines with such a key have its value."""
     read: list[tuple[str, ...]] = []
 
-    def noted(session: SparkSession, task: ConvertTask) -> Converted | None:
+    def noted(session: SparkSession, task: ConvertTask) -> int | None:
         read.append(task.column_keys)
         return convert(session, task)
 

@@ -29,6 +29,7 @@ _MISFITS = "misfits"
 _FOLDED = "folded"
 _FOLDED_TYPE = ArrayType(StructType([StructField("key", StringType()), StructField("value", StringType())]))
 _MALFORMED = "MALFORMED_RECORD_IN_PARSING"  # Spark's error condition for a line that it cannot parse
+_UNKNOWN_FILE = "a row of a file that was not to be read: "  # what a task says and fails
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +59,18 @@ class ConvertTask:
     compression: str
 
 
-@dataclass(frozen=True, slots=True)
-class Converted:
-    """The numbers of rows that Spark's JSON reader made, and of values that do not fit the type of their column."""
-
-    rows: int
-    rescued_values: int = 0
-
-
-def convert(session: SparkSession, task: ConvertTask) -> Converted | None:
+def convert(session: SparkSession, task: ConvertTask) -> int | None:
     """Convert the sources of a manifest in one pass.
 
-    Measured: failing at the first line that Spark cannot parse costs a fifth less than marking such lines.
+    Measured: failing at the first line that Spark cannot parse costs a fifth less than marking such lines. Spark
+    observes rows outside of the code that it generates, so it only counts misfits; the footers tell how many rows are.
 
     Returns:
-        The result; None if Spark could not parse some line, and the output must not be used.
+        The number of values that do not fit the type of their column; None if Spark could not parse some line, and the
+        output must not be used.
 
     Raises:
-        StagingError: The source file of some rows is unknown.
+        StagingError: The source file of some row is unknown.
     """
     keys = [*task.column_keys, *task.overflow_keys]
     columns = [f"c{number}" for number in range(len(keys))]
@@ -83,32 +78,37 @@ def convert(session: SparkSession, task: ConvertTask) -> Converted | None:
     if task.folded_name:
         columns.append(_FOLDED)
     # Keys may contain any character, or differ only in case: from here on columns are named by position.
-    observed = [F.count(F.lit(1)).alias("rows")]
+    rows = raw.toDF(*columns)
     if "_source_file" in task.metadata_columns:
-        with_path = raw.select("*", raw.metadataColumn("_metadata")["file_path"]).toDF(*columns, "path")
-        rows = with_path.join(F.broadcast(_origins(session, task.sources)), "path", "left")
-        observed.append(F.count("origin").alias("rows_of_known_files"))
-    else:
-        rows = raw.toDF(*columns)
+        rows = _with_origins(rows, _origins(session, task.sources))
+    observation = Observation()
     typed_positions = _typed_positions(task.schema, keys)
     if typed_positions:
-        rows = _with_values(rows, typed_positions)
-        observed.append(F.sum(_MISFITS).alias("rescued_values"))
-    observation = Observation()
-    selected = _with_null_columns(rows.observe(observation, *observed).select(*_output_columns(task, keys)), task)
+        rows = _with_values(rows, typed_positions).observe(observation, F.sum(_MISFITS).alias(_MISFITS))
+    selected = _with_null_columns(rows.select(*_output_columns(task, keys)), task)
     partitioned = selected.coalesce(task.files) if _coalesces(task, raw) else selected.repartition(task.files)
     session.sparkContext.setLocalProperty("spark.job.description", f"convert {task.manifest_id}")
     try:
         partitioned.write.option("compression", task.compression).parquet(spark_path(task.target.rstrip("/")))
     except Exception as exc:
-        if _MALFORMED in str(exc):
+        said = str(exc)
+        if _MALFORMED in said:
             return None
+        if _UNKNOWN_FILE in said:
+            shown = said.partition(_UNKNOWN_FILE)[2].splitlines()[0]
+            raise StagingError(f"manifest {task.manifest_id}: Spark reports {_UNKNOWN_FILE}{shown}") from exc
         raise
-    seen = observation.get
-    if seen.get("rows_of_known_files", seen["rows"]) != seen["rows"]:
-        found = f"{seen['rows'] - seen['rows_of_known_files']} rows from files under unexpected names"
-        raise StagingError(f"manifest {task.manifest_id}: Spark reports {found}")
-    return Converted(rows=int(seen["rows"]), rescued_values=int(seen.get("rescued_values") or 0))
+    return int(observation.get[_MISFITS] or 0) if typed_positions else 0
+
+
+def _with_origins(rows: DataFrame, origins: DataFrame) -> DataFrame:
+    """The rows with the input file of each. Spark fails at a row whose file is unknown.
+
+    `_metadata.file_path` has the same names, but Spark copies every row once more to add it.
+    """
+    with_path = rows.withColumn("path", F.input_file_name()).join(F.broadcast(origins), "path", "left")
+    unknown = F.raise_error(F.concat(F.lit(_UNKNOWN_FILE), F.col("path"))).cast("string")
+    return with_path.withColumn("origin", F.coalesce("origin", unknown))
 
 
 def _typed_positions(schema: SchemaVersion, keys: Sequence[str]) -> dict[int, Column]:
@@ -200,7 +200,7 @@ def _origins(session: SparkSession, sources: Mapping[str, str]) -> DataFrame:
 
 
 def _shown(source: str) -> set[str]:
-    """The values that the column `path` may have for a source: for local files Spark writes one slash or three."""
+    """The names that Spark may give the file of a source: it begins those of local files with one slash or three."""
     encoded = hadoop_encoded(source)
     return {encoded, encoded.replace("file:///", "file:/", 1)}
 

@@ -7,7 +7,7 @@ from datetime import date
 
 from pyspark.sql import SparkSession
 
-from compactor.adapters.spark.conversion import Converted, ConvertTask, convert, corrupt_lines, unused_name
+from compactor.adapters.spark.conversion import ConvertTask, convert, corrupt_lines, unused_name
 from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_queries, runs_tasks
@@ -18,6 +18,7 @@ from compactor.core.errors import LinkRefused, StagingError
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.versions import is_same_version
 from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
+from compactor.engines.parquet_files import parquet_facts
 from compactor.engines.spark.input_files import InspectedFile
 from compactor.engines.spark.whole_footers import WholeFooterTask, copy_with_whole_footer
 from compactor.ledger.file_counts import planned_files
@@ -25,7 +26,7 @@ from compactor.ledger.sizing import partitioning
 from compactor.ndjson.inspection import Discovery
 from compactor.schema.schema import EMPTY_KEY, NO_NEW_KEYS, SchemaVersion
 
-STAT_THREADS = 16
+STORE_THREADS = 16
 ROUNDS = 5
 """How often an attempt inspects and converts: again to parse all lines, to gather keys without a column, to reject
 lines that Spark cannot parse, or because files change."""
@@ -57,6 +58,15 @@ class _Conversion:
     overflow_keys: tuple[str, ...]  # keys without a column that files have under their own name
     folded_name: str  # the key under which files have all other keys without a column; empty if there are none
     refused_keys: int  # number of keys that got no column, at least
+
+
+@dataclass(frozen=True, slots=True)
+class _Converted:
+    """What Spark wrote: the staged files, all of their rows, and the values that do not fit their column's type."""
+
+    outputs: tuple[str, ...] = ()
+    rows: int = 0
+    rescued_values: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +132,7 @@ class SparkEngine:
                     overflow = ()
                     continue
             conversion = _Conversion(request, inspection, schema, overflow, keys.folded_name, refused_keys)
-            converted = self._convert(conversion, staging) if inspection.sources else Converted(rows=0)
+            converted = self._convert(conversion, staging) if inspection.sources else _Converted()
             if changed := self._changed(inspection):
                 # Spark opens the files again by name, so have it read copies of the versions that inspection reads.
                 refused = {**refused, **{index: refused.get(index, frozenset()) for index in changed}}
@@ -138,9 +148,9 @@ class SparkEngine:
             f"of {inspection.records} inspected records, or files changed in each of {ROUNDS} rounds"
         )
 
-    def _staged(self, conversion: _Conversion, staging: str, converted: Converted) -> Staged:
+    def _staged(self, conversion: _Conversion, staging: str, converted: _Converted) -> Staged:
         inspection, schema = conversion.inspection, conversion.schema
-        written = [info.uri for info in self._parquet_in(f"{staging}out/")]
+        written = [*converted.outputs]
         variants = tuple(each.name for each in schema.columns if each.type == "variant")
         if written and (schema.has_rescued or variants):
             tasks = [WholeFooterTask(uri, f"{staging}footers/", variants) for uri in written]
@@ -155,15 +165,19 @@ class SparkEngine:
             refused_keys=conversion.refused_keys,
         )
 
-    def _convert(self, conversion: _Conversion, staging: str) -> Converted | None:
+    def _convert(self, conversion: _Conversion, staging: str) -> _Converted | None:
         inspection = conversion.inspection
         ratio = conversion.request.ratio or self._sampled_ratio(conversion, staging)
         files = planned_files(inspection.decoded_bytes, ratio, self.rules.target_file_bytes)
-        return self._convert_to(f"{staging}out/", files, inspection.sources, conversion)
+        rescued_values = self._convert_to(f"{staging}out/", files, inspection.sources, conversion)
+        if rescued_values is None:
+            return None
+        written = tuple(info.uri for info in self._parquet_in(f"{staging}out/"))
+        with ThreadPoolExecutor(STORE_THREADS) as pool:
+            facts = pool.map(lambda uri: parquet_facts(self.store, uri), written)
+            return _Converted(written, sum(each.rows for each in facts), rescued_values)
 
-    def _convert_to(
-        self, target: str, files: int, sources: Mapping[str, str], conversion: _Conversion
-    ) -> Converted | None:
+    def _convert_to(self, target: str, files: int, sources: Mapping[str, str], conversion: _Conversion) -> int | None:
         request = conversion.request
         task = ConvertTask(
             manifest_id=request.manifest.manifest_id,
@@ -213,7 +227,7 @@ class SparkEngine:
     def _changed(self, inspection: Inspection) -> list[int]:
         """The indices of files that changed after inspection, so that Spark may have read another version."""
         originals = [file for file in inspection.files if file.readable_uri == file.report.uri]
-        with ThreadPoolExecutor(STAT_THREADS) as pool:
+        with ThreadPoolExecutor(STORE_THREADS) as pool:
             same = pool.map(self._is_same, [file.report for file in originals])
             return [file.index for file, is_same in zip(originals, same, strict=True) if not is_same]
 

@@ -62,7 +62,7 @@ FIRST: list[Item] = [
 ]
 OF_ENGINE: dict[EngineName, list[Item]] = {
     "spark": [
-        ("S3", "GET, Spark", 100 * 18 + 5_000_000, 2.00072),
+        ("S3", "GET, Spark", 100 * 20 + 5_000_000, 2.0008),
         ("S3", "PUT, Spark", 100 * 17 + 1_000_000, 5.0085),
     ],
     "native": [("S3", "PUT, native", 100, 0.0005)],
