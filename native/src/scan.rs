@@ -396,28 +396,44 @@ fn string(block: &[u8], start: usize) -> Scanned<(usize, bool)> {
 }
 
 /// The same from the first byte on that is no plain character.
+///
+/// Escapes often follow each other closely, as in JSON within a string: a stretch is looked at once for all of them.
 #[inline(never)]
 fn escaped_string(block: &[u8], special: usize) -> Scanned<(usize, bool)> {
-    let mut next = special;
+    let (mut start, mut is_escaped) = (special, false);
+    while let Some(ahead) = special::look_ahead(block, start) {
+        let (escaped, is_next_escaped) = ahead.escaped(is_escaped);
+        let ends = ahead.quotes & !escaped;
+        let inside = !ends & ends.wrapping_sub(1); // what is before the first of them; all if there are none
+        if ahead.controls & inside != 0 {
+            return Err(NoRecord::Malformed);
+        }
+        let end = start + special::AHEAD;
+        let mut behind = end;
+        let mut others = escaped & inside & !ahead.quotes;
+        while others != 0 {
+            let next = escape(block, start + others.trailing_zeros() as usize)?;
+            // The second half of a surrogate pair has a backslash of its own, and may be in the next stretch.
+            others &= if next < end { u32::MAX << (next - start) } else { 0 };
+            behind = behind.max(next);
+        }
+        if ends != 0 {
+            return Ok((start + ends.trailing_zeros() as usize + 1, true));
+        }
+        (start, is_escaped) = (behind, is_next_escaped && behind == end);
+    }
+    escaped_near_end(block, start, is_escaped)
+}
+
+/// The same where few bytes are left, or the processor knows no vectors.
+fn escaped_near_end(block: &[u8], start: usize, is_escaped: bool) -> Scanned<(usize, bool)> {
+    let mut at = if is_escaped { escape(block, start)? } else { start };
     loop {
-        // Escapes often follow each other closely, as in JSON within a string: a stretch is looked at once for all of
-        // them.
-        let (start, mut places, length) = match special::specials_ahead(block, next) {
-            Some(places) => (next, places, special::AHEAD),
-            None => (special::find_special(block, next), 1, 1),
-        };
-        next = start + length;
-        while places != 0 {
-            let found = start + places.trailing_zeros() as usize;
-            match block[found] {
-                b'"' => return Ok((found + 1, true)),
-                b'\\' => {
-                    let behind = escape(block, found + 1)?;
-                    places &= if behind < start + length { u32::MAX << (behind - start) } else { 0 };
-                    next = next.max(behind);
-                }
-                _ => return Err(NoRecord::Malformed),
-            }
+        at = special::find_special(block, at);
+        match block[at] {
+            b'"' => return Ok((at + 1, true)),
+            b'\\' => at = escape(block, at + 1)?,
+            _ => return Err(NoRecord::Malformed),
         }
     }
 }

@@ -27,10 +27,44 @@ pub fn find_special(block: &[u8], start: usize) -> usize {
     find_near_end(block, at)
 }
 
-/// How many bytes [`specials_ahead`] looks at.
+/// How many bytes [`look_ahead`] looks at.
 pub const AHEAD: usize = 32;
 
-/// Which of the next [`AHEAD`] bytes are special: the lowest bit tells of the one at `start`.
+/// Where the special bytes among the next [`AHEAD`] ones are: the lowest bit tells of the first byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ahead {
+    pub quotes: u32,
+    pub backslashes: u32,
+    pub controls: u32,
+}
+
+impl Ahead {
+    /// The bytes that a backslash escapes, but for other backslashes: each is behind an odd number of them.
+    ///
+    /// # Arguments
+    ///
+    /// * `is_first` - Whether a backslash before the first byte escapes that.
+    ///
+    /// # Returns
+    ///
+    /// Those bytes, and whether the byte behind the last one is escaped.
+    #[inline]
+    #[must_use]
+    pub const fn escaped(self, is_first: bool) -> (u32, bool) {
+        const EVEN: u32 = 0x5555_5555;
+        let first = is_first as u32;
+        let backslashes = self.backslashes & !first;
+        let starts = backslashes & !(backslashes << 1);
+        // The start of a run, added to the run, is carried to the byte behind it. One with an even place is carried to
+        // an odd one by an odd number of backslashes, and the other way round.
+        let behind_even = backslashes.wrapping_add(starts & EVEN) & !backslashes & !EVEN;
+        let behind_odd = backslashes.wrapping_add(starts & !EVEN) & !backslashes & EVEN;
+        let escaped = behind_even | behind_odd | first & !self.backslashes;
+        (escaped, backslashes.leading_ones() % 2 == 1)
+    }
+}
+
+/// Looks at the next [`AHEAD`] bytes.
 ///
 /// # Returns
 ///
@@ -41,14 +75,19 @@ pub const AHEAD: usize = 32;
 /// If `start` is behind the end of the block.
 #[inline]
 #[must_use]
-pub fn specials_ahead(block: &[u8], start: usize) -> Option<u32> {
+pub fn look_ahead(block: &[u8], start: usize) -> Option<Ahead> {
     #[cfg(target_arch = "x86_64")]
     if let Some((first, rest)) = block[start..].split_first_chunk::<16>()
         && let Some(second) = rest.first_chunk::<16>()
     {
         // SAFETY: SSE2 is part of every x86_64.
-        let (low, high) = unsafe { (special_places(*first), special_places(*second)) };
-        return Some(low.cast_unsigned() | high.cast_unsigned() << 16);
+        let (low, high) = unsafe { (places_by_kind(*first), places_by_kind(*second)) };
+        let both = |low: i32, high: i32| low.cast_unsigned() | high.cast_unsigned() << 16;
+        return Some(Ahead {
+            quotes: both(low[0], high[0]),
+            backslashes: both(low[1], high[1]),
+            controls: both(low[2], high[2]),
+        });
     }
     let _ = (block, start);
     None
@@ -75,17 +114,33 @@ fn find_near_end(block: &[u8], start: usize) -> usize {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse2")]
 #[inline]
-#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // halves of a word, and bytes as signed ones
 fn special_places(chunk: [u8; 16]) -> i32 {
-    use std::arch::x86_64::{
-        _mm_cmpeq_epi8, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8,
-    };
+    use std::arch::x86_64::{_mm_movemask_epi8, _mm_or_si128};
+    let [quotes, backslashes, controls] = special_bytes_by_kind(chunk);
+    _mm_movemask_epi8(_mm_or_si128(controls, _mm_or_si128(quotes, backslashes)))
+}
+
+/// The same for quotes, backslashes and control characters alone.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse2")]
+#[inline]
+fn places_by_kind(chunk: [u8; 16]) -> [i32; 3] {
+    special_bytes_by_kind(chunk).map(|bytes| std::arch::x86_64::_mm_movemask_epi8(bytes))
+}
+
+/// All bits of each byte that is a quote, a backslash or a control character are set.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse2")]
+#[inline]
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // halves of a word, and bytes as signed ones
+fn special_bytes_by_kind(chunk: [u8; 16]) -> [std::arch::x86_64::__m128i; 3] {
+    use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_min_epu8, _mm_set_epi64x, _mm_set1_epi8};
     let word = u128::from_le_bytes(chunk);
     let bytes = _mm_set_epi64x((word >> 64) as i64, word as i64);
-    let control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1F)), bytes);
-    let quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'"' as i8));
-    let backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\\' as i8));
-    _mm_movemask_epi8(_mm_or_si128(control, _mm_or_si128(quote, backslash)))
+    let controls = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1F)), bytes);
+    let quotes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'"' as i8));
+    let backslashes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\\' as i8));
+    [quotes, backslashes, controls]
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
@@ -138,10 +193,43 @@ mod tests {
             for at in 0..AHEAD {
                 let mut block = vec![b'a'; AHEAD + 3];
                 block[3 + at] = byte;
-                assert_eq!(specials_ahead(&block, 3), Some(u32::from(is_special(byte)) << at), "byte {byte} at {at}");
-                assert_eq!(specials_ahead(&block, 4), None);
+                let place = |is_so: bool| u32::from(is_so) << at;
+                let expected = Ahead {
+                    quotes: place(byte == b'"'),
+                    backslashes: place(byte == b'\\'),
+                    controls: place(byte < b' '),
+                };
+                assert_eq!(look_ahead(&block, 3), Some(expected), "byte {byte} at {at}");
+                assert_eq!(look_ahead(&block, 4), None);
             }
         }
+    }
+
+    /// Runs of backslashes of each length at each place, two of them with each gap between, as one by one they escape.
+    #[test]
+    fn each_run_of_backslashes() {
+        for start in 0..AHEAD {
+            for length in 0..=AHEAD - start {
+                for gap in 1..=8 {
+                    let run = u32::try_from((1_u64 << length) - 1).unwrap() << start;
+                    let other = u32::try_from(0b111_u64 << (start + length + gap) & u64::from(u32::MAX)).unwrap_or(0);
+                    for is_first in [false, true] {
+                        let ahead = Ahead { backslashes: run | other, ..Ahead::default() };
+                        assert_eq!(ahead.escaped(is_first), one_by_one(ahead, is_first), "{ahead:?} {is_first}");
+                    }
+                }
+            }
+        }
+    }
+
+    fn one_by_one(ahead: Ahead, is_first: bool) -> (u32, bool) {
+        let (mut escaped, mut is_escaped) = (0, is_first);
+        for at in 0..AHEAD {
+            let is_backslash = ahead.backslashes >> at & 1 == 1;
+            escaped |= u32::from(is_escaped && !is_backslash) << at;
+            is_escaped = is_backslash && !is_escaped;
+        }
+        (escaped, is_escaped)
     }
 
     /// A borrow of a byte that is special does not hide another one before it, nor make one of it.

@@ -1,6 +1,6 @@
 //! JSON strings: what their escapes stand for.
 
-use crate::special::places_of;
+use crate::special::{AHEAD, look_ahead, places_of};
 
 /// Texts up to this length are handled without a call of the library.
 pub const SHORT: usize = 32;
@@ -39,18 +39,89 @@ pub fn characters(text: &[u8]) -> usize {
     text.iter().filter(|byte| !matches!(byte, 0x80..=0xBF)).count()
 }
 
+/// Room for what is written of long texts, set to zero while it is in the processor's cache.
+const WINDOW: usize = 4096;
+
+/// What each byte stands for behind a backslash, but for the `u`.
+const MEANT: [u8; 256] = {
+    let mut meant = [0; 256];
+    let mut byte = 0;
+    while byte < meant.len() {
+        #[allow(clippy::cast_possible_truncation)] // it is an index of 256
+        let itself = byte as u8;
+        meant[byte] = match itself {
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            other => other,
+        };
+        byte += 1;
+    }
+    meant
+};
+
 /// Appends what the inside of a string stands for.
 ///
 /// # Arguments
 ///
 /// * `inner` - What is between the quotes of a valid JSON string.
 pub fn unescape_into(inner: &[u8], target: &mut Vec<u8>) {
-    let mut rest = inner;
+    let mut rest = unescape_stretches_into(inner, target);
     loop {
         let behind = plain_into(rest, target);
         let Some(escape) = rest.get(behind + 1..) else { return };
-        rest = escape_into(escape, target);
+        rest = if escape[0] == b'u' {
+            let (character, digits) = unicode(&escape[1..]);
+            target.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            &escape[1 + digits..]
+        } else {
+            target.push(MEANT[usize::from(escape[0])]);
+            &escape[1..]
+        };
     }
+}
+
+/// The same for the beginning of a long text; returns the rest, which is short.
+///
+/// Escapes often follow each other closely, as in JSON within a string: a stretch is looked at once for all of them.
+fn unescape_stretches_into<'a>(inner: &'a [u8], target: &mut Vec<u8>) -> &'a [u8] {
+    let mut rest = inner;
+    let mut end = target.len();
+    // An escape is never shorter than what it stands for, so no more room is needed than the text takes.
+    let most = end + inner.len();
+    // Whole stretches are copied from and to any place within one, and an escape may go beyond it.
+    while let (Some(text), Some(ahead)) = (rest.get(..2 * AHEAD), look_ahead(rest, 0)) {
+        if target.len() < end + 2 * AHEAD {
+            target.resize(most.min(end + WINDOW), 0);
+        }
+        let (mut from, mut places) = (0, ahead.backslashes);
+        while from < AHEAD {
+            target[end..end + AHEAD].copy_from_slice(&text[from..from + AHEAD]);
+            if places == 0 {
+                end += AHEAD - from;
+                from = AHEAD;
+                break;
+            }
+            let backslash = places.trailing_zeros() as usize;
+            end += backslash - from;
+            let escape = text[backslash + 1];
+            from = backslash + 2;
+            if escape == b'u' {
+                let (character, digits) = unicode(&text[from..]);
+                end += character.encode_utf8(&mut target[end..end + 4]).len();
+                from += digits;
+            } else {
+                target[end] = MEANT[usize::from(escape)];
+                end += 1;
+            }
+            places &= if from < AHEAD { u32::MAX << from } else { 0 };
+        }
+        rest = &rest[from..];
+    }
+    target.truncate(end);
+    rest
 }
 
 /// Appends what is before the first backslash; returns its length.
@@ -76,34 +147,18 @@ fn plain_into(text: &[u8], target: &mut Vec<u8>) -> usize {
     at + length
 }
 
-/// Appends what an escape stands for; returns what is behind it.
-fn escape_into<'a>(escape: &'a [u8], target: &mut Vec<u8>) -> &'a [u8] {
-    let byte = match escape[0] {
-        b'b' => 8,
-        b'f' => 12,
-        b'n' => b'\n',
-        b'r' => b'\r',
-        b't' => b'\t',
-        b'u' => return unicode_into(&escape[1..], target),
-        other => other,
-    };
-    target.push(byte);
-    &escape[1..]
-}
-
-fn unicode_into<'a>(digits: &'a [u8], target: &mut Vec<u8>) -> &'a [u8] {
+/// The character behind `\u`, and the number of bytes that stand for it there.
+fn unicode(digits: &[u8]) -> (char, usize) {
     let first = hex4(&digits[..4]).unwrap_or_default();
-    let (code, rest) = match first {
+    let (code, length) = match first {
         // The scan has seen that a low surrogate follows.
         0xD800..=0xDBFF => {
             let second = hex4(&digits[6..10]).unwrap_or_default();
-            (0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00), &digits[10..])
+            (0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00), 10)
         }
-        _ => (first, &digits[4..]),
+        _ => (first, 4),
     };
-    let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-    target.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-    rest
+    (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), length)
 }
 
 #[cfg(test)]
@@ -111,8 +166,11 @@ mod tests {
     use super::*;
 
     fn unescaped(inner: &str) -> String {
-        let mut target = b"before".to_vec();
+        let mut target = Vec::with_capacity(6 + inner.len());
+        target.extend_from_slice(b"before");
+        let room = target.capacity();
         unescape_into(inner.as_bytes(), &mut target);
+        assert_eq!(target.capacity(), room, "it needs more room than the text takes");
         String::from_utf8(target.split_off(6)).unwrap()
     }
 
@@ -132,13 +190,32 @@ mod tests {
             ("\\uD83D\\uDE00", "😀"),
         ];
         for (escape, meant) in escapes {
-            for length in 0..70 {
+            for length in 0..140 {
                 let plain = "ä".repeat(length / 2) + &"x".repeat(length % 2);
                 let written = format!("{plain}{escape}{escape}{plain}{escape}");
                 assert_eq!(unescaped(&written), format!("{plain}{meant}{meant}{plain}{meant}"), "{written}");
                 assert_eq!(unescaped(&format!("{escape}{plain}")), format!("{meant}{plain}"));
                 assert_eq!(unescaped(&plain), plain);
             }
+        }
+    }
+
+    /// Texts far longer than a window, of all escapes at changing distances.
+    #[test]
+    fn long_texts() {
+        let escapes = ["\\\"", "\\\\", "\\n", "\\u0041", "\\ud83d\\ude00", "\\t\\t\\t"];
+        let meant = ["\"", "\\", "\n", "A", "😀", "\t\t\t"];
+        for shift in 0..AHEAD {
+            let (mut written, mut expected) = ("x".repeat(shift), "x".repeat(shift));
+            while written.len() < 3 * WINDOW {
+                let number = written.len() % escapes.len();
+                written += escapes[number];
+                expected += meant[number];
+                let plain = "ö".repeat(written.len() % 23);
+                written += &plain;
+                expected += &plain;
+            }
+            assert_eq!(unescaped(&written), expected);
         }
     }
 }
