@@ -76,6 +76,7 @@ CONTENDERS = (
         said="the same with `convert.engine = spark`",
     ),
     Contender("compactor_declared", _COMPACTOR, ("--engine", "spark", "--discovery", "declared"), needs=("pyspark",)),
+    Contender("spark_columns", "bench.peers.classic_spark", ("--way", "columns"), needs=("pyspark",)),
     Contender(
         "duckdb_columns",
         "bench.peers.duckdb_copy",
@@ -134,11 +135,11 @@ SCOREBOARD = (
         needs=("compactor_native",),
         said="`compactor.compact(..., engine='native')` into an empty folder as the command does it, without Spark",
     ),
-    *(each for each in CONTENDERS if each.name != "compactor_declared"),
+    *(each for each in CONTENDERS if each.name not in {"compactor_declared", "spark_columns"}),
     Contender(
         "spark",
         "bench.peers.classic_spark",
-        ("--inferred",),
+        ("--way", "inferred"),
         needs=("pyspark",),
         said="`spark.read.json(...).write.parquet(...)`; local[*], 4 GB",
     ),
