@@ -84,4 +84,5 @@ def of_conversion(manifests: float, outputs: float, files: float) -> Requests:
     A file is looked up (HEAD), listed as a folder (LIST, HEAD), opened (HEAD), read (GET), and checked for a
     replacement at the end (HEAD).
     """
-    return Requests(gets=10, puts=8) * manifests + Requests(gets=10, puts=9) * outputs + Requests(gets=5, puts=1) * files
+    of_manifests, of_outputs = Requests(gets=10, puts=8) * manifests, Requests(gets=10, puts=9) * outputs
+    return of_manifests + of_outputs + Requests(gets=5, puts=1) * files
