@@ -402,6 +402,10 @@ fn string(block: &[u8], start: usize) -> Scanned<(usize, bool)> {
 fn escaped_string(block: &[u8], special: usize) -> Scanned<(usize, bool)> {
     let (mut start, mut is_escaped) = (special, false);
     while let Some(ahead) = special::look_ahead(block, start) {
+        if ahead == special::Ahead::default() && !is_escaped {
+            start = special::find_special(block, start + special::AHEAD);
+            continue;
+        }
         let (escaped, is_next_escaped) = ahead.escaped(is_escaped);
         let ends = ahead.quotes & !escaped;
         let inside = !ends & ends.wrapping_sub(1); // what is before the first of them; all if there are none
@@ -410,11 +414,11 @@ fn escaped_string(block: &[u8], special: usize) -> Scanned<(usize, bool)> {
         }
         let end = start + special::AHEAD;
         let mut behind = end;
-        let mut others = escaped & inside & !ahead.quotes;
-        while others != 0 {
-            let next = escape(block, start + others.trailing_zeros() as usize)?;
+        let mut escapes = escaped & inside & !ahead.quotes;
+        while escapes != 0 {
+            let next = escape(block, start + escapes.trailing_zeros() as usize)?;
             // The second half of a surrogate pair has a backslash of its own, and may be in the next stretch.
-            others &= if next < end { u32::MAX << (next - start) } else { 0 };
+            escapes &= if next < end { u32::MAX << (next - start) } else { 0 };
             behind = behind.max(next);
         }
         if ends != 0 {

@@ -1,8 +1,8 @@
 //! Finds the bytes that end the plain part of a JSON string, sixteen at once.
 //!
-//! The only module that may contain `unsafe`: calls of one function for processors that have SSE2. They would be
-//! undefined on a processor without it. They are compiled for `x86_64` alone, which always has it. The function itself
-//! gets sixteen bytes by value and touches no memory by an address.
+//! The only module that may contain `unsafe`: calls of two functions for processors that have SSE2. They would be
+//! undefined on a processor without it. They are compiled for `x86_64` alone, which always has it. Both get sixteen
+//! bytes by value and touch no memory by an address.
 
 #![allow(unsafe_code)]
 
@@ -39,20 +39,20 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// The bytes that a backslash escapes, but for other backslashes: each is behind an odd number of them.
+    /// The bytes that a backslash escapes, but for other backslashes: an odd number of them is directly before each.
     ///
     /// # Arguments
     ///
-    /// * `is_first` - Whether a backslash before the first byte escapes that.
+    /// * `is_first_escaped` - Whether a backslash before the first byte escapes that.
     ///
     /// # Returns
     ///
     /// Those bytes, and whether the byte behind the last one is escaped.
     #[inline]
     #[must_use]
-    pub const fn escaped(self, is_first: bool) -> (u32, bool) {
+    pub const fn escaped(self, is_first_escaped: bool) -> (u32, bool) {
         const EVEN: u32 = 0x5555_5555;
-        let first = is_first as u32;
+        let first = is_first_escaped as u32;
         let backslashes = self.backslashes & !first;
         let starts = backslashes & !(backslashes << 1);
         // The start of a run, added to the run, is carried to the byte behind it. One with an even place is carried to
@@ -212,7 +212,7 @@ mod tests {
             for length in 0..=AHEAD - start {
                 for gap in 1..=8 {
                     let run = u32::try_from((1_u64 << length) - 1).unwrap() << start;
-                    let other = u32::try_from(0b111_u64 << (start + length + gap) & u64::from(u32::MAX)).unwrap_or(0);
+                    let other = u32::try_from(0b111_u64 << (start + length + gap) & u64::from(u32::MAX)).unwrap();
                     for is_first in [false, true] {
                         let ahead = Ahead { backslashes: run | other, ..Ahead::default() };
                         assert_eq!(ahead.escaped(is_first), one_by_one(ahead, is_first), "{ahead:?} {is_first}");

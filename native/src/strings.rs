@@ -39,10 +39,14 @@ pub fn characters(text: &[u8]) -> usize {
     text.iter().filter(|byte| !matches!(byte, 0x80..=0xBF)).count()
 }
 
-/// Room for what is written of long texts, set to zero while it is in the processor's cache.
+/// Bytes by which the target of a long text grows at once: few enough that its zeros are still in the processor's cache
+/// when they are overwritten.
 const WINDOW: usize = 4096;
 
-/// What each byte stands for behind a backslash, but for the `u`.
+/// So many stretches without an escape are worth a call of the library, which copies all bytes before the next one.
+const FAR: u32 = 2;
+
+/// What a byte behind a backslash stands for. `u` has digits behind it, and is handled elsewhere.
 const MEANT: [u8; 256] = {
     let mut meant = [0; 256];
     let mut byte = 0;
@@ -88,13 +92,22 @@ pub fn unescape_into(inner: &[u8], target: &mut Vec<u8>) {
 /// Escapes often follow each other closely, as in JSON within a string: a stretch is looked at once for all of them.
 fn unescape_stretches_into<'a>(inner: &'a [u8], target: &mut Vec<u8>) -> &'a [u8] {
     let mut rest = inner;
-    let mut end = target.len();
+    let (mut end, mut plain) = (target.len(), 0);
     // An escape is never shorter than what it stands for, so no more room is needed than the text takes.
     let most = end + inner.len();
-    // Whole stretches are copied from and to any place within one, and an escape may go beyond it.
+    // A copy of a stretch may begin at any of its bytes, and an escape may end up to 11 bytes behind it, so there must be
+    // two of them to read and to write.
     while let (Some(text), Some(ahead)) = (rest.get(..2 * AHEAD), look_ahead(rest, 0)) {
         if target.len() < end + 2 * AHEAD {
             target.resize(most.min(end + WINDOW), 0);
+        }
+        plain = if ahead.backslashes == 0 { plain + 1 } else { 0 };
+        if plain == FAR {
+            target.truncate(end);
+            let length = memchr::memchr(b'\\', rest).unwrap_or(rest.len());
+            target.extend_from_slice(&rest[..length]);
+            (rest, end, plain) = (&rest[length..], target.len(), 0);
+            continue;
         }
         let (mut from, mut places) = (0, ahead.backslashes);
         while from < AHEAD {
@@ -211,7 +224,7 @@ mod tests {
                 let number = written.len() % escapes.len();
                 written += escapes[number];
                 expected += meant[number];
-                let plain = "ö".repeat(written.len() % 23);
+                let plain = "ö".repeat(written.len() % 97);
                 written += &plain;
                 expected += &plain;
             }

@@ -1,9 +1,12 @@
 """Lines that inspection accepts and Spark's JSON reader does not; and the fallback from declared keys."""
 
 import gzip
+from dataclasses import replace
 
 import pytest
+from pyspark.sql import SparkSession
 
+from compactor.adapters.spark.conversion import ConvertTask, convert
 from tests.support.sampling import few
 
 TOO_LONG = b"k" * 60_000
@@ -68,3 +71,21 @@ def test_one_corrupt_line_ends_the_trust(new_workspace, bad):
     assert sorted(row["id"] for row in compacted.rows) == ["1", "3", "4"]
     assert [row["other"] for row in compacted.rows if row["id"] == "3"] == ["x"]
     assert [(row["line_number"], row["raw"]) for row in compacted.rejects] == [(2, bad), (5, lines[4])]
+
+
+@pytest.mark.parametrize("engine", ["spark"])
+@pytest.mark.parametrize("discovery", ["full", "declared"])
+def test_rows_that_spark_leaves_out_are_missed(new_workspace, monkeypatch, discovery):
+    """The rows in the files are counted: where a source is not among them, the work is done once more."""
+    sources: list[int] = []
+
+    def forgetful(session: SparkSession, task: ConvertTask) -> int | None:
+        sources.append(len(task.sources))
+        kept = dict(list(task.sources.items())[1:]) if len(sources) == 1 else task.sources
+        return convert(session, replace(task, sources=kept))
+
+    monkeypatch.setattr("compactor.adapters.spark.engine.convert", forgetful)
+    workspace = new_workspace(columns={"id": "string"}, input={"discovery": discovery})
+    compacted = workspace.compact({"a": b'{"id":"1"}', "b": b'{"id":"2"}'})
+    assert sorted(row["id"] for row in compacted.rows) == ["1", "2"]
+    assert sources == [2, 2]

@@ -29,7 +29,7 @@ _MISFITS = "misfits"
 _FOLDED = "folded"
 _FOLDED_TYPE = ArrayType(StructType([StructField("key", StringType()), StructField("value", StringType())]))
 _MALFORMED = "MALFORMED_RECORD_IN_PARSING"  # Spark's error condition for a line that it cannot parse
-_UNKNOWN_FILE = "a row of a file that was not to be read: "  # what a task says and fails
+_UNKNOWN_FILE = "a row of an unexpected file: "  # the message of a task that fails at such a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class ConvertTask:
 def convert(session: SparkSession, task: ConvertTask) -> int | None:
     """Convert the sources of a manifest in one pass.
 
-    Measured: failing at the first line that Spark cannot parse costs a fifth less than marking such lines. Spark
-    observes rows outside of the code that it generates, so it only counts misfits; the footers tell how many rows are.
+    Measured: failing at the first line that Spark cannot parse costs a fifth less than marking such lines. To observe
+    rows takes them out of the code that Spark generates, so only misfits are; the caller counts rows by the footers.
 
     Returns:
         The number of values that do not fit the type of their column; None if Spark could not parse some line, and the
@@ -91,12 +91,13 @@ def convert(session: SparkSession, task: ConvertTask) -> int | None:
     try:
         partitioned.write.option("compression", task.compression).parquet(spark_path(task.target.rstrip("/")))
     except Exception as exc:
-        said = str(exc)
-        if _MALFORMED in said:
+        message = str(exc)
+        if _MALFORMED in message:
             return None
-        if _UNKNOWN_FILE in said:
-            shown = said.partition(_UNKNOWN_FILE)[2].splitlines()[0]
-            raise StagingError(f"manifest {task.manifest_id}: Spark reports {_UNKNOWN_FILE}{shown}") from exc
+        _, marker, behind = message.partition(_UNKNOWN_FILE)
+        if marker:
+            file_name = "".join(behind.split(maxsplit=1)[:1])  # white space in it is escaped
+            raise StagingError(f"manifest {task.manifest_id}: Spark reports {marker}{file_name}") from exc
         raise
     return int(observation.get[_MISFITS] or 0) if typed_positions else 0
 
@@ -104,7 +105,7 @@ def convert(session: SparkSession, task: ConvertTask) -> int | None:
 def _with_origins(rows: DataFrame, origins: DataFrame) -> DataFrame:
     """The rows with the input file of each. Spark fails at a row whose file is unknown.
 
-    `_metadata.file_path` has the same names, but Spark copies every row once more to add it.
+    `_metadata.file_path` gives the same names, but makes Spark copy every row once more.
     """
     with_path = rows.withColumn("path", F.input_file_name()).join(F.broadcast(origins), "path", "left")
     unknown = F.raise_error(F.concat(F.lit(_UNKNOWN_FILE), F.col("path"))).cast("string")

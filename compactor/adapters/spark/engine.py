@@ -137,6 +137,7 @@ class SparkEngine:
                 # Spark opens the files again by name, so have it read copies of the versions that inspection reads.
                 refused = {**refused, **{index: refused.get(index, frozenset()) for index in changed}}
                 continue
+            # The footers tell what was written, so that a lost or surplus file is seen here, too.
             if converted is not None and converted.rows == inspection.records:
                 return self._staged(conversion, staging, converted)
             if discovery == "declared":

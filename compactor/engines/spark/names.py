@@ -44,7 +44,7 @@ def spark_path(uri: str) -> str:
 
 
 def hadoop_encoded(uri: str) -> str:
-    """The value of `_metadata.file_path` for a file: its URI, quoted as `java.net.URI` quotes a path.
+    """How Spark names a file, in `input_file_name()` and `_metadata.file_path`: its URI, quoted as by `java.net.URI`.
 
     Legal ASCII stays; all other ASCII, including `%`, is percent-encoded. Beyond ASCII, only spaces and control
     characters are (observed with Java 17).

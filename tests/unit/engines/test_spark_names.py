@@ -141,7 +141,7 @@ def test_a_path_for_spark_is_literal(uri, path):
     ],
 )
 def test_the_path_that_spark_shows_is_known(uri, shown):
-    """The value of `_metadata.file_path` follows from the URI: these were observed with `java.net.URI`."""
+    """The name that Spark gives a file follows from its URI: these were observed with `java.net.URI`."""
     assert hadoop_encoded(uri) == shown
 
 
