@@ -401,7 +401,7 @@ fn string(block: &[u8], start: usize) -> Scanned<(usize, bool)> {
 #[inline(never)]
 fn escaped_string(block: &[u8], special: usize) -> Scanned<(usize, bool)> {
     let (mut start, mut is_escaped) = (special, false);
-    while let Some(ahead) = special::look_ahead(block, start) {
+    while let Some(ahead) = special::specials_ahead(block, start) {
         if ahead == special::Ahead::default() && !is_escaped {
             start = special::find_special(block, start + special::AHEAD);
             continue;

@@ -27,7 +27,7 @@ pub fn find_special(block: &[u8], start: usize) -> usize {
     find_near_end(block, at)
 }
 
-/// How many bytes [`look_ahead`] looks at.
+/// How many bytes [`specials_ahead`] looks at.
 pub const AHEAD: usize = 32;
 
 /// Where the special bytes among the next [`AHEAD`] ones are: the lowest bit tells of the first byte.
@@ -75,7 +75,7 @@ impl Ahead {
 /// If `start` is behind the end of the block.
 #[inline]
 #[must_use]
-pub fn look_ahead(block: &[u8], start: usize) -> Option<Ahead> {
+pub fn specials_ahead(block: &[u8], start: usize) -> Option<Ahead> {
     #[cfg(target_arch = "x86_64")]
     if let Some((first, rest)) = block[start..].split_first_chunk::<16>()
         && let Some(second) = rest.first_chunk::<16>()
@@ -199,8 +199,8 @@ mod tests {
                     backslashes: place(byte == b'\\'),
                     controls: place(byte < b' '),
                 };
-                assert_eq!(look_ahead(&block, 3), Some(expected), "byte {byte} at {at}");
-                assert_eq!(look_ahead(&block, 4), None);
+                assert_eq!(specials_ahead(&block, 3), Some(expected), "byte {byte} at {at}");
+                assert_eq!(specials_ahead(&block, 4), None);
             }
         }
     }

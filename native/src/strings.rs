@@ -1,6 +1,6 @@
 //! JSON strings: what their escapes stand for.
 
-use crate::special::{AHEAD, look_ahead, places_of};
+use crate::special::{AHEAD, places_of, specials_ahead};
 
 /// Texts up to this length are handled without a call of the library.
 pub const SHORT: usize = 32;
@@ -97,7 +97,7 @@ fn unescape_stretches_into<'a>(inner: &'a [u8], target: &mut Vec<u8>) -> &'a [u8
     let most = end + inner.len();
     // A copy of a stretch may begin at any of its bytes, and an escape may end up to 11 bytes behind it, so there must be
     // two of them to read and to write.
-    while let (Some(text), Some(ahead)) = (rest.get(..2 * AHEAD), look_ahead(rest, 0)) {
+    while let (Some(text), Some(ahead)) = (rest.get(..2 * AHEAD), specials_ahead(rest, 0)) {
         if target.len() < end + 2 * AHEAD {
             target.resize(most.min(end + WINDOW), 0);
         }

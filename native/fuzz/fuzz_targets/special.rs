@@ -1,9 +1,9 @@
 //! Any bytes as a block of lines: from each place on, the end of the plain part of a string is where a search byte by
-//! byte finds it, and `look_ahead` tells of each of the bytes that follow, and which of them are escaped.
+//! byte finds it, and `specials_ahead` tells of each of the bytes that follow, and which of them are escaped.
 
 #![no_main]
 
-use compactor_native::special::{AHEAD, Ahead, find_special, look_ahead};
+use compactor_native::special::{AHEAD, Ahead, find_special, specials_ahead};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
             controls: ahead.controls << 1 | u32::from(byte < b' '),
         };
         let may_tell = cfg!(target_arch = "x86_64") && block.len() - start >= AHEAD;
-        assert_eq!(look_ahead(&block, start), may_tell.then_some(ahead), "from {start}");
+        assert_eq!(specials_ahead(&block, start), may_tell.then_some(ahead), "from {start}");
         for is_first in [false, true] {
             assert_eq!(ahead.escaped(is_first), one_by_one(ahead.backslashes, is_first), "from {start}");
         }
