@@ -414,11 +414,11 @@ fn escaped_string(block: &[u8], special: usize) -> Scanned<(usize, bool)> {
         }
         let end = start + special::AHEAD;
         let mut behind = end;
-        let mut escapes = escaped & inside & !ahead.quotes;
-        while escapes != 0 {
-            let next = escape(block, start + escapes.trailing_zeros() as usize)?;
+        let mut others = escaped & inside & !ahead.quotes;
+        while others != 0 {
+            let next = escape(block, start + others.trailing_zeros() as usize)?;
             // The second half of a surrogate pair has a backslash of its own, and may be in the next stretch.
-            escapes &= if next < end { u32::MAX << (next - start) } else { 0 };
+            others &= if next < end { u32::MAX << (next - start) } else { 0 };
             behind = behind.max(next);
         }
         if ends != 0 {
