@@ -20,7 +20,7 @@ class Contender:
         args: Further arguments for the module.
         needs: Packages without which it cannot run.
         engine: The engine of this project that it measures, as settings name it; None for anything else.
-        said: How it converts, with its options, as the scoreboard prints it.
+        said: How it converts, with its options, as the scoreboard prints it; empty for those it leaves out.
         dirty_args: Further arguments for input with lines that are not JSON.
         python: The Python that has its packages; None for this one.
     """
@@ -135,7 +135,7 @@ SCOREBOARD = (
         needs=("compactor_native",),
         said="`compactor.compact(..., engine='native')` into an empty folder as the command does it, without Spark",
     ),
-    *(each for each in CONTENDERS if each.name not in {"compactor_declared", "spark_columns"}),
+    *(each for each in CONTENDERS if each.said),
     Contender(
         "spark",
         "bench.peers.classic_spark",
