@@ -57,11 +57,15 @@ _LOCAL = {
     "spark.driver.memory": "4g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # Higher throughput than G1; pauses do not matter here.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Dlog4j2.level=ERROR",
     "spark.sql.shuffle.partitions": "8",
 }
 """Properties of a local master, which spark-submit or Glue would otherwise set."""
+
+# Higher throughput than G1; pauses do not matter here.
+_JAVA_OPTIONS = "-XX:+UseParallelGC -Dlog4j2.level=ERROR"
+
+_JAVA_OPTIONS_OF_SCHEDULER = f"{_JAVA_OPTIONS} -XX:TieredStopAtLevel=1"
+"""Of a JVM that converts no rows: what the second compiler gains is less than it takes, away from the conversion."""
 
 
 def is_submitted(env: Mapping[str, str]) -> bool:
@@ -102,16 +106,19 @@ def spark_properties(
     uses_s3: bool,
     timeout_seconds: float = 60,
     is_master_given: bool = False,
+    converts_rows: bool = True,
 ) -> dict[str, str]:
     """All properties of a session.
 
     An empty master is that of spark-submit or Glue, an empty region that of the environment, and an empty endpoint AWS.
+    Spark converts no rows if the native engine does: then it schedules tasks alone.
     """
     properties = {**_PROMISES, **_SPEED, **_LISTING[uses_s3]}
     chosen = master or conf.get("spark.master", "")
     # On a cluster these would bind the driver to an address that no executor can reach.
     if chosen.startswith("local") or not (chosen or is_master_given):
         properties |= _LOCAL
+        properties["spark.driver.extraJavaOptions"] = _JAVA_OPTIONS if converts_rows else _JAVA_OPTIONS_OF_SCHEDULER
     if uses_s3:
         properties |= _s3a(region, endpoint_url, timeout_seconds)
     return {**properties, **conf}

@@ -20,7 +20,7 @@ class EngineComponents(OperatorComponents):
     @cached_property
     def spark(self) -> Any:
         """The Spark session. The first use starts Spark."""
-        return opened(self.settings)
+        return opened(self.settings, converts_rows=self.engine_choice.name == "spark")
 
     def engine(self, rules: EngineRules | None = None) -> Engine:
         """Make the engine that the settings choose, with their rules or with others. It runs on Spark's executors.

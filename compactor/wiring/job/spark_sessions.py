@@ -12,11 +12,13 @@ from compactor.settings.spark_conf import master_is_given, spark_properties
 # ruff: noqa: PLC0415
 
 
-def opened(settings: Settings) -> Any:
-    """Start Spark with the properties of the settings."""
+def opened(settings: Settings, *, converts_rows: bool) -> Any:
+    """Start Spark with the properties of the settings, to convert rows or to schedule tasks alone."""
     from compactor.adapters.spark.session import open_session
 
-    return open_session(settings.spark.master, _properties(settings), uses_s3=_uses_s3(settings))
+    return open_session(
+        settings.spark.master, _properties(settings, converts_rows=converts_rows), uses_s3=_uses_s3(settings)
+    )
 
 
 def joined(settings: Settings, session: Any) -> Any:
@@ -39,7 +41,7 @@ def running() -> Any | None:
     return running_session()
 
 
-def _properties(settings: Settings) -> dict[str, str]:
+def _properties(settings: Settings, *, converts_rows: bool = True) -> dict[str, str]:
     return spark_properties(
         master=settings.spark.master,
         conf=settings.spark.conf,
@@ -48,6 +50,7 @@ def _properties(settings: Settings) -> dict[str, str]:
         timeout_seconds=settings.aws.timeout_seconds,
         uses_s3=_uses_s3(settings),
         is_master_given=master_is_given(os.environ),
+        converts_rows=converts_rows,
     )
 
 

@@ -6,10 +6,18 @@ from compactor.core.errors import SettingsError
 from compactor.settings.spark_conf import check_cluster, master_is_given, spark_properties
 
 
-def properties(master: str = "", *, is_master_given: bool = False, **conf: str) -> dict[str, str]:
+def properties(
+    master: str = "", *, is_master_given: bool = False, converts_rows: bool = True, **conf: str
+) -> dict[str, str]:
     named = {name.replace("_", "."): value for name, value in conf.items()}
     return spark_properties(
-        master=master, conf=named, region="", endpoint_url="", uses_s3=False, is_master_given=is_master_given
+        master=master,
+        conf=named,
+        region="",
+        endpoint_url="",
+        uses_s3=False,
+        is_master_given=is_master_given,
+        converts_rows=converts_rows,
     )
 
 
@@ -36,6 +44,14 @@ def test_only_a_local_master_binds_the_driver_to_this_machine(master, is_master_
 def test_a_given_master(env, given):
     """Spark-submit, Glue and a variable are told from a plain start."""
     assert master_is_given(env) is given
+
+
+@pytest.mark.parametrize("converts_rows", [False, True])
+def test_the_second_compiler_is_for_a_jvm_that_converts_rows(converts_rows):
+    """A JVM that only schedules tasks would compile beside the tasks, for nothing."""
+    found = properties("local[*]", converts_rows=converts_rows)["spark.driver.extraJavaOptions"]
+    assert ("TieredStopAtLevel=1" not in found) is converts_rows
+    assert "spark.driver.extraJavaOptions" not in properties("yarn", converts_rows=converts_rows)
 
 
 def test_settings_have_the_last_word():
