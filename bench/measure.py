@@ -95,7 +95,7 @@ def used_bytes(process: psutil.Process) -> int:
 def is_worker(process: psutil.Process) -> bool:
     """Whether a process is a Python worker of Spark, or the daemon that forks them."""
     try:
-        return "pyspark.daemon" in process.cmdline()
+        return "pyspark.worker" in process.cmdline()  # which the daemon, whatever its name, is told to run
     except psutil.Error:
         return False
 

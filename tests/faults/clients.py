@@ -5,7 +5,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-_WORKER = b"pyspark.daemon"  # the command line of each worker: it is forked from the daemon
+_WORKER = b"pyspark.worker"  # in the command line of each worker: its daemon, which it is a fork of, is told to run it
 
 
 def kill_worker(client_port: int, server_port: int) -> bool:

@@ -288,7 +288,7 @@ except OSError as exc:
 """
 
 
-@pytest.mark.parametrize(("name", "status"), [("pyspark.daemon", -signal.SIGKILL), ("driver", 1)])
+@pytest.mark.parametrize(("name", "status"), [("pyspark.worker", -signal.SIGKILL), ("driver", 1)])
 def test_a_worker_that_reads_is_killed_and_any_other_process_is_not(proxy: FaultProxy, name: str, status: int) -> None:
     """The one at the other end of the connection; what else asks sees its connection reset."""
     proxy.use([Rule(FaultKind.KILLED_WORKER, probability=1.0)])

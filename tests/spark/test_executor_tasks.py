@@ -6,7 +6,9 @@ import sys
 from typing import Any
 from zipimport import zipimporter
 
-from compactor.adapters.spark.executor_tasks import run_tasks
+import psutil
+
+from compactor.adapters.spark.tasks.executor_tasks import run_tasks
 from compactor.adapters.stores import StoreSpec
 
 
@@ -25,3 +27,14 @@ def test_a_process_forgets_archives_between_tasks(spark: Any) -> None:
         processes.update(process for process, *_ in found)
     assert again
     assert all(not archives and frozen for _, archives, frozen in again)
+
+
+def test_a_process_is_a_fork_of_one_that_has_loaded_its_tasks(spark: Any) -> None:
+    """Each would otherwise load them for itself, at its first task and again after Spark ended it for idleness."""
+
+    def parent(_store: Any, _task: int) -> list[str]:
+        command: list[str] = psutil.Process(os.getppid()).cmdline()
+        return command
+
+    (command,) = run_tasks(spark, StoreSpec(), [1], parent, description="what a process comes from")
+    assert command[-3:] == ["-m", "compactor.adapters.spark.tasks.worker_daemon", "pyspark.worker"]

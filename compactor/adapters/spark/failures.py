@@ -7,9 +7,13 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 
-from compactor.adapters.spark.executor_tasks import TaskFailed
 from compactor.adapters.spark.session import loss_reported
 from compactor.core.errors import AccessError, EngineFailed, StoreUnavailable
+
+
+class TaskFailed(Exception):
+    """A task failed unexpectedly. Spark logs the message, so it contains none of the data."""
+
 
 _DENIED = re.compile(
     r"java\.nio\.file\.AccessDeniedException|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken"

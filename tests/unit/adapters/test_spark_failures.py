@@ -35,7 +35,7 @@ QUOTING = {
         "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT]"
     ),
     'x: org.apache.spark.api.python.PythonException: Traceback:\nValueError: "SECRET"': "PythonException",
-    "Traceback:\ncompactor.adapters.spark.executor_tasks.TaskFailed: ValueError in f, line 3\nSECRET": "in f, line 3",
+    "Traceback:\ncompactor.adapters.spark.failures.TaskFailed: ValueError in f, line 3\nSECRET": "in f, line 3",
     "ExecutorLostFailure (executor 1 exited: SECRET)": "ExecutorLostFailure",
 }
 """Messages of Spark, with the part of each that is reported."""

@@ -54,6 +54,14 @@ def test_the_second_compiler_is_for_a_jvm_that_converts_rows(converts_rows):
     assert "spark.driver.extraJavaOptions" not in properties("yarn", converts_rows=converts_rows)
 
 
+def test_workers_are_forks_of_a_daemon_that_can_load_the_compactor():
+    """The compactor that spark-submit ships is not on the path of a daemon."""
+    name = "spark.python.daemon.module"
+    assert name in properties("local[*]")
+    assert name not in properties("local[*]", is_master_given=True)
+    assert name not in properties("yarn")
+
+
 def test_settings_have_the_last_word():
     """A property of the settings overrides the compactor's own."""
     assert properties("local[*]", spark_driver_memory="9g")["spark.driver.memory"] == "9g"

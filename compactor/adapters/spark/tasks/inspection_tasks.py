@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from compactor.adapters.local.own_folders import OwnFolders
-from compactor.adapters.spark.executor_tasks import run_tasks
+from compactor.adapters.spark.tasks.executor_tasks import run_tasks
 from compactor.adapters.stores import StoreSpec
 from compactor.core.documents.manifest import Manifest
 from compactor.core.inputs.topics_and_streams import is_topic_or_stream

@@ -9,6 +9,7 @@ from zipimport import zipimporter
 
 from pyspark.sql import SparkSession
 
+from compactor.adapters.spark.failures import TaskFailed
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import CompactorError
 from compactor.core.ports import ObjectStore
@@ -16,10 +17,6 @@ from compactor.telemetry.error_text import described
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class TaskFailed(Exception):
-    """A task failed unexpectedly. Spark logs the message, so it contains none of the data."""
 
 
 def run_tasks(

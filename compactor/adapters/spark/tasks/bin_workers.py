@@ -7,9 +7,9 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from compactor.adapters.local.native.kernel import NativeKernel, is_installed
-from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_tasks
+from compactor.adapters.spark.tasks.executor_tasks import run_tasks
 from compactor.adapters.stores import StoreSpec
 from compactor.core.ports import ObjectStore
 from compactor.engines.native.bin_task import BinResult, BinTask, write_bin

@@ -1,0 +1,21 @@
+"""Spark's daemon of Python workers, which loads what tasks need before it forks the first worker.
+
+Else each worker loads it at its first task, and Spark ends workers that were idle for a minute.
+"""
+
+import gc
+from importlib import import_module
+
+from pyspark import daemon
+
+
+def main() -> None:
+    """Load the tasks of both engines, and fork workers until Spark ends this process."""
+    for tasks in ("bin_workers", "inspection_tasks"):
+        import_module(f"compactor.adapters.spark.tasks.{tasks}")
+    gc.freeze()  # a worker that collects garbage would go through what all of them share, and so copy it
+    daemon.manager()  # type: ignore[no-untyped-call]
+
+
+if __name__ == "__main__":
+    main()
