@@ -68,7 +68,9 @@ _JAVA_OPTIONS_OF_SCHEDULER = f"{_JAVA_OPTIONS} -XX:TieredStopAtLevel=1"
 """Of a JVM that converts no rows: what the second compiler gains is less than it takes, away from the conversion."""
 
 _WORKERS = {"spark.python.daemon.module": "compactor.adapters.spark.tasks.worker_daemon"}
-"""Where this Python environment is also that of the workers: what spark-submit ships, a daemon does not find."""
+"""Where workers have the compactor on their path: its daemon does not find what is shipped to them."""
+
+_SHIPPED = "spark.submit.pyFiles"
 
 
 def is_submitted(env: Mapping[str, str]) -> bool:
@@ -122,7 +124,7 @@ def spark_properties(
     if chosen.startswith("local") or not (chosen or is_master_given):
         properties |= _LOCAL
         properties["spark.driver.extraJavaOptions"] = _JAVA_OPTIONS if converts_rows else _JAVA_OPTIONS_OF_SCHEDULER
-        if not is_master_given:
+        if not (is_master_given or _SHIPPED in conf):
             properties |= _WORKERS
     if uses_s3:
         properties |= _s3a(region, endpoint_url, timeout_seconds)

@@ -7,7 +7,9 @@ from typing import Any
 from zipimport import zipimporter
 
 import psutil
+import pytest
 
+from compactor.adapters.spark.tasks import worker_daemon
 from compactor.adapters.spark.tasks.executor_tasks import run_tasks
 from compactor.adapters.stores import StoreSpec
 
@@ -38,3 +40,15 @@ def test_a_process_is_a_fork_of_one_that_has_loaded_its_tasks(spark: Any) -> Non
 
     (command,) = run_tasks(spark, StoreSpec(), [1], parent, description="what a process comes from")
     assert command[-3:] == ["-m", "compactor.adapters.spark.tasks.worker_daemon", "pyspark.worker"]
+
+
+def test_a_missing_module_ends_no_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task that needs it fails, and says so."""
+    forked: list[bool] = []
+    monkeypatch.setattr(worker_daemon.daemon, "manager", lambda: forked.append(True))
+    monkeypatch.setitem(sys.modules, "compactor.adapters.spark.tasks.bin_workers", None)
+    try:
+        worker_daemon.main()
+    finally:
+        gc.unfreeze()
+    assert forked

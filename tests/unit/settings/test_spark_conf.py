@@ -55,10 +55,11 @@ def test_the_second_compiler_is_for_a_jvm_that_converts_rows(converts_rows):
 
 
 def test_workers_are_forks_of_a_daemon_that_can_load_the_compactor():
-    """The compactor that spark-submit ships is not on the path of a daemon."""
+    """A compactor that is shipped with the job is not on the path of a daemon."""
     name = "spark.python.daemon.module"
     assert name in properties("local[*]")
     assert name not in properties("local[*]", is_master_given=True)
+    assert name not in properties("local[*]", spark_submit_pyFiles="compactor.zip")
     assert name not in properties("yarn")
 
 

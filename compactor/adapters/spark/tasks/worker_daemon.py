@@ -4,6 +4,7 @@ Else each worker loads it at its first task, and Spark ends workers that were id
 """
 
 import gc
+from contextlib import suppress
 from importlib import import_module
 
 from pyspark import daemon
@@ -11,8 +12,9 @@ from pyspark import daemon
 
 def main() -> None:
     """Load the tasks of both engines, and fork workers until Spark ends this process."""
-    for tasks in ("bin_workers", "inspection_tasks"):
-        import_module(f"compactor.adapters.spark.tasks.{tasks}")
+    with suppress(ImportError):  # a task that lacks a module names it, which a daemon that ended could not
+        for tasks in ("bin_workers", "inspection_tasks"):
+            import_module(f"compactor.adapters.spark.tasks.{tasks}")
     gc.freeze()  # a worker that collects garbage would go through what all of them share, and so copy it
     daemon.manager()  # type: ignore[no-untyped-call]
 
