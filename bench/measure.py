@@ -135,8 +135,8 @@ def run_contender(
             command, stdout=subprocess.PIPE, stderr=log_file, text=True, errors="replace", start_new_session=True
         )
         limit = threading.Timer(limit_seconds, end_family, (child,))
+        began = time.monotonic()  # before the limit does: what it ends has then always taken as long
         limit.start()
-        began = time.monotonic()
         try:
             with MemoryWatch(child.pid) as watch:
                 done.extend(_results(child.stdout or (), log_file.write))
