@@ -20,7 +20,12 @@ class EngineComponents(OperatorComponents):
     @cached_property
     def spark(self) -> Any:
         """The Spark session. The first use starts Spark."""
-        return opened(self.settings, converts_rows=self.engine_choice.name == "spark")
+        return opened(self.settings, converts_rows=self.converts_on_spark)
+
+    @cached_property
+    def converts_on_spark(self) -> bool:
+        """Whether Spark converts rows; else it only schedules tasks."""
+        return self.engine_choice.name == "spark"
 
     def engine(self, rules: EngineRules | None = None) -> Engine:
         """Make the engine that the settings choose, with their rules or with others. It runs on Spark's executors.

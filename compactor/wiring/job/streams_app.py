@@ -40,6 +40,11 @@ class StreamsApp(App):
         """
         return any(each.needs_spark for each in self.apps.values())
 
+    @cached_property
+    def converts_on_spark(self) -> bool:
+        """Whether Spark, which all streams share, converts the rows of any."""
+        return any(each.converts_on_spark for each in self.apps.values())
+
     def job(self) -> Job:
         """Make the job on Spark, which it starts.
 

@@ -146,3 +146,11 @@ def test_work_from_before_there_were_streams_is_told() -> None:
     with events_logged("manifests.of_no_stream") as told:
         app.threaded_job(1)
     assert told == [{"objects": 1, "first": "s3://lake/manifests/m1.json"}]
+
+
+@pytest.mark.parametrize("engine", ["native", "spark"])
+def test_spark_converts_rows_if_one_stream_says_so(engine: str) -> None:
+    """All streams share it: the engine at the top is that of those that name none."""
+    entry = {"name": "own", "input": {"allowed_prefixes": ["s3://lake/raw/own"]}, "convert": {"engine": engine}}
+    app = StreamsApp(stream_settings("orders", entry, convert={"engine": "native"}))
+    assert app.converts_on_spark is (engine == "spark")
