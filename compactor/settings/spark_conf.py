@@ -61,14 +61,14 @@ _LOCAL = {
 }
 """Properties of a local master, which spark-submit or Glue would otherwise set."""
 
-# Higher throughput than G1; pauses do not matter here.
 _JAVA_OPTIONS = "-XX:+UseParallelGC -Dlog4j2.level=ERROR"
+"""The collector has a higher throughput than G1; pauses do not matter here."""
 
 _JAVA_OPTIONS_OF_SCHEDULER = f"{_JAVA_OPTIONS} -XX:TieredStopAtLevel=1"
-"""Of a JVM that converts no rows: what the second compiler gains is less than it takes, away from the conversion."""
+"""Of a JVM that only schedules tasks: its second compiler would take more processor time than its code saves."""
 
-_WORKERS = {"spark.python.daemon.module": "compactor.adapters.spark.tasks.worker_daemon"}
-"""Where workers have the compactor on their path: its daemon does not find what is shipped to them."""
+_DAEMON = {"spark.python.daemon.module": "compactor.adapters.spark.tasks.worker_daemon"}
+"""Only where Python finds the compactor installed: a daemon starts before shipped packages are on its path."""
 
 _SHIPPED = "spark.submit.pyFiles"
 
@@ -125,7 +125,7 @@ def spark_properties(
         properties |= _LOCAL
         properties["spark.driver.extraJavaOptions"] = _JAVA_OPTIONS if converts_rows else _JAVA_OPTIONS_OF_SCHEDULER
         if not (is_master_given or _SHIPPED in conf):
-            properties |= _WORKERS
+            properties |= _DAEMON
     if uses_s3:
         properties |= _s3a(region, endpoint_url, timeout_seconds)
     return {**properties, **conf}

@@ -5,7 +5,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-_WORKER = b"pyspark.worker"  # in the command line of each worker: its daemon, which it is a fork of, is told to run it
+_WORKER = b"pyspark.worker"  # an argument of the daemon, whose command line its forks, the workers, keep
 
 
 def kill_worker(client_port: int, server_port: int) -> bool:

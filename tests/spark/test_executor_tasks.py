@@ -1,7 +1,9 @@
 """What a process of Spark does for one task after the other is not done again for each of them."""
 
 import gc
+import json
 import os
+import subprocess
 import sys
 from typing import Any
 from zipimport import zipimporter
@@ -9,9 +11,25 @@ from zipimport import zipimporter
 import psutil
 import pytest
 
-from compactor.adapters.spark.tasks import worker_daemon
-from compactor.adapters.spark.tasks.executor_tasks import run_tasks
+from compactor.adapters.spark.tasks.executor_tasks import _freeze, run_tasks
 from compactor.adapters.stores import StoreSpec
+
+TASKS = ("bin_workers", "inspection_tasks")
+"""The modules of tasks, in the folder of the daemon."""
+
+DAEMON = """
+import gc, json, sys
+folder = "compactor.adapters.spark.tasks."
+for name in sys.argv[1:]:
+    sys.modules[folder + name] = None  # its import fails
+from pyspark import daemon
+from compactor.adapters.spark.tasks import worker_daemon
+daemon.manager = lambda: print(json.dumps([
+    [name for name in ("bin_workers", "inspection_tasks") if sys.modules.get(folder + name)],
+    gc.get_freeze_count() > 0,
+]))
+worker_daemon.main()
+"""
 
 
 def test_a_process_forgets_archives_between_tasks(spark: Any) -> None:
@@ -19,7 +37,10 @@ def test_a_process_forgets_archives_between_tasks(spark: Any) -> None:
 
     def seen(_store: Any, _task: int) -> tuple[int, list[str], int]:
         archives = [path for path, finder in sys.path_importer_cache.items() if isinstance(finder, zipimporter)]
-        return os.getpid(), archives, gc.get_freeze_count()
+        frozen = gc.get_freeze_count()
+        gc.unfreeze()  # else what the daemon has frozen would count as well
+        _freeze.cache_clear()
+        return os.getpid(), archives, frozen
 
     processes: set[int] = set()
     again = []
@@ -31,7 +52,7 @@ def test_a_process_forgets_archives_between_tasks(spark: Any) -> None:
     assert all(not archives and frozen for _, archives, frozen in again)
 
 
-def test_a_process_is_a_fork_of_one_that_has_loaded_its_tasks(spark: Any) -> None:
+def test_a_process_is_a_fork_of_one_that_loads_tasks(spark: Any) -> None:
     """Each would otherwise load them for itself, at its first task and again after Spark ended it for idleness."""
 
     def parent(_store: Any, _task: int) -> list[str]:
@@ -42,13 +63,8 @@ def test_a_process_is_a_fork_of_one_that_has_loaded_its_tasks(spark: Any) -> Non
     assert command[-3:] == ["-m", "compactor.adapters.spark.tasks.worker_daemon", "pyspark.worker"]
 
 
-def test_a_missing_module_ends_no_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The task that needs it fails, and says so."""
-    forked: list[bool] = []
-    monkeypatch.setattr(worker_daemon.daemon, "manager", lambda: forked.append(True))
-    monkeypatch.setitem(sys.modules, "compactor.adapters.spark.tasks.bin_workers", None)
-    try:
-        worker_daemon.main()
-    finally:
-        gc.unfreeze()
-    assert forked
+@pytest.mark.parametrize("missing", [(), *((name,) for name in TASKS), TASKS])
+def test_the_daemon_has_loaded_all_tasks_that_can_be(missing: tuple[str, ...]) -> None:
+    """It forks workers although a module is missing: the task that needs it is the one to fail."""
+    run = subprocess.run([sys.executable, "-c", DAEMON, *missing], capture_output=True, check=True, timeout=60)
+    assert json.loads(run.stdout) == [[name for name in TASKS if name not in missing], True]

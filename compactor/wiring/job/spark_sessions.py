@@ -13,7 +13,7 @@ from compactor.settings.spark_conf import master_is_given, spark_properties
 
 
 def opened(settings: Settings, *, converts_rows: bool) -> Any:
-    """Start Spark with the properties of the settings, to convert rows or to schedule tasks alone."""
+    """Start Spark with the properties of the settings: one that `converts_rows`, or one that only schedules tasks."""
     from compactor.adapters.spark.session import open_session
 
     return open_session(
@@ -29,7 +29,8 @@ def joined(settings: Settings, session: Any) -> Any:
     """
     from compactor.adapters.spark.session import session_beside
 
-    return session_beside(session, _properties(settings))
+    # The JVM runs already, so that nothing but properties of a session counts.
+    return session_beside(session, _properties(settings, converts_rows=True))
 
 
 def running() -> Any | None:
@@ -41,7 +42,7 @@ def running() -> Any | None:
     return running_session()
 
 
-def _properties(settings: Settings, *, converts_rows: bool = True) -> dict[str, str]:
+def _properties(settings: Settings, *, converts_rows: bool) -> dict[str, str]:
     return spark_properties(
         master=settings.spark.master,
         conf=settings.spark.conf,

@@ -11,6 +11,7 @@ from compactor.core.layout import is_within
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import StageRequest
 from compactor.job.streams_job import StreamsJob
+from compactor.wiring.job import engine_components
 from compactor.wiring.job.app import App
 from compactor.wiring.job.streams_app import StreamsApp
 from tests.support.fakes import PlainEngine
@@ -149,8 +150,10 @@ def test_work_from_before_there_were_streams_is_told() -> None:
 
 
 @pytest.mark.parametrize("engine", ["native", "spark"])
-def test_spark_converts_rows_if_one_stream_says_so(engine: str) -> None:
+def test_spark_converts_rows_if_one_stream_says_so(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All streams share it: the engine at the top is that of those that name none."""
     entry = {"name": "own", "input": {"allowed_prefixes": ["s3://lake/raw/own"]}, "convert": {"engine": engine}}
     app = StreamsApp(stream_settings("orders", entry, convert={"engine": "native"}))
     assert app.converts_on_spark is (engine == "spark")
+    monkeypatch.setattr(engine_components, "opened", lambda _settings, *, converts_rows: converts_rows)
+    assert app.spark is (engine == "spark")

@@ -72,5 +72,8 @@ def _spare_next_task() -> None:
 
 @cache
 def _freeze() -> None:
-    """Have no collection of garbage go through what modules made when they were loaded for the first task."""
+    """Have no collection of garbage go through what the first task had loaded.
+
+    The compactor's own daemon has frozen what it loaded itself; Spark's daemon freezes nothing.
+    """
     gc.freeze()

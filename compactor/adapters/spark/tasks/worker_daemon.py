@@ -12,8 +12,8 @@ from pyspark import daemon
 
 def main() -> None:
     """Load the tasks of both engines, and fork workers until Spark ends this process."""
-    with suppress(ImportError):  # a task that lacks a module names it, which a daemon that ended could not
-        for tasks in ("bin_workers", "inspection_tasks"):
+    for tasks in ("bin_workers", "inspection_tasks"):
+        with suppress(ImportError):  # the task that needs what is missing then fails and names it, as no daemon can
             import_module(f"compactor.adapters.spark.tasks.{tasks}")
     gc.freeze()  # a worker that collects garbage would go through what all of them share, and so copy it
     daemon.manager()  # type: ignore[no-untyped-call]
