@@ -11,6 +11,7 @@ use std::thread::{Builder, JoinHandle};
 use parquet::errors::{ParquetError, Result};
 
 use crate::output::Output;
+use crate::parts::Parts;
 use crate::sparse::ColumnRows;
 
 /// Outputs of this process.
@@ -22,9 +23,7 @@ pub struct BackgroundOutput {
     /// Threads that may encode at once: another one is begun while there are fewer outputs in this process.
     threads: usize,
     /// What was completed before the last batch, and not taken yet.
-    completed: Vec<u8>,
-    /// How much of it was taken.
-    taken: usize,
+    completed: Parts,
     size_bytes: usize,
     in_progress_bytes: usize,
     /// The rows of the last batch that is written.
@@ -51,15 +50,7 @@ impl BackgroundOutput {
     pub fn new(output: Output, threads: usize) -> Self {
         OUTPUTS.fetch_add(1, Ordering::Relaxed);
         let state = State::Idle(Box::new(output));
-        Self {
-            state,
-            threads,
-            completed: Vec::new(),
-            taken: 0,
-            size_bytes: 0,
-            in_progress_bytes: 0,
-            written: Vec::new(),
-        }
+        Self { state, threads, completed: Parts::default(), size_bytes: 0, in_progress_bytes: 0, written: Vec::new() }
     }
 
     /// The length of the file so far, without the last batch.
@@ -109,18 +100,12 @@ impl BackgroundOutput {
         Ok(std::mem::take(&mut self.written))
     }
 
-    /// The next bytes that are completed, so many at most, without those of the last batch. None if there are no more.
-    pub fn take(&mut self, most: usize) -> &[u8] {
-        let start = self.taken;
-        self.taken = self.completed.len().min(start.saturating_add(most));
-        &self.completed[start..self.taken]
+    /// The next bytes that are completed, without those of the last batch. None if there are no more.
+    pub fn take(&mut self) -> Option<Vec<u8>> {
+        self.completed.take()
     }
 
-    /// Ends the file. The next row begins another one.
-    ///
-    /// # Returns
-    ///
-    /// All bytes that were not taken; none if the file never began.
+    /// Ends the file, of which all bytes are completed then. The next row begins another one.
     ///
     /// # Errors
     ///
@@ -129,18 +114,11 @@ impl BackgroundOutput {
     /// # Panics
     ///
     /// As [`Self::write`].
-    pub fn finish(&mut self) -> Result<Vec<u8>> {
+    pub fn finish(&mut self) -> Result<()> {
         let mut output = self.idle()?;
-        self.complete(&mut output);
-        let mut end = output.finish()?;
+        output.finish(&mut self.completed)?;
         self.state = State::Idle(self.taken_back((output, Vec::new(), Ok(())))?);
-        let mut rest = std::mem::take(&mut self.completed);
-        rest.drain(..std::mem::take(&mut self.taken));
-        if rest.is_empty() {
-            return Ok(end);
-        }
-        rest.append(&mut end);
-        Ok(rest)
+        Ok(())
     }
 
     /// The output, once the last batch is written.
@@ -156,18 +134,9 @@ impl BackgroundOutput {
     fn taken_back(&mut self, (mut output, rows, written): Written) -> Result<Box<Output>> {
         written?;
         self.written = rows;
-        self.complete(&mut output);
+        output.move_to(&mut self.completed);
         (self.size_bytes, self.in_progress_bytes) = (output.size_bytes(), output.in_progress_bytes());
         Ok(output)
-    }
-
-    /// Adds what the output has completed. Nearly always all else was taken: then both go on with the other's memory.
-    fn complete(&mut self, output: &mut Output) {
-        if self.taken == self.completed.len() {
-            self.completed.clear();
-            self.taken = 0;
-        }
-        output.move_to(&mut self.completed);
     }
 }
 

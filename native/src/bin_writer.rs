@@ -248,10 +248,9 @@ impl BinWriter {
         Ok((new_keys, has_further))
     }
 
-    /// The next Parquet bytes that are completed, so many at most, without those of the last batch of rows. None if there
-    /// are no more.
-    pub fn take(&mut self, most: usize) -> &[u8] {
-        self.output.take(most)
+    /// The next Parquet bytes that are completed, without those of the last batch of rows. None if there are no more.
+    pub fn take(&mut self) -> Option<Vec<u8>> {
+        self.output.take()
     }
 
     /// The length of the Parquet file so far, including bytes that were not taken yet, without the last batch of rows.
@@ -272,16 +271,12 @@ impl BinWriter {
         self.rows.rescued_values()
     }
 
-    /// Ends the Parquet file. The next row begins another one.
-    ///
-    /// # Returns
-    ///
-    /// Its last bytes; none if it never began.
+    /// Ends the Parquet file, of which all bytes are completed then. The next row begins another one.
     ///
     /// # Errors
     ///
     /// The rows could not be encoded.
-    pub fn finish(&mut self) -> std::result::Result<Vec<u8>, Failure> {
+    pub fn finish(&mut self) -> std::result::Result<(), Failure> {
         self.write()?;
         self.expect_room_for(0)?;
         Ok(self.output.finish()?)

@@ -19,6 +19,7 @@ mod keys;
 mod memory;
 mod open_columns;
 mod output;
+mod parts;
 mod rows;
 mod scan;
 mod sparse;
@@ -42,10 +43,7 @@ use scan::NoRecord;
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 
 /// Grows with every change of what Python passes to the module or gets from it, so that each refuses an older other.
-const INTERFACE: u32 = 10;
-
-/// Bytes that are taken at once: few enough to be still in the processor's cache when they are written.
-const MAX_TAKEN_BYTES: usize = 1024 * 1024;
+const INTERFACE: u32 = 11;
 
 /// A column as Python names it: its name and id, what it is (`key`, `rescued`, `source`, `text`, `timestamp` or `date`),
 /// and what that takes: the key, the text, the time or the day; of a key also its type with precision, scale and epoch.
@@ -198,11 +196,11 @@ impl PyBinWriter {
         if state.is_broken {
             return Err(KernelError::new_err(Failure::Broken.to_string()));
         }
-        python_bytes(py, state.writer.take(MAX_TAKEN_BYTES))
+        python_bytes(py, &state.writer.take().unwrap_or_default())
     }
 
-    fn finish_output<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        python_bytes(py, &self.run(py, BinWriter::finish)?)
+    fn finish_output(&self, py: Python<'_>) -> PyResult<()> {
+        self.run(py, BinWriter::finish)
     }
 
     #[getter]

@@ -8,6 +8,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::SchemaDescriptor;
 
+use crate::parts::Parts;
 use crate::sparse::{ColumnRows, SparseArray, Stretch};
 use crate::statistics::readable;
 use crate::text::{Compressor, Limits, TextChunk, TextWriter};
@@ -75,7 +76,7 @@ impl Chunk {
         matches!(self, Self::Texts(chunk) if chunk.repeats_seldom())
     }
 
-    pub fn append_to_row_group(self, row_group: &mut SerializedRowGroupWriter<'_, Vec<u8>>) -> Result<()> {
+    pub fn append_to_row_group(self, row_group: &mut SerializedRowGroupWriter<'_, Parts>) -> Result<()> {
         match self {
             Self::Texts(chunk) => chunk.append_to_row_group(row_group),
             Self::Arrays(chunk) => readable(chunk)?.append_to_row_group(row_group),

@@ -10,6 +10,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::SchemaDescriptor;
 
 use crate::open_columns::{OpenColumns, Tools};
+use crate::parts::Parts;
 use crate::sparse::ColumnRows;
 use crate::statistics::{MAX_BOUND_BYTES, declare_order_of_type};
 use crate::text::{Compressor, Limits};
@@ -40,7 +41,7 @@ pub struct Output {
 
 /// A file that has begun, with its last row group in the making.
 struct OpenFile {
-    writer: SerializedFileWriter<Vec<u8>>,
+    writer: SerializedFileWriter<Parts>,
     row_groups: ArrowRowGroupWriterFactory,
     /// The columns of the row group in the making; none between two row groups.
     columns: Option<OpenColumns>,
@@ -108,29 +109,27 @@ impl Output {
         Ok(())
     }
 
-    /// Appends the bytes that were completed since the last call. If there are no others, nothing is copied.
-    pub fn move_to(&mut self, bytes: &mut Vec<u8>) {
-        let Some(file) = &mut self.file else { return };
-        let completed = file.writer.inner_mut();
-        if bytes.is_empty() {
-            std::mem::swap(bytes, completed);
-        } else {
-            bytes.append(completed);
+    /// Appends the bytes that were completed since the last call.
+    pub fn move_to(&mut self, completed: &mut Parts) {
+        if let Some(file) = &mut self.file {
+            completed.append(file.writer.inner_mut());
         }
     }
 
     /// Ends the file. The next row begins another one.
     ///
-    /// # Returns
+    /// # Arguments
     ///
-    /// Its last bytes; none if it never began.
-    pub fn finish(&mut self) -> Result<Vec<u8>> {
-        let Some(mut file) = self.file.take() else { return Ok(Vec::new()) };
+    /// * `completed` - Gets its last bytes; none if it never began.
+    pub fn finish(&mut self, completed: &mut Parts) -> Result<()> {
+        let Some(mut file) = self.file.take() else { return Ok(()) };
         file.end_row_group(&mut self.tools)?;
+        completed.append(file.writer.inner_mut());
         let schema: SchemaDescriptor = file.writer.schema_descr().clone();
-        let mut end = file.writer.into_inner()?;
-        declare_order_of_type(&mut end, &schema)?;
-        Ok(end)
+        let mut footer = file.writer.into_inner()?.into_bytes();
+        declare_order_of_type(&mut footer, &schema)?;
+        completed.append(&mut Parts::from(footer));
+        Ok(())
     }
 }
 
@@ -139,7 +138,7 @@ impl OpenFile {
         // Readers tell types by Parquet's own schema; Arrow's beside it would say that texts are dictionaries.
         let options = ArrowWriterOptions::new().with_properties(properties.clone()).with_skip_arrow_metadata(true);
         let options = options.with_parquet_schema(parquet_schema(schema)?);
-        let writer = ArrowWriter::try_new_with_options(Vec::new(), schema.clone(), options)?;
+        let writer = ArrowWriter::try_new_with_options(Parts::default(), schema.clone(), options)?;
         let (writer, row_groups) = writer.into_serialized_writer()?;
         Ok(Self { writer, row_groups, columns: None, repeats_seldom: Vec::new() })
     }
@@ -166,8 +165,6 @@ impl OpenFile {
 
     fn end_row_group(&mut self, tools: &mut Tools) -> Result<()> {
         let Some(columns) = self.columns.take() else { return Ok(()) };
-        // Else the bytes are moved each time they outgrow their place, and it may be twice as large as they need.
-        self.writer.inner_mut().reserve_exact(columns.encoded_bytes());
         let mut row_group = self.writer.next_row_group()?;
         self.repeats_seldom.clear();
         for chunk in columns.close(tools) {

@@ -92,6 +92,12 @@ def feed(kernel: Kernel, data: bytes, limits: Limits = WIDE, *, block_bytes: int
     return rejects, counts.records
 
 
+def ended(kernel: Kernel) -> bytes:
+    """End the Parquet file of a kernel, and take all of it that was not taken."""
+    kernel.finish_output()
+    return b"".join(iter(kernel.take, b""))
+
+
 def by_kernel(
     data: bytes,
     schema: SchemaVersion,
@@ -105,7 +111,7 @@ def by_kernel(
     kernel.begin_file("file")
     rejects, records = feed(kernel, data, block_bytes=block_bytes)
     keys, has_further = kernel.end_file()
-    return Taken(parquet_rows(kernel.take() + kernel.finish_output(), schema), rejects, keys, has_further, records)
+    return Taken(parquet_rows(ended(kernel), schema), rejects, keys, has_further, records)
 
 
 def by_inspection(

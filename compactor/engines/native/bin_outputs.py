@@ -50,8 +50,7 @@ class BinOutputs:
         Args:
             done: The share of the input that has been read, from 0 to 1.
         """
-        while data := self._kernel.take():
-            self._write(data)
+        self._write_completed()
         length = self._kernel.output_bytes
         if length == self._length:
             return  # rows are held back: only when they are written do both lengths tell of the same rows
@@ -66,7 +65,8 @@ class BinOutputs:
         Raises:
             StoreUnavailable: It could not be written.
         """
-        self._write(self._kernel.finish_output())
+        self._kernel.finish_output()
+        self._write_completed()
         if self._writer is not None:
             with writing(self.uris[-1]):
                 self._close()
@@ -83,9 +83,11 @@ class BinOutputs:
         self._writer = None
         self._open_file.close()
 
+    def _write_completed(self) -> None:
+        while data := self._kernel.take():
+            self._write(data)
+
     def _write(self, data: bytes) -> None:
-        if not data:
-            return
         if self._writer is None:
             uri = self._place.uri(f"{self._name}{len(self.uris):03d}")
             with writing(uri):

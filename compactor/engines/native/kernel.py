@@ -95,12 +95,8 @@ class Kernel(Protocol):
     def take(self) -> bytes:
         """The next Parquet bytes that are completed, without those of the last batch of rows. Empty if none are."""
 
-    def finish_output(self) -> bytes:
-        """End the Parquet file; the next row begins another one.
-
-        Returns:
-            All bytes that were not taken. Nothing if it has no rows.
-        """
+    def finish_output(self) -> None:
+        """End the Parquet file, of which all bytes are completed then; the next row begins another one."""
 
 
 NewKernel = Callable[[RowPlan], Kernel]

@@ -94,7 +94,6 @@ struct Run {
     rows: Vec<Row>,
     rows_of_file: Vec<Row>,
     new_keys: Vec<Vec<u8>>,
-    parquet: Vec<u8>,
     /// The caller starts again with other columns: what was written before is of no use.
     has_lacked: bool,
 }
@@ -115,7 +114,7 @@ impl Run {
         let mut writer = BinWriter::new(columns, compression, &rules, (held_bytes, 1 << 16), 2).expect("the plan is right");
         writer.begin_file("file".to_owned());
         let (rows, rows_of_file, new_keys) = (Vec::new(), Vec::new(), Vec::new());
-        Self { writer, rows, rows_of_file, new_keys, parquet: Vec::new(), has_lacked: false }
+        Self { writer, rows, rows_of_file, new_keys, has_lacked: false }
     }
 
     fn read(&mut self, number: usize, times: usize) {
@@ -152,9 +151,8 @@ impl Run {
     /// Between two files: the one that has begun has no rows yet.
     fn finish(&mut self) {
         self.end_file();
-        self.parquet.extend(self.writer.take(usize::MAX));
-        self.parquet.extend(self.writer.finish().expect("a file can be ended"));
-        let found = rows_in(std::mem::take(&mut self.parquet));
+        self.writer.finish().expect("a file can be ended");
+        let found = rows_in(std::iter::from_fn(|| self.writer.take()).flatten().collect());
         let expected = std::mem::take(&mut self.rows);
         if !self.has_lacked {
             assert_eq!(found, expected);

@@ -31,8 +31,8 @@ fuzz_target!(|data: &[u8]| {
     writer.begin_file("file".to_owned());
     let judged = writer.read(&block).expect("rows can be encoded");
     writer.end_file().expect("rows can be encoded");
-    let mut parquet = writer.take(usize::MAX).to_vec();
-    parquet.extend(writer.finish().expect("a file can be ended"));
+    writer.finish().expect("a file can be ended");
+    let parquet: Vec<u8> = std::iter::from_fn(|| writer.take()).flatten().collect();
 
     assert_eq!(judged.lines, lines.len());
     let refused: Vec<usize> = judged.refused.iter().map(|(number, ..)| *number).collect();

@@ -13,6 +13,7 @@ use parquet::file::statistics::Statistics;
 
 use super::TextRows;
 use crate::output::Output;
+use crate::parts::Parts;
 use crate::sparse::ColumnRows;
 
 type Texts = Vec<Option<String>>;
@@ -49,9 +50,13 @@ fn written(batches: &[Texts], compression: &str) -> Bytes {
         rows.clear();
         buffer = rows;
     }
-    let mut completed = Vec::new();
-    output.move_to(&mut completed);
-    [completed, output.finish().unwrap()].concat().into()
+    ended(&mut output)
+}
+
+fn ended(output: &mut Output) -> Bytes {
+    let mut completed = Parts::default();
+    output.finish(&mut completed).unwrap();
+    completed.into_bytes().into()
 }
 
 fn push(rows: &mut TextRows, text: Option<&str>) {
@@ -189,7 +194,7 @@ fn truncated_rows() {
             let mut output = output("snappy");
             let source = Box::from(&b""[..]);
             output.write(&[ColumnRows::Texts(rows), ColumnRows::Runs(vec![(source, expected.len())])]).unwrap();
-            let file = output.finish().unwrap().into();
+            let file = ended(&mut output);
             assert_eq!(found(&file).0, expected);
         }
     }

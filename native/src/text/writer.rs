@@ -14,6 +14,7 @@ use super::hybrid::{Hybrid, MAX_WIDTH};
 use super::pages::{Page, PagesInOrder, Values};
 use super::rows::{LENGTH_BYTES, NULLS, NULLS_BYTES, TextRows, number_at};
 use crate::open_columns::Tools;
+use crate::parts::Parts;
 use crate::sparse::TextRuns;
 
 /// Texts of a page, and nulls, of which those one behind the other count once.
@@ -166,7 +167,7 @@ impl TextChunk {
         self.repeats_seldom
     }
 
-    pub fn append_to_row_group(self, row_group: &mut SerializedRowGroupWriter<'_, Vec<u8>>) -> Result<()> {
+    pub fn append_to_row_group(self, row_group: &mut SerializedRowGroupWriter<'_, Parts>) -> Result<()> {
         row_group.append_column(&self.pages, self.close)
     }
 }

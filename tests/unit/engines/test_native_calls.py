@@ -7,7 +7,7 @@ from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.ndjson.rawjson import texts
 from compactor.schema.schema import COUNTED_KEYS, KeyLimits
 from tests.support import extras
-from tests.support.native_rows import parquet_rows, plan_of, schema_of
+from tests.support.native_rows import ended, parquet_rows, plan_of, schema_of
 from tests.support.torture_lines import GOOD_LINES
 
 extras.NATIVE.need()
@@ -71,8 +71,8 @@ def test_any_calls_leave_the_rows_of_the_files_that_stay(files, rescues, held_by
         assert not set(found) & set(new_keys)
         new_keys += found
         if ends_by == "take":
-            outputs.append(kernel.take() + kernel.finish_output())
-    outputs.append(kernel.take() + kernel.finish_output())
+            outputs.append(ended(kernel))
+    outputs.append(ended(kernel))
     assert len(new_keys) <= 2
     assert kernel.lacks_columns == (bool(new_keys) and not rescues)
     if not kernel.lacks_columns:

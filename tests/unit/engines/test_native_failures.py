@@ -57,7 +57,7 @@ WITH_LITTLE_MEMORY = """
 import resource, sys
 from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.core.errors import StagingError
-from tests.support.native_rows import plan_of, schema_of
+from tests.support.native_rows import ended, plan_of, schema_of
 MIB = 1024 * 1024
 block, room = eval(sys.argv[1]), int(sys.argv[2])
 kernel = NativeKernel(plan_of(schema_of({"a": "string"}, rescued=True), rescues=True))
@@ -68,7 +68,7 @@ resource.setrlimit(resource.RLIMIT_AS, (used + room * MIB, resource.RLIM_INFINIT
 try:
     kernel.read(block)
     kernel.end_file()
-    kernel.take() + kernel.finish_output()
+    ended(kernel)
 except StagingError as exc:
     print(exc)
 """

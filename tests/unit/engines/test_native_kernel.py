@@ -16,7 +16,7 @@ from compactor.adapters.local.native.kernel import NativeKernel, is_installed
 from compactor.core.errors import StagingError
 from compactor.schema.schema import COUNTED_KEYS, METADATA_COLUMNS, KeyLimits
 from tests.support import extras
-from tests.support.native_rows import NOW, by_inspection, by_kernel, feed, parquet_rows, plan_of, schema_of
+from tests.support.native_rows import NOW, by_inspection, by_kernel, ended, feed, parquet_rows, plan_of, schema_of
 from tests.support.parquet_ids import field_ids
 from tests.support.torture_lines import BAD_LINES, DEEP_LINES, FRAGMENTS, GOOD_LINES, LONG_KEY_LINES, mutated
 
@@ -117,7 +117,7 @@ def test_values_that_do_not_fit_are_rescued_and_counted():
     feed(kernel, b'{"n":"5","d":1.50,"t":"2026-01-02T03:04:05Z","b":true,"f":-0.0,"y":"2026-01-02"}\n')
     feed(kernel, b'{"n":1.5,"d":123,"t":"soon","b":"TRUE","f":1e999,"y":"2026-02-30"}\n{}')
     kernel.end_file()
-    good, bad, empty = parquet_rows(kernel.take() + kernel.finish_output(), schema)
+    good, bad, empty = parquet_rows(ended(kernel), schema)
     assert good["n"] == 5
     assert str(good["d"]) == "1.50"
     assert good["t"] == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -144,7 +144,7 @@ def test_a_withdrawn_file_leaves_nothing_behind():
             assert kernel.end_file() == (["y"] if source == "good too" else [], False)
         else:
             assert kernel.withdraw_file()
-    assert parquet_rows(kernel.take() + kernel.finish_output(), schema) == [
+    assert parquet_rows(ended(kernel), schema) == [
         {"a": 1},
         {"a": "none"},
         {"y": "2"},
@@ -160,7 +160,7 @@ def test_a_file_that_was_handed_on_cannot_be_withdrawn():
     feed(kernel, b'{"a":"%s"}\n' % (b"x" * 1_000_000) * 20)
     assert not kernel.withdraw_file()
     kernel.end_file()
-    assert len(pq.read_table(io.BytesIO(kernel.take() + kernel.finish_output()))) == 20
+    assert len(pq.read_table(io.BytesIO(ended(kernel)))) == 20
 
 
 def test_a_large_file_has_several_row_groups_of_a_bounded_size():
@@ -174,7 +174,7 @@ def test_a_large_file_has_several_row_groups_of_a_bounded_size():
         feed(kernel, b"".join(b'{"v":"%s"}\n' % chance.randbytes(500).hex().encode() for _ in range(1024)))
         written += kernel.take()
     kernel.end_file()
-    metadata = pq.ParquetFile(io.BytesIO(bytes(written) + kernel.finish_output())).metadata
+    metadata = pq.ParquetFile(io.BytesIO(bytes(written) + ended(kernel))).metadata
     sizes = [metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)]
     assert len(sizes) == 2
     assert max(sizes) < 48 << 20
@@ -197,8 +197,8 @@ def test_what_is_written_does_not_depend_on_who_encodes_it():
             kernel.end_file()
             taken.append((kernel.take(), kernel.output_bytes))
             if number % 25 == 24:
-                taken.append((kernel.finish_output(), kernel.output_bytes))
-        steps.append([*taken, (kernel.finish_output(), 0)])
+                taken.append((ended(kernel), kernel.output_bytes))
+        steps.append([*taken, (ended(kernel), 0)])
     assert steps[0] == steps[1]
     assert sum(len(data) for data, _ in steps[0]) > 3_000_000
 
@@ -219,12 +219,12 @@ def test_the_length_of_a_file_in_the_making_is_close_to_that_at_its_end(columns,
     length, taken = kernel.output_bytes, 0
     while data := kernel.take():
         taken += len(data)
-    at_end = taken + len(kernel.finish_output())
+    at_end = taken + len(ended(kernel))
     assert 0.85 < length / at_end < 1.15
 
 
 def test_completed_bytes_are_taken_in_parts():
-    """No part is long, and what was not taken comes with the end of the file."""
+    """No part is long, and what was not taken is still there when the file has ended."""
     chance = random.Random(2)
     kernel = NativeKernel(plan_of(schema_of({"v": "string"}), held_bytes=1_000_000))
     kernel.begin_file("file")
@@ -235,10 +235,11 @@ def test_completed_bytes_are_taken_in_parts():
         if at % 250 == 0:
             parts.append(kernel.take())
     kernel.end_file()
-    last = kernel.finish_output()
-    assert {len(part) for part in parts} == {0, 1024 * 1024}
-    assert pq.read_table(io.BytesIO(b"".join(parts) + last)).column("c0").to_pylist() == values
-    assert (kernel.take(), kernel.finish_output()) == (b"", b"")
+    kernel.finish_output()
+    parts += iter(kernel.take, b"")
+    assert max(len(part) for part in parts) == 1024 * 1024
+    assert pq.read_table(io.BytesIO(b"".join(parts))).column("c0").to_pylist() == values
+    assert ended(kernel) == b""
 
 
 def test_a_kernel_that_is_dropped_ends_with_its_thread():
@@ -258,7 +259,7 @@ def test_a_column_of_thousands_of_values_has_a_dictionary():
     chance = random.Random(1)
     feed(kernel, b"".join(b'{"user_id":"u-%07d"}\n' % chance.randrange(9_000) for _ in range(40_000)))
     kernel.end_file()
-    metadata = pq.read_metadata(io.BytesIO(kernel.take() + kernel.finish_output()))
+    metadata = pq.read_metadata(io.BytesIO(ended(kernel)))
     assert metadata.row_group(0).column(0).total_uncompressed_size < 9_000 * 13 + 40_000 * 2
 
 
@@ -272,7 +273,7 @@ def test_texts_that_seldom_repeat_have_no_dictionary_from_the_second_row_group_o
             ids = (chance.randbytes(200).hex().encode() for _ in range(5_000))
             feed(kernel, b"".join(b'{"kind":"k-%d","id":"%s"}\n' % (chance.randrange(9), each) for each in ids))
         kernel.end_file()
-        file = io.BytesIO(kernel.take() + kernel.finish_output())
+        file = io.BytesIO(ended(kernel))
         metadata = pq.read_metadata(file)
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         assert [[group.column(place).has_dictionary_page for group in groups] for place in (0, 1)] == [
@@ -295,8 +296,8 @@ def test_metadata_columns_say_where_rows_are_from():
         else:
             kernel.withdraw_file()
         if source == "empty":
-            outputs.append(kernel.take() + kernel.finish_output())
-    outputs.append(kernel.take() + kernel.finish_output())
+            outputs.append(ended(kernel))
+    outputs.append(ended(kernel))
     first, second = (pq.read_table(io.BytesIO(data)).to_pylist() for data in outputs)
     row = {"_processed_at": NOW, "_manifest_id": "m-1", "file_date": NOW.date(), "c0": "1"}
     assert first == [{"_source_file": "s3://b/é 1", **row}] * 2
@@ -311,7 +312,7 @@ def test_each_column_has_the_field_id_of_the_registry(compression):
     kernel.begin_file("a")
     feed(kernel, b'{"n":1,"d":"none"}\n')
     kernel.end_file()
-    found = field_ids(io.BytesIO(kernel.take() + kernel.finish_output()))
+    found = field_ids(io.BytesIO(ended(kernel)))
     assert found == {
         "_source_file": 10_000_001,
         "_processed_at": 10_000_002,
@@ -335,7 +336,7 @@ def test_columns_without_an_id_are_written_without():
     kernel.begin_file("a")
     feed(kernel, b'{"a":1,"b":2}\n')
     kernel.end_file()
-    assert field_ids(io.BytesIO(kernel.take() + kernel.finish_output())) == {"c0": None, "c1": 2}
+    assert field_ids(io.BytesIO(ended(kernel))) == {"c0": None, "c1": 2}
 
 
 def test_keys_that_are_not_collected_are_rescued_at_once():
@@ -385,7 +386,7 @@ def test_a_wheel_of_another_release_is_refused(monkeypatch):
     """With the reason, and before any line is read."""
     monkeypatch.delattr("compactor_native.INTERFACE")
     assert not is_installed()
-    with pytest.raises(StagingError, match="interface 1, expected 10: it is of another release"):
+    with pytest.raises(StagingError, match="interface 1, expected 11: it is of another release"):
         NativeKernel(plan_of(schema_of({"a": "string"})))
 
 

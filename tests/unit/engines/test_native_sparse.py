@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.schema.schema import COUNTED_KEYS, KeyLimits
 from tests.support import extras
-from tests.support.native_rows import by_inspection, feed, parquet_rows, plan_of, schema_of
+from tests.support.native_rows import by_inspection, ended, feed, parquet_rows, plan_of, schema_of
 
 extras.NATIVE.need()
 
@@ -43,7 +43,7 @@ def written(schema, *files: bytes, rescues: bool = False) -> bytes:
         kernel.begin_file(f"file {number}")
         feed(kernel, data)
         kernel.end_file()
-    return kernel.take() + kernel.finish_output()
+    return ended(kernel)
 
 
 def values_of(data: bytes, name: str = "c0") -> dict[int, object]:
@@ -107,7 +107,7 @@ def test_a_column_may_be_absent_over_many_row_groups():
         rows += 1 + RUN
     feed(kernel, b'{"late":5}\n')
     kernel.end_file()
-    data = b"".join(parts) + kernel.take() + kernel.finish_output()
+    data = b"".join(parts) + ended(kernel)
     metadata = pq.read_metadata(io.BytesIO(data))
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     assert len(groups) >= 2
@@ -128,7 +128,7 @@ def test_a_withdrawn_file_leaves_no_run_behind(lines):
         kernel.begin_file("file")
         feed(kernel, data)
         assert kernel.end_file() == ([], False) if is_good else kernel.withdraw_file()
-    assert kernel.take() + kernel.finish_output() == written(schema, first, last)
+    assert ended(kernel) == written(schema, first, last)
 
 
 def test_a_row_of_which_only_a_part_was_set_leaves_nothing_behind():
@@ -146,7 +146,7 @@ def test_a_row_of_which_only_a_part_was_set_leaves_nothing_behind():
             assert kernel.withdraw_file()
         else:
             kernel.end_file()
-    assert kernel.take() + kernel.finish_output() == written(schema, *good)
+    assert ended(kernel) == written(schema, *good)
 
 
 def test_what_a_later_field_takes_back_leaves_the_run_as_it_was():
@@ -218,6 +218,6 @@ def test_any_sparse_rows_are_taken_as_inspection_takes_them(files, held_bytes):
         expected += by_inspection(data).rows
         kernel.end_file()
         if ends_by == "finish":
-            outputs.append(kernel.take() + kernel.finish_output())
-    outputs.append(kernel.take() + kernel.finish_output())
+            outputs.append(ended(kernel))
+    outputs.append(ended(kernel))
     assert [row for data in outputs for row in parquet_rows(data, schema)] == expected

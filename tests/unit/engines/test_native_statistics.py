@@ -8,7 +8,7 @@ import pytest
 
 from compactor.adapters.local.native.kernel import NativeKernel
 from tests.support import extras
-from tests.support.native_rows import feed, plan_of, schema_of
+from tests.support.native_rows import ended, feed, plan_of, schema_of
 
 extras.NATIVE.need()
 
@@ -19,7 +19,7 @@ def written(kind: str, *values: str) -> bytes:
     kernel.begin_file("file")
     feed(kernel, b"".join(b'{"v": %s}\n' % value.encode() for value in values))
     kernel.end_file()
-    return kernel.take() + kernel.finish_output()
+    return ended(kernel)
 
 
 def statistics_of(data: bytes) -> pq.Statistics:
@@ -67,7 +67,7 @@ def test_bounds_of_other_types_are_known_beside_doubles(kind, values, bounds):
     kernel.begin_file("file")
     feed(kernel, b"".join(b'{"v": %s, "d19": 7}\n' % value.encode() for value in values))
     kernel.end_file()
-    group = pq.ParquetFile(io.BytesIO(kernel.take() + kernel.finish_output())).metadata.row_group(0)
+    group = pq.ParquetFile(io.BytesIO(ended(kernel))).metadata.row_group(0)
     assert (group.column(20).statistics.min, group.column(20).statistics.max) == bounds
     assert (group.column(19).statistics.min, group.column(19).statistics.max) == (7.0, 7.0)
 

@@ -20,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MODULE_OF_PANICS = "pyo3_runtime"
 """The module of the one exception that a panic becomes. Python cannot import it."""
 
-INTERFACE = 10
+INTERFACE = 11
 """The version of what is passed to the module and back. A module of another version is not used."""
 
 
@@ -136,8 +136,8 @@ class NativeKernel:
     def take(self) -> bytes:
         return self._call(self._writer.take)
 
-    def finish_output(self) -> bytes:
-        return self._call(self._writer.finish_output)
+    def finish_output(self) -> None:
+        self._call(self._writer.finish_output)
 
     def _call(self, work: Callable[[], T]) -> T:
         try:
