@@ -46,13 +46,16 @@ impl Bounds {
     }
 
     fn compare(&mut self, text: &[u8], prefix: u64) {
-        if !self.is_set || text < self.min.as_slice() {
-            replace(&mut self.min, text);
-            self.min_prefix = prefix;
-        }
         if !self.is_set || text > self.max.as_slice() {
             replace(&mut self.max, text);
             self.max_prefix = prefix;
+            if self.is_set {
+                return; // texts in order, such as times, are compared once
+            }
+        }
+        if !self.is_set || text < self.min.as_slice() {
+            replace(&mut self.min, text);
+            self.min_prefix = prefix;
         }
         self.is_set = true;
     }

@@ -32,6 +32,14 @@ struct Slot {
     tag: u16,
 }
 
+/// A value that is being looked up.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sought {
+    hash: u64,
+    /// The first one where it may be.
+    slot: Slot,
+}
+
 /// What became of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placed {
@@ -60,27 +68,53 @@ impl Dictionary {
         self.page.capacity() + self.starts.capacity() * size_of::<u32>() + self.slots.capacity() * size_of::<Slot>()
     }
 
+    /// Begins to look up a value. What it reads is best read for some values at once: then the processor waits for
+    /// memory once, and not for each of them.
+    ///
+    /// # Arguments
+    ///
+    /// * `value` - Without its length.
+    #[inline]
+    pub fn look_up(&self, value: &[u8]) -> Sought {
+        let hash = hash_of(&self.hasher, value);
+        let at = slot_of(hash) & self.slots.len().wrapping_sub(1);
+        Sought { hash, slot: self.slots.get(at).copied().unwrap_or_default() }
+    }
+
     /// The place of a value, which is added if it is new.
     ///
     /// # Arguments
     ///
     /// * `value` - Behind its length, as the page has it.
+    /// * `sought` - What [`Self::look_up`] said of it, now or before others were added: what has a place keeps it.
     /// * `max_bytes` - The longest page of values.
     #[inline]
-    pub fn place(&mut self, value: &[u8], max_bytes: usize) -> Placed {
-        let hash = hash_of(&self.hasher, &value[LENGTH_BYTES..]);
-        let mut at = slot_of(hash);
-        let tag = tag_of(hash);
+    pub fn place(&mut self, value: &[u8], sought: Sought, max_bytes: usize) -> Placed {
+        if self.is_in(sought.slot, value, sought.hash) {
+            return Placed::Known(sought.slot.place);
+        }
+        self.place_behind(value, sought.hash, max_bytes)
+    }
+
+    /// Whether a slot is that of a value.
+    #[inline]
+    fn is_in(&self, slot: Slot, value: &[u8], hash: u64) -> bool {
+        let has_tag = slot.tag == tag_of(hash) && slot.start != 0;
+        has_tag && begins_with(&self.page[slot.start as usize - LENGTH_BYTES..], value)
+    }
+
+    fn place_behind(&mut self, value: &[u8], hash: u64, max_bytes: usize) -> Placed {
         if self.slots.is_empty() {
             return self.add(value, hash, max_bytes);
         }
         let mask = self.slots.len() - 1;
+        let mut at = slot_of(hash);
         loop {
             let slot = self.slots[at & mask];
             if slot.start == 0 {
                 return self.add(value, hash, max_bytes);
             }
-            if slot.tag == tag && begins_with(&self.page[slot.start as usize - LENGTH_BYTES..], value) {
+            if self.is_in(slot, value, hash) {
                 return Placed::Known(slot.place);
             }
             at += 1;
@@ -186,7 +220,8 @@ mod tests {
 
     fn place(dictionary: &mut Dictionary, value: &[u8], max_bytes: usize) -> Placed {
         let length = u32::try_from(value.len()).unwrap().to_le_bytes();
-        dictionary.place(&[&length, value].concat(), max_bytes)
+        let sought = dictionary.look_up(value);
+        dictionary.place(&[&length, value].concat(), sought, max_bytes)
     }
 
     #[test]

@@ -9,7 +9,7 @@ use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::bounds::Bounds;
-use super::dictionary::{Dictionary, Placed};
+use super::dictionary::{Dictionary, Placed, Sought};
 use super::hybrid::{Hybrid, MAX_WIDTH};
 use super::pages::{Page, PagesInOrder, Values};
 use super::rows::{LENGTH_BYTES, NULLS, NULLS_BYTES, TextRows, number_at};
@@ -28,6 +28,9 @@ const SELDOM: usize = 16;
 
 /// Fewer texts do not tell.
 const FEWEST: usize = 512;
+
+/// Texts that are looked up in the dictionary at once.
+const LOOKED_UP_AT_ONCE: usize = 16;
 
 /// Before the texts of a page without places there is room for the levels of nearly all pages.
 const LEVELS_ROOM: usize = 4 * 1024;
@@ -315,24 +318,26 @@ impl TextWriter {
     fn places(&mut self, stream: &[u8], start: usize, end: usize) -> usize {
         let room = self.page.room();
         let (mut at, mut count) = (start, 0);
-        while at < end && count < room {
-            let length = number_at(stream, at);
-            if length == NULLS {
+        let mut sought = [(0, Sought::default()); LOOKED_UP_AT_ONCE];
+        while !self.has_left_dictionary {
+            let texts = self.look_up(stream, at, end, sought.iter_mut().take(room - count));
+            if texts == 0 {
                 break;
             }
-            let behind = at + LENGTH_BYTES + length as usize;
-            match self.dictionary.place(&stream[at..behind], self.limits.dictionary_bytes) {
-                Placed::Known(place) => self.page.places.push(place),
-                Placed::New(place) => {
-                    self.bounds.add(stream, at + LENGTH_BYTES, behind);
-                    self.page.places.push(place);
+            for (behind, sought) in sought.iter().take(texts) {
+                match self.dictionary.place(&stream[at..*behind], *sought, self.limits.dictionary_bytes) {
+                    Placed::Known(place) => self.page.places.push(place),
+                    Placed::New(place) => {
+                        self.bounds.add(stream, at + LENGTH_BYTES, *behind);
+                        self.page.places.push(place);
+                    }
+                    Placed::NoRoom => {
+                        self.has_left_dictionary = true;
+                        break;
+                    }
                 }
-                Placed::NoRoom => {
-                    self.has_left_dictionary = true;
-                    break;
-                }
+                (at, count) = (*behind, count + 1);
             }
-            (at, count) = (behind, count + 1);
         }
         self.text_bytes += at - start - count * LENGTH_BYTES;
         self.page.present += count;
@@ -340,6 +345,39 @@ impl TextWriter {
         self.page.values += count;
         self.looked_up += count;
         at
+    }
+
+    /// Begins to look up texts one behind the other.
+    ///
+    /// # Arguments
+    ///
+    /// * `sought` - Gets where each ends, and what was found.
+    ///
+    /// # Returns
+    ///
+    /// Their number.
+    #[inline]
+    fn look_up<'a>(
+        &self,
+        stream: &[u8],
+        start: usize,
+        end: usize,
+        sought: impl Iterator<Item = &'a mut (usize, Sought)>,
+    ) -> usize {
+        let (mut at, mut count) = (start, 0);
+        for found in sought {
+            if at >= end {
+                break;
+            }
+            let length = number_at(stream, at);
+            if length == NULLS {
+                break;
+            }
+            let behind = at + LENGTH_BYTES + length as usize;
+            *found = (behind, self.dictionary.look_up(&stream[at + LENGTH_BYTES..behind]));
+            (at, count) = (behind, count + 1);
+        }
+        count
     }
 
     /// Whether its texts were seldom there before, so that the rest of the file is better off without a dictionary.
