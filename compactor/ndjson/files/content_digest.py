@@ -7,7 +7,7 @@ digest is the second largest cost of reading a local file. Digests without the m
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol
+from typing import Protocol, Self
 
 from blake3 import blake3
 
@@ -38,13 +38,25 @@ class ContentDigest:
         self._hash = _new_hash(mark)
         self._length_bytes = 0
         self._adding: Future[object] | None = None
+        self._begun: bytes | None = None
+
+    def begun_with(self, first: bytes) -> Self:
+        """Add the first piece of a file at once, while it is still in the processor's cache."""
+        self._hash.update(first)
+        self._length_bytes = len(first)
+        self._begun = first
+        return self
 
     def passing(self, stored: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the pieces of a file from its start, and add each."""
+        """Yield the pieces of a file from its start, and add each; the first one only if it was not added before."""
         self._added()
-        self._hash, self._length_bytes = _new_hash(self._mark), 0
+        begun, self._begun = self._begun, None
+        if begun is None:
+            self._hash, self._length_bytes = _new_hash(self._mark), 0
         for piece in stored:
-            self._add(piece)
+            if piece is not begun:
+                self._add(piece)
+            begun = None
             yield piece
 
     def of_whole(self, size_bytes: int) -> str:

@@ -188,7 +188,7 @@ class FileWalk:
             raise FileError(FileStatus.MISSING, f"retention may have removed records {StreamGap.parse(file.uri).words}")
         try:
             opened = open_file(self._input, file, any_version=self._any_version)
-            return opened if is_s3(file.uri) else replace(opened, digest=ContentDigest(self._pool))
+            return opened if is_s3(file.uri) else replace(opened, digest=ContentDigest(self._pool).begun_with(opened.first))
         except AccessError as exc:
             # A single object may have another owner or key; the caller decides whether all access is refused.
             raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
