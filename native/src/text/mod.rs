@@ -6,6 +6,7 @@ mod dictionary;
 mod hybrid;
 mod pages;
 mod rows;
+pub mod snappy;
 #[cfg(test)]
 mod tests;
 mod writer;

@@ -8,6 +8,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::hybrid::push_varint;
+use super::snappy::{Encoder, Search, max_compressed_bytes};
 
 /// How Thrift numbers the encodings of Parquet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub struct Compressor {
 }
 
 enum Codec {
-    Snappy(Box<snap::raw::Encoder>),
+    Snappy(Encoder),
     Zstd(zstd::bulk::Compressor<'static>),
 }
 
@@ -51,7 +52,7 @@ pub struct Page {
 
 impl Compressor {
     pub fn snappy() -> Self {
-        Self { codec: Codec::Snappy(Box::new(snap::raw::Encoder::new())), compressed: Vec::new() }
+        Self { codec: Codec::Snappy(Encoder::new()), compressed: Vec::new() }
     }
 
     /// # Errors
@@ -62,19 +63,31 @@ impl Compressor {
         Ok(Self { codec, compressed: Vec::new() })
     }
 
+    /// How pages like this one are best compressed; None if it is too short to tell.
+    pub fn best_search(&mut self, body: &[u8]) -> Option<Search> {
+        self.make_room(body);
+        match &mut self.codec {
+            Codec::Snappy(encoder) => encoder.best_search(body, &mut self.compressed),
+            Codec::Zstd(_) => None,
+        }
+    }
+
     /// A page of rows.
     ///
     /// # Arguments
     ///
     /// * `body` - The levels and values.
     /// * `rows` - Their number, nulls included.
-    pub fn data_page(&mut self, body: &[u8], rows: usize, values: Values) -> Result<Page> {
-        self.page(body, PAGE_OF_DATA, DATA_FIELD, &[rows as u64, values as u64, RUN_LENGTHS, RUN_LENGTHS])
+    /// * `search` - How Snappy compresses it.
+    pub fn data_page(&mut self, body: &[u8], rows: usize, values: Values, search: Search) -> Result<Page> {
+        let numbers = [rows as u64, values as u64, RUN_LENGTHS, RUN_LENGTHS];
+        self.page(body, PAGE_OF_DATA, DATA_FIELD, &numbers, search)
     }
 
     /// The page of a dictionary.
     pub fn dictionary_page(&mut self, body: &[u8], values: usize) -> Result<Page> {
-        self.page(body, PAGE_OF_DICTIONARY, DICTIONARY_FIELD, &[values as u64, Values::Plain as u64])
+        let numbers = [values as u64, Values::Plain as u64];
+        self.page(body, PAGE_OF_DICTIONARY, DICTIONARY_FIELD, &numbers, Search::Four)
     }
 
     /// Gives back memory beyond this.
@@ -83,8 +96,8 @@ impl Compressor {
         self.compressed.shrink_to(bytes);
     }
 
-    fn page(&mut self, body: &[u8], kind: u64, field: u8, numbers: &[u64]) -> Result<Page> {
-        let compressed = self.compress(body)?;
+    fn page(&mut self, body: &[u8], kind: u64, field: u8, numbers: &[u64], search: Search) -> Result<Page> {
+        let compressed = self.compress(body, search)?;
         if i32::try_from(body.len().max(compressed.len())).is_err() {
             return Err(ParquetError::General(format!("a page of {} bytes; expected less than 2 GiB", body.len())));
         }
@@ -98,22 +111,24 @@ impl Compressor {
         Ok(Page { bytes, header_bytes })
     }
 
-    fn compress(&mut self, body: &[u8]) -> Result<&[u8]> {
+    fn compress(&mut self, body: &[u8], search: Search) -> Result<&[u8]> {
+        self.make_room(body);
+        let length = match &mut self.codec {
+            Codec::Snappy(encoder) => encoder.compress(body, search, &mut self.compressed),
+            Codec::Zstd(compressor) => compressor.compress_to_buffer(body, &mut self.compressed[..])?,
+        };
+        Ok(&self.compressed[..length])
+    }
+
+    /// Makes room for what a page is compressed to.
+    fn make_room(&mut self, body: &[u8]) {
         let most = match self.codec {
-            Codec::Snappy(_) => snap::raw::max_compress_len(body.len()),
+            Codec::Snappy(_) => max_compressed_bytes(body.len()),
             Codec::Zstd(_) => zstd::zstd_safe::compress_bound(body.len()),
         };
         if self.compressed.len() < most {
             self.compressed.resize(most, 0);
         }
-        let length = match &mut self.codec {
-            Codec::Snappy(encoder) => {
-                let compressed = encoder.compress(body, &mut self.compressed);
-                compressed.map_err(|error| ParquetError::General(error.to_string()))?
-            }
-            Codec::Zstd(compressor) => compressor.compress_to_buffer(body, &mut self.compressed[..])?,
-        };
-        Ok(&self.compressed[..length])
     }
 }
 

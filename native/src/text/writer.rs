@@ -13,6 +13,7 @@ use super::dictionary::{Dictionary, Placed, Sought};
 use super::hybrid::{Hybrid, MAX_WIDTH};
 use super::pages::{Page, PagesInOrder, Values};
 use super::rows::{LENGTH_BYTES, NULLS, NULLS_BYTES, TextRows, number_at};
+use super::snappy::Search;
 use crate::open_columns::Tools;
 use crate::parts::Parts;
 use crate::sparse::TextRuns;
@@ -60,6 +61,8 @@ pub struct TextWriter {
     nulls: usize,
     page: OpenPage,
     pages: Vec<Vec<u8>>,
+    /// How pages of texts are compressed, once one has told.
+    search: Option<Search>,
     /// How many of them have places in the dictionary. They are the first ones.
     dictionary_pages: usize,
     uncompressed_bytes: usize,
@@ -194,6 +197,7 @@ impl TextWriter {
             nulls: 0,
             page: OpenPage::new(),
             pages: Vec::new(),
+            search: None,
             dictionary_pages: 0,
             uncompressed_bytes: 0,
             compressed_bytes: 0,
@@ -451,7 +455,11 @@ impl TextWriter {
         let rows = self.page.rows;
         let body = self.page.body(&mut tools.body, width, values);
         let body_bytes = body.len();
-        let page = tools.compressor.data_page(body, rows, values)?;
+        if values == Values::Plain && self.search.is_none() {
+            self.search = tools.compressor.best_search(body);
+        }
+        let search = self.search.unwrap_or(Search::Four);
+        let page = tools.compressor.data_page(body, rows, values, search)?;
         self.page.clear();
         self.count(&page, body_bytes);
         self.pages.push(page.bytes);
