@@ -6,6 +6,8 @@
 //! by chance all the time, which gains nothing and costs most of the time; so hashes may be of five bytes. A copy also
 //! begins as early as its bytes are the same. Measured on events: a quarter less time, or up to 2 % smaller.
 
+#![allow(clippy::inline_always)] // measured: 7 % less time
+
 /// Bytes that are compressed by themselves: places in them have 16 bits.
 const BLOCK_BYTES: usize = 1 << 16;
 
@@ -174,13 +176,13 @@ fn block_of<const HASHED: u32>(
     put_literal(block, done, length, compressed, end)
 }
 
-#[inline]
+#[inline(always)]
 fn word(block: &Block, at: usize) -> u64 {
     u64::from_le_bytes(*block[at..].first_chunk().expect("there is room for a word behind each place"))
 }
 
 /// The highest bits of a product, of which the last byte that is hashed has changed most.
-#[inline]
+#[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // there are 14 bits at most
 fn hash<const HASHED: u32>(word: u64, bits: u32) -> usize {
     let hashed = word << (u64::BITS - u8::BITS * HASHED);
@@ -188,21 +190,21 @@ fn hash<const HASHED: u32>(word: u64, bits: u32) -> usize {
 }
 
 /// Notes a place; returns the one that was there before.
-#[inline]
+#[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // places in a block have 16 bits
 fn replace(table: &mut [u16; MAX_SLOTS], slot: usize, at: usize) -> usize {
     usize::from(std::mem::replace(&mut table[slot], at as u16))
 }
 
 /// Whether so many bytes are the same that a copy can stand for them.
-#[inline]
+#[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // they are the lower half
 fn has_copy(differing: u64) -> bool {
     differing as u32 == 0
 }
 
 /// How many bytes before two places are the same, behind those that are compressed already.
-#[inline]
+#[inline(always)]
 fn same_before(block: &Block, done: usize, from: usize, at: usize) -> usize {
     let (before_from, before_at) = (&block[..from], &block[done..at]);
     before_from.iter().rev().zip(before_at.iter().rev()).take_while(|(left, right)| left == right).count()
@@ -213,7 +215,7 @@ fn same_before(block: &Block, done: usize, from: usize, at: usize) -> usize {
 /// # Arguments
 ///
 /// * `differing` - The bits in which their first words differ.
-#[inline]
+#[inline(always)]
 fn same_bytes(block: &Block, length: usize, from: usize, at: usize, differing: u64) -> usize {
     if differing != 0 {
         return differing.trailing_zeros() as usize / 8;
@@ -232,7 +234,7 @@ fn same_bytes(block: &Block, length: usize, from: usize, at: usize, differing: u
     same
 }
 
-#[inline]
+#[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // lengths are shorter than a block
 fn put_literal(block: &Block, start: usize, end: usize, compressed: &mut [u8], mut to: usize) -> usize {
     let length = end - start;
@@ -263,7 +265,7 @@ fn put_literal(block: &Block, start: usize, end: usize, compressed: &mut [u8], m
 }
 
 /// Copies a number of bytes that the compiler knows, if there are as many on both sides.
-#[inline]
+#[inline(always)]
 fn is_copied<const BYTES: usize>(block: &Block, start: usize, compressed: &mut [u8], to: usize) -> bool {
     let (from, to) = (block[start..].first_chunk::<BYTES>(), compressed[to..].first_chunk_mut::<BYTES>());
     let (Some(from), Some(to)) = (from, to) else { return false };
@@ -272,7 +274,7 @@ fn is_copied<const BYTES: usize>(block: &Block, start: usize, compressed: &mut [
 }
 
 /// A copy of what is so far before it.
-#[inline]
+#[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // the distance is shorter than a block, lengths are checked
 fn put_copy(distance: usize, mut length: usize, compressed: &mut [u8], mut to: usize) -> usize {
     let [low, high] = (distance as u16).to_le_bytes();
