@@ -68,6 +68,24 @@ impl Dictionary {
         self.page.capacity() + self.starts.capacity() * size_of::<u32>() + self.slots.capacity() * size_of::<Slot>()
     }
 
+    /// How many values, one behind the other and each behind its length, are the only value that there is so far: many
+    /// columns have no other one.
+    ///
+    /// # Arguments
+    ///
+    /// * `most` - Further ones are not counted.
+    ///
+    /// # Returns
+    ///
+    /// Their number, and the length of each in the page.
+    pub fn same_as_only(&self, values: &[u8], most: usize) -> (usize, usize) {
+        if self.len() != 1 {
+            return (0, 0);
+        }
+        let same = values.chunks_exact(self.page.len()).take(most).take_while(|value| begins_with(&self.page, value));
+        (same.count(), self.page.len())
+    }
+
     /// Begins to look up a value. What it reads is best read for some values at once: then the processor waits for
     /// memory once, and not for each of them.
     ///

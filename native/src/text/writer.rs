@@ -321,7 +321,9 @@ impl TextWriter {
     /// Where the first one is that was not looked up; or what else is in the stream there.
     fn places(&mut self, stream: &[u8], start: usize, end: usize) -> usize {
         let room = self.page.room();
-        let (mut at, mut count) = (start, 0);
+        let (mut count, length) = self.dictionary.same_as_only(&stream[start..end], room);
+        let mut at = start + count * length;
+        self.page.places.resize(self.page.places.len() + count, 0);
         let mut sought = [(0, Sought::default()); LOOKED_UP_AT_ONCE];
         while !self.has_left_dictionary {
             let texts = self.look_up(stream, at, end, sought.iter_mut().take(room - count));
