@@ -39,27 +39,45 @@ def map_ordered(work: Callable[[T], R], items: Iterable[T], *, threads: int = TH
 
 
 def calls_ahead(
-    pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], *, depth: int
+    pool: ThreadPoolExecutor,
+    work: Callable[[T], R],
+    items: Iterable[T],
+    *,
+    depth: int,
+    waits: Callable[[], bool] = lambda: True,
 ) -> Generator[Future[R], None, None]:
     """Yield a started call of `work` for each item, in order. Closing the generator cancels calls that have not begun.
 
     Args:
         pool: Runs the calls.
-        work: Called from the threads of the pool.
+        work: Called from the threads of the pool, or from the caller's.
         items: Read from the caller's thread, no further ahead than needed.
         depth: How many calls may be under way behind the one that is yielded.
+        waits: Whether calls wait for something, asked before each. Those that only work are no faster in another thread:
+            the caller's own makes them then, one at a time.
     """
     under_way: deque[Future[R]] = deque()
     try:
         for item in items:
-            under_way.append(pool.submit(work, item))
-            if len(under_way) > depth:
+            ahead = depth if waits() else 0
+            under_way.append(pool.submit(work, item) if ahead or under_way else _called(work, item))
+            while len(under_way) > ahead:
                 yield under_way.popleft()
         while under_way:
             yield under_way.popleft()
     finally:
         for call in under_way:
             call.cancel()
+
+
+def _called(work: Callable[[T], R], item: T) -> Future[R]:
+    """A call that has ended."""
+    call = Future[R]()
+    try:
+        call.set_result(work(item))
+    except Exception as exc:  # noqa: BLE001 - it is raised again where the result is taken
+        call.set_exception(exc)
+    return call
 
 
 def one_ahead(pool: ThreadPoolExecutor, items: Generator[T, None, None]) -> Generator[T, None, None]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Generic, Literal, Self, TypeVar
@@ -19,6 +20,7 @@ from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectStore
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
 from compactor.ndjson.files.content_digest import ContentDigest
+from compactor.ndjson.files.disk_waits import DiskWaits
 from compactor.ndjson.files.object_reading import FILES_AHEAD, LOCAL_FILES_AHEAD, RANGE_BYTES, Opened, open_file
 from compactor.ndjson.files.path_values import PathValues
 from compactor.ndjson.files.patient_reads import PatientReads
@@ -118,6 +120,7 @@ class FileWalk:
         self.scratch = Scratch(limits.max_scratch_bytes)
         self._stack = ExitStack()
         self._counted_bytes = counted_bytes
+        self._disk = DiskWaits()
         self.stored_bytes_read = 0
 
     def __enter__(self) -> Self:
@@ -141,8 +144,13 @@ class FileWalk:
         Raises:
             StoreUnavailable: Passing trouble of the store.
         """
-        depth = LOCAL_FILES_AHEAD if all(is_local(file.uri) for _, file in files) else FILES_AHEAD
-        with closing(calls_ahead(self._pool, self._open, [file for _, file in files], depth=depth)) as openings:
+        items = [file for _, file in files]
+        if all(is_local(file.uri) for file in items):
+            waits = self._disk.has_waited
+            opened = calls_ahead(self._pool, self._open, items, depth=LOCAL_FILES_AHEAD, waits=waits)
+        else:
+            opened = calls_ahead(self._pool, self._open, items, depth=FILES_AHEAD)
+        with closing(opened) as openings:
             for (index, file), opening in zip(files, openings, strict=True):
                 yield self._walk(index, file, opening, rejects, read)
 
@@ -187,7 +195,7 @@ class FileWalk:
         if is_kinesis(file.uri):
             raise FileError(FileStatus.MISSING, f"retention may have removed records {StreamGap.parse(file.uri).words}")
         try:
-            opened = open_file(self._input, file, any_version=self._any_version)
+            opened = self._disk.measured(partial(open_file, self._input, file, any_version=self._any_version))
             return opened if is_s3(file.uri) else replace(opened, digest=ContentDigest(self._pool).begun_with(opened.first))
         except AccessError as exc:
             # A single object may have another owner or key; the caller decides whether all access is refused.
