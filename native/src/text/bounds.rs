@@ -46,18 +46,28 @@ impl Bounds {
     }
 
     fn compare(&mut self, text: &[u8], prefix: u64) {
-        if !self.is_set || text > self.max.as_slice() {
+        if !self.is_set || is_less(&self.max, text) {
             replace(&mut self.max, text);
             self.max_prefix = prefix;
             if self.is_set {
                 return; // texts in order, such as times, are compared once
             }
         }
-        if !self.is_set || text < self.min.as_slice() {
+        if !self.is_set || is_less(text, &self.min) {
             replace(&mut self.min, text);
             self.min_prefix = prefix;
         }
         self.is_set = true;
+    }
+}
+
+/// Whether one text is before another, word by word: most of these are short, and begin alike.
+#[inline]
+fn is_less(left: &[u8], right: &[u8]) -> bool {
+    let words = left.as_chunks::<8>().0.iter().zip(right.as_chunks::<8>().0);
+    match words.into_iter().find(|(left, right)| left != right) {
+        Some((left, right)) => u64::from_be_bytes(*left) < u64::from_be_bytes(*right),
+        None => left < right,
     }
 }
 
@@ -137,6 +147,8 @@ mod tests {
         assert_eq!(bounds(&["a\0", "a", "a\0\0"]), short("a", "a\0\0"));
         assert_eq!(bounds(&["\0", "", "\0\0\0\0\0\0\0\0\0"]), short("", "\0\0\0\0\0\0\0\0\0"));
         assert_eq!(bounds(&["12345678b", "12345678", "12345678a"]), short("12345678", "12345678b"));
+        let long = ["b", "a", "c"].map(|end| format!("1234567812345678{end}"));
+        assert_eq!(bounds(&[&long[0], &long[1], &long[2], "12345678y", "12345678x"]), short(&long[1], "12345678y"));
         assert_eq!(bounds(&["\u{10FFFF}", "\u{E000}", "é", "z"]), short("z", "\u{10FFFF}"));
     }
 

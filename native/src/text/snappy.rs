@@ -3,9 +3,9 @@
 //! Blocks of 64 KiB are compressed each by itself. Of each place that is looked at, a table says where bytes with the same
 //! hash were last; if they are the same, a copy of those stands for these. Other encoders of the format find copies alike,
 //! but only by hashes of four bytes. Texts of few different characters, such as hexadecimal digits, have the same four bytes
-//! by chance all the time, which gains nothing and costs most of the time; so hashes may be of five bytes. A copy also
-//! begins as early as its bytes are the same. Measured on events: a quarter less time, or up to 2 % smaller.
-
+//! by chance all the time, which gains next to nothing, takes most of the time, and takes readers even more; so hashes may
+//! be of five bytes. A copy also begins as early as its bytes are the same. Measured on events, against the crate `snap`:
+//! output of the same size, a quarter less time to compress it, and a third less to decompress it.
 #![allow(clippy::inline_always)] // measured: 7 % less time
 
 /// Bytes that are compressed by themselves: places in them have 16 bits.
@@ -37,8 +37,9 @@ const NEAR: usize = 1 << 11;
 /// Places that are looked at one by one. As many times as they are in vain, so many are then left out between two.
 const PATIENCE_BITS: u32 = 5;
 
-/// By five bytes, if pages become larger by at most this part of theirs.
-const MAX_LOSS: usize = 64;
+/// By five bytes, if a page becomes larger by at most this part. One of hexadecimal digits becomes larger by 4 %, and is
+/// then decompressed in a third of the time; one of times in order would become larger by 6 % for little.
+const MAX_LOSS: usize = 24;
 
 /// How the place of a copy is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
