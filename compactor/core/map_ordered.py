@@ -53,8 +53,8 @@ def calls_ahead(
         work: Called from the threads of the pool, or from the caller's.
         items: Read from the caller's thread, no further ahead than needed.
         depth: How many calls may be under way behind the one that is yielded.
-        waits: Whether calls wait for something, asked before each. Those that only work are no faster in another thread:
-            the caller's own makes them then, one at a time.
+        waits: Whether calls wait for something, asked before each. Those that only work are no faster in another
+            thread: the caller's own makes them then, one at a time.
     """
     under_way: deque[Future[R]] = deque()
     try:

@@ -34,6 +34,7 @@ mod variant_columns;
 pub use bin_writer::{BinWriter, ColumnName, OutputColumn};
 pub use columns::ColumnKind;
 pub use keys::KeyRules;
+pub use text::snappy;
 pub use values::{Epoch, Kind};
 
 use bin_writer::Failure;

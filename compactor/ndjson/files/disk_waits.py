@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _WAITING_SHARE = 0.25
-"""Of the time of a read. Cached files are read without waiting; the fastest disks keep a read waiting for half of it."""
+"""Of the time of a read. What is in memory is read without waiting; a fast disk keeps a read waiting for half of it."""
 
 
 class DiskWaits:

@@ -196,7 +196,11 @@ class FileWalk:
             raise FileError(FileStatus.MISSING, f"retention may have removed records {StreamGap.parse(file.uri).words}")
         try:
             opened = self._disk.measured(partial(open_file, self._input, file, any_version=self._any_version))
-            return opened if is_s3(file.uri) else replace(opened, digest=ContentDigest(self._pool).begun_with(opened.first))
+            return (
+                opened
+                if is_s3(file.uri)
+                else replace(opened, digest=ContentDigest(self._pool).begun_with(opened.first))
+            )
         except AccessError as exc:
             # A single object may have another owner or key; the caller decides whether all access is refused.
             raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc

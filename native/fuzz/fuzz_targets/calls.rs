@@ -111,7 +111,8 @@ impl Run {
             max_keys: MAX_KEYS,
             max_key_characters: MAX_KEY_CHARACTERS,
         };
-        let mut writer = BinWriter::new(columns, compression, &rules, (held_bytes, 1 << 16), 2).expect("the plan is right");
+        let mut writer =
+            BinWriter::new(columns, compression, &rules, (held_bytes, 1 << 16), 2).expect("the plan is right");
         writer.begin_file("file".to_owned());
         let (rows, rows_of_file, new_keys) = (Vec::new(), Vec::new(), Vec::new());
         Self { writer, rows, rows_of_file, new_keys, has_lacked: false }

@@ -52,7 +52,7 @@ pub struct Page {
 
 impl Compressor {
     pub fn snappy() -> Self {
-        Self { codec: Codec::Snappy(Encoder::new()), compressed: Vec::new() }
+        Self { codec: Codec::Snappy(Encoder::default()), compressed: Vec::new() }
     }
 
     /// # Errors

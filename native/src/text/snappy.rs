@@ -59,16 +59,19 @@ pub struct Encoder {
 }
 
 /// The length of what bytes are compressed to at most.
+#[must_use]
 pub fn max_compressed_bytes(bytes: usize) -> usize {
     // A literal of one byte takes two, and a copy of four takes three; five bytes stand for the length of all.
     bytes + bytes / 6 + 32
 }
 
-impl Encoder {
-    pub fn new() -> Self {
+impl Default for Encoder {
+    fn default() -> Self {
         Self { table: boxed(), last: boxed() }
     }
+}
 
+impl Encoder {
     /// How the places of copies in bytes like these are best found: a look at their first block, or none if they are few.
     pub fn best_search(&mut self, bytes: &[u8], compressed: &mut [u8]) -> Option<Search> {
         let block = bytes.first_chunk::<ROOM_BYTES>()?;
@@ -331,7 +334,7 @@ mod tests {
     /// Around the lengths at which something else happens, of bytes that repeat soon, late and never.
     #[test]
     fn lengths() {
-        let mut encoder = Encoder::new();
+        let mut encoder = Encoder::default();
         let mut random = Random(1);
         let noise: Vec<u8> = (0..200_000).map(|_| random.below(256).try_into().unwrap()).collect();
         let near: Vec<u8> = noise.iter().map(|byte| byte % 2).collect();
@@ -350,7 +353,7 @@ mod tests {
     /// Literals and copies of all lengths, from near and from far.
     #[test]
     fn elements() {
-        let mut encoder = Encoder::new();
+        let mut encoder = Encoder::default();
         let mut random = Random(2);
         for round in 0..300 {
             let mut bytes: Vec<u8> = Vec::new();
@@ -372,7 +375,7 @@ mod tests {
     /// Hardly larger than others make it; the search by five bytes is chosen where it loses little.
     #[test]
     fn sizes() {
-        let mut encoder = Encoder::new();
+        let mut encoder = Encoder::default();
         let mut random = Random(3);
         let mut digits = |count: usize| -> String {
             (0..count).map(|_| char::from_digit(u32::try_from(random.below(16)).unwrap(), 16).unwrap()).collect()
@@ -400,7 +403,7 @@ mod tests {
     /// What a block was compressed to does not depend on those before it.
     #[test]
     fn alone() {
-        let (mut used, mut random) = (Encoder::new(), Random(4));
+        let (mut used, mut random) = (Encoder::default(), Random(4));
         for _ in 0..200 {
             let bytes: Vec<u8> =
                 (0..random.below(3_000)).map(|_| b'a' + u8::try_from(random.below(4)).unwrap()).collect();
@@ -410,7 +413,7 @@ mod tests {
                 compressed.truncate(length);
                 compressed
             };
-            assert_eq!(compressed(&mut used), compressed(&mut Encoder::new()));
+            assert_eq!(compressed(&mut used), compressed(&mut Encoder::default()));
         }
     }
 }

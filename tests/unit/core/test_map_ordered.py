@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from compactor.core.map_ordered import map_ordered, one_ahead
+from compactor.core.map_ordered import calls_ahead, map_ordered, one_ahead
 
 ITEMS = 200
 THREADS = 4
@@ -112,3 +112,30 @@ def test_one_ahead_is_closed_early() -> None:
         threading.Timer(0.05, go_on.set).start()
         items.close()
         assert closed == [True]
+
+
+def test_calls_that_do_not_wait_are_made_by_the_caller_one_at_a_time() -> None:
+    """And others wait for nothing of theirs: an error comes in its turn, whoever made the call."""
+    made: list[tuple[int, threading.Thread]] = []
+    waits = False
+
+    def work(number: int) -> int:
+        made.append((number, threading.current_thread()))
+        if number == 1:
+            raise KeyError(number)
+        return number
+
+    with ThreadPoolExecutor(2) as pool:
+        calls = calls_ahead(pool, work, range(8), depth=3, waits=lambda: waits)
+        assert next(calls).result() == 0
+        assert made == [(0, threading.current_thread())]
+        with pytest.raises(KeyError):
+            next(calls).result()
+        waits = True
+        assert next(calls).result() == 2
+        waits = False
+        assert [call.result() for call in calls] == [3, 4, 5, 6, 7]
+    others = [number for number, thread in made if thread is not threading.current_thread()]
+    assert sorted(others) == [2, 3, 4, 5, 6], (
+        "the first one that waits, the three behind it, and one more until they have ended"
+    )

@@ -2,6 +2,7 @@ import bz2
 import errno
 import gzip
 import io
+import threading
 import tracemalloc
 import zlib
 from collections import Counter
@@ -19,6 +20,7 @@ from compactor.core.errors import AccessError, CredentialsRefused, LinkRefused, 
 from compactor.core.layout import base_name
 from compactor.engines.spark.input_files import InspectTask, InspectTaskResult, inspect_files
 from compactor.ndjson.files import object_reading
+from compactor.ndjson.files.disk_waits import DiskWaits
 from compactor.ndjson.files.object_reading import RANGE_BYTES
 from compactor.ndjson.files.patient_reads import MOST_PAUSED_SECONDS
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
@@ -378,6 +380,24 @@ def test_further_ranges_of_a_file_on_disk_are_read_ahead(store, uri, reads, monk
         pool.submit(len, "").result()  # behind what was begun
         assert store.reads[uri] == reads
         assert first + b"".join(pieces) == bytes(range(25))
+
+
+@pytest.mark.parametrize(
+    ("folder", "has_waited", "is_ahead"),
+    [("file:///raw/", False, False), ("file:///raw/", True, True), ("s3://raw/", False, True)],
+)
+def test_files_are_read_ahead_where_reads_wait(store, folder, has_waited, is_ahead, monkeypatch):
+    """As those of S3 always do; files that the system has in memory are read by the task itself."""
+    monkeypatch.setattr(DiskWaits, "has_waited", lambda _: has_waited)
+    uris = [f"{folder}{number}" for number in range(5)]
+    readers = []
+    for uri in uris:
+        store.put(uri, GOOD)
+        store.before_read[uri, 1] = lambda: readers.append(threading.current_thread())
+    assert [file.report.records for file in run(store, *uris).files] == [2] * 5
+    assert len(readers) == 5
+    assert (threading.current_thread() not in readers) == is_ahead
+    assert (set(readers) == {threading.current_thread()}) != is_ahead
 
 
 def test_passing_trouble_of_the_store_is_passed_on(store):

@@ -1,0 +1,37 @@
+"""Which reads wait for a disk."""
+
+import time
+
+import pytest
+
+from compactor.ndjson.files.disk_waits import DiskWaits
+
+
+def working() -> int:
+    """Takes a processor's time, as a read from memory does."""
+    until = time.thread_time() + 0.05
+    while time.thread_time() < until:
+        pass
+    return 1
+
+
+def waiting() -> int:
+    """Takes ten times as long as a processor could be busy with others meanwhile."""
+    time.sleep(0.5)
+    return 2
+
+
+def test_the_last_read_counts() -> None:
+    """Before the first one there is nothing to tell by, and an error tells as well."""
+    disk = DiskWaits()
+    assert not disk.has_waited()
+    assert (disk.measured(waiting), disk.has_waited()) == (2, True)
+
+    def failing() -> None:
+        waiting()
+        raise KeyError(1)
+
+    assert any((disk.measured(working), disk.has_waited()) == (1, False) for _ in range(20))
+    with pytest.raises(KeyError):
+        disk.measured(failing)
+    assert disk.has_waited()
