@@ -17,7 +17,7 @@ use crate::text::{Compressor, Limits};
 use crate::variant_columns::{parquet_schema, set_properties};
 
 /// Encoded bytes of a row group. A file of 128 MB has four: enough for parallel reads, and few enough for readers that
-/// request each column of each group. While a row group is taken, memory holds it three times.
+/// request each column of each group. While one is put together, memory holds it little more than once.
 const ROW_GROUP_BYTES: usize = 32 * 1024 * 1024;
 
 /// What the row group in the making may hold in memory, dictionaries and half-filled pages included.
