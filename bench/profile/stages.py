@@ -72,11 +72,13 @@ RULES = (
     Rule(Stage.KEYS, _KERNEL, source=r"native/src/keys\.rs"),
     Rule(Stage.STATISTICS, _KERNEL, source=r"native/src/statistics\.rs"),
     Rule(Stage.WRITE, _KERNEL, source=r"native/src/output\.rs"),
+    Rule(Stage.WRITE, _KERNEL, source=r"native/src/parts\.rs"),
     Rule(Stage.WRITE, _KERNEL, r"python_bytes", r"native/src/lib\.rs"),
     Rule(Stage.STATISTICS, _KERNEL, source=r"native/src/text/bounds\.rs"),
     Rule(Stage.DICTIONARY, _KERNEL, source=r"native/src/text/dictionary\.rs"),
     Rule(Stage.ENCODE, _KERNEL, source=r"native/src/text/hybrid\.rs"),
     Rule(Stage.ENCODE, _KERNEL, source=r"native/src/text/writer\.rs"),
+    Rule(Stage.COMPRESS, _KERNEL, source=r"native/src/text/snappy\.rs"),
     Rule(Stage.WRITE, _KERNEL, source=r"native/src/text/pages\.rs"),
     Rule(Stage.BUILD, _KERNEL, source=r"native/src/"),
     # Its libraries.

@@ -46,15 +46,15 @@ def calls_ahead(
     depth: int,
     waits: Callable[[], bool] = lambda: True,
 ) -> Generator[Future[R], None, None]:
-    """Yield a started call of `work` for each item, in order. Closing the generator cancels calls that have not begun.
+    """Yield a call of `work` for each item, in order, begun or ended. Closing the generator cancels what has not begun.
 
     Args:
         pool: Runs the calls.
         work: Called from the threads of the pool, or from the caller's.
         items: Read from the caller's thread, no further ahead than needed.
         depth: How many calls may be under way behind the one that is yielded.
-        waits: Whether calls wait for something, asked before each. Those that only work are no faster in another
-            thread: the caller's own makes them then, one at a time.
+        waits: Asked before each call: whether calls wait for something. If not, they are no faster in another thread:
+            the caller's own makes them one at a time, once those under way have ended.
     """
     under_way: deque[Future[R]] = deque()
     try:

@@ -24,6 +24,8 @@ pub struct BackgroundOutput {
     threads: usize,
     /// What was completed before the last batch, and not taken yet.
     completed: Parts,
+    /// Whether these are the last ones of a file.
+    has_ended: bool,
     size_bytes: usize,
     in_progress_bytes: usize,
     /// The rows of the last batch that is written.
@@ -50,7 +52,15 @@ impl BackgroundOutput {
     pub fn new(output: Output, threads: usize) -> Self {
         OUTPUTS.fetch_add(1, Ordering::Relaxed);
         let state = State::Idle(Box::new(output));
-        Self { state, threads, completed: Parts::default(), size_bytes: 0, in_progress_bytes: 0, written: Vec::new() }
+        Self {
+            state,
+            threads,
+            completed: Parts::default(),
+            has_ended: false,
+            size_bytes: 0,
+            in_progress_bytes: 0,
+            written: Vec::new(),
+        }
     }
 
     /// The length of the file so far, without the last batch.
@@ -67,13 +77,18 @@ impl BackgroundOutput {
     ///
     /// # Errors
     ///
-    /// The one before could not be encoded.
+    /// The one before could not be encoded; or bytes of a file that has ended were not taken yet.
     ///
     /// # Panics
     ///
     /// As the thread that encoded the one before.
     pub fn write(&mut self, rows: Vec<ColumnRows>) -> Result<()> {
         let batch = (self.idle()?, rows);
+        if self.has_ended && !self.completed.is_empty() {
+            let fault = "rows of the next file; expected the bytes of the one that has ended to be taken before";
+            return Err(ParquetError::General(fault.to_owned()));
+        }
+        self.has_ended = false;
         self.state = if OUTPUTS.load(Ordering::Relaxed) < self.threads {
             in_background(batch)
         } else {
@@ -105,7 +120,7 @@ impl BackgroundOutput {
         self.completed.take()
     }
 
-    /// Ends the file, of which all bytes are completed then. The next row begins another one.
+    /// Ends the file and completes all of its bytes, which are taken before the next row: that begins another file.
     ///
     /// # Errors
     ///
@@ -117,6 +132,7 @@ impl BackgroundOutput {
     pub fn finish(&mut self) -> Result<()> {
         let mut output = self.idle()?;
         output.finish(&mut self.completed)?;
+        self.has_ended = true;
         self.state = State::Idle(self.taken_back((output, Vec::new(), Ok(())))?);
         Ok(())
     }

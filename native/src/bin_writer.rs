@@ -71,7 +71,7 @@ impl ColumnName {
 /// Times the records that are written at once: what encoders need beside them, where all is one long value.
 const ENCODING_FACTOR: usize = 4;
 
-/// Times the row group in the making: what grows twofold may need when it is put together.
+/// Times the row group in the making, when it is put together: a copy of it in parts, and its largest column once more.
 const GROWTH_FACTOR: usize = 2;
 
 /// A line that is no record: its number in the block, from 0, where it begins, where its line feed is, and its fault.
@@ -271,7 +271,7 @@ impl BinWriter {
         self.rows.rescued_values()
     }
 
-    /// Ends the Parquet file, of which all bytes are completed then. The next row begins another one.
+    /// Ends the Parquet file and completes all of its bytes, which are taken before the next row: that begins another file.
     ///
     /// # Errors
     ///

@@ -1,5 +1,7 @@
 //! One Parquet file, encoded in memory and taken in parts as it grows.
 
+use std::io::Write;
+
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, ArrowWriterOptions};
@@ -128,8 +130,7 @@ impl Output {
         let schema: SchemaDescriptor = file.writer.schema_descr().clone();
         let mut footer = file.writer.into_inner()?.into_bytes();
         declare_order_of_type(&mut footer, &schema)?;
-        completed.append(&mut Parts::from(footer));
-        Ok(())
+        Ok(completed.write_all(&footer)?)
     }
 }
 

@@ -93,10 +93,16 @@ class Kernel(Protocol):
         """
 
     def take(self) -> bytes:
-        """The next Parquet bytes that are completed, without those of the last batch of rows. Empty if none are."""
+        """The next Parquet bytes that are completed; empty if there are none.
+
+        Those of the last batch of rows come later, or when the file has ended.
+        """
 
     def finish_output(self) -> None:
-        """End the Parquet file, of which all bytes are completed then; the next row begins another one."""
+        """End the Parquet file and complete all of its bytes.
+
+        Take them all before the next row, which begins another file.
+        """
 
 
 NewKernel = Callable[[RowPlan], Kernel]

@@ -7,7 +7,7 @@ digest is the second largest cost of reading a local file. Digests without the m
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol, Self
+from typing import Protocol
 
 from blake3 import blake3
 
@@ -28,7 +28,7 @@ class ContentDigest:
     """The digest of a file whose bytes pass by.
 
     Args:
-        pool: Its threads do the work, while the caller reads on, one piece behind at most. None to do it at once.
+        pool: Its threads add what passes, while the caller reads on, one piece behind at most. None to do it at once.
         mark: What tells how it is made, see `mark_of`; by default as those of the ledger are.
     """
 
@@ -38,25 +38,23 @@ class ContentDigest:
         self._hash = _new_hash(mark)
         self._length_bytes = 0
         self._adding: Future[object] | None = None
-        self._begun: bytes | None = None
+        self._has_first = False
 
-    def begun_with(self, first: bytes) -> Self:
-        """Add the first piece of a file at once, while it is still in the processor's cache."""
+    def begin(self, first: bytes) -> None:
+        """Add the first piece of a file at once, while it is in the processor's cache; the same piece passes later."""
         self._hash.update(first)
         self._length_bytes = len(first)
-        self._begun = first
-        return self
+        self._has_first = bool(first)
 
     def passing(self, stored: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the pieces of a file from its start, and add each; the first one only if it was not added before."""
         self._added()
-        begun, self._begun = self._begun, None
-        if begun is None:
+        has_first, self._has_first = self._has_first, False
+        if not has_first:
             self._hash, self._length_bytes = _new_hash(self._mark), 0
-        for piece in stored:
-            if piece is not begun:
+        for number, piece in enumerate(stored):
+            if number or not has_first:
                 self._add(piece)
-            begun = None
             yield piece
 
     def of_whole(self, size_bytes: int) -> str:

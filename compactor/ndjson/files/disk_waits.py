@@ -1,4 +1,4 @@
-"""Tells whether reads wait for a disk, or find what they read in memory."""
+"""Tells whether reads spend their time waiting, as those of a disk do, or find what they read in memory."""
 
 import time
 from collections.abc import Callable
@@ -11,17 +11,20 @@ _WAITING_SHARE = 0.25
 
 
 class DiskWaits:
-    """How the last read of some went. Before the first one, none waits."""
+    """Whether the last measured read waited; false before the first.
+
+    A processor that is busy with others looks like a disk that is waited for: reading ahead then costs a little time.
+    """
 
     def __init__(self) -> None:
         self._has_waited = False
 
     def has_waited(self) -> bool:
-        """Whether the last read waited, which makes it worthwhile to begin the next ones early."""
+        """Whether it is worthwhile to begin the next reads early."""
         return self._has_waited
 
     def measured(self, read: Callable[[], T]) -> T:
-        """Read, and measure it; threads may do so side by side."""
+        """Call `read`, and note whether it waited. Threads may do so side by side: the last one to end counts."""
         began, worked = time.perf_counter(), time.thread_time()
         try:
             return read()

@@ -134,7 +134,7 @@ class FileWalk:
     def files(
         self, files: Sequence[tuple[int, ManifestFile]], rejects: RejectsWriter, read: ReadFile[T]
     ) -> Iterator[WalkedFile[T]]:
-        """Read files one after the other, while the next ones are being opened.
+        """Read files one after the other. The next ones are opened meanwhile, unless the disk answers at once.
 
         Args:
             files: Index in the manifest, and file.
@@ -195,12 +195,12 @@ class FileWalk:
         if is_kinesis(file.uri):
             raise FileError(FileStatus.MISSING, f"retention may have removed records {StreamGap.parse(file.uri).words}")
         try:
-            opened = self._disk.measured(partial(open_file, self._input, file, any_version=self._any_version))
-            return (
-                opened
-                if is_s3(file.uri)
-                else replace(opened, digest=ContentDigest(self._pool).begun_with(opened.first))
-            )
+            read = partial(open_file, self._input, file, any_version=self._any_version)
+            if is_s3(file.uri):
+                return read()
+            opened, digest = self._disk.measured(read), ContentDigest(self._pool)
+            digest.begin(opened.first)
+            return replace(opened, digest=digest)
         except AccessError as exc:
             # A single object may have another owner or key; the caller decides whether all access is refused.
             raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc

@@ -24,7 +24,7 @@ LOCAL_RANGE_BYTES = MAX_PIECE_BYTES
 """The length of one read of a disk: a longer one would be cut into pieces, which are copies."""
 
 FILES_AHEAD = 8  # hides an S3 round trip of 100 ms with files of 3.5 MB at 300 MB/s; takes up to 64 MiB
-LOCAL_FILES_AHEAD = 2  # a disk answers at once, and what is read is then still in the processor's cache
+LOCAL_FILES_AHEAD = 3  # only while the disk keeps reads waiting; takes up to 16 MiB
 RANGES_AHEAD = 3  # within a large file; takes up to 24 MiB
 
 

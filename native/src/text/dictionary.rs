@@ -36,7 +36,7 @@ struct Slot {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sought {
     hash: u64,
-    /// The first one where it may be.
+    /// The first one that may be its own, as it was then.
     slot: Slot,
 }
 
@@ -68,16 +68,16 @@ impl Dictionary {
         self.page.capacity() + self.starts.capacity() * size_of::<u32>() + self.slots.capacity() * size_of::<Slot>()
     }
 
-    /// How many values, one behind the other and each behind its length, are the only value that there is so far: many
-    /// columns have no other one.
+    /// Counts how many of the next values are the only one that there is so far. Many columns have no other.
     ///
     /// # Arguments
     ///
-    /// * `most` - Further ones are not counted.
+    /// * `values` - Each behind its length.
+    /// * `most` - The count ends there.
     ///
     /// # Returns
     ///
-    /// Their number, and the length of each in the page.
+    /// Their number, 0 if there is not exactly one value so far; and the length of each in the page.
     pub fn same_as_only(&self, values: &[u8], most: usize) -> (usize, usize) {
         if self.len() != 1 {
             return (0, 0);
@@ -104,14 +104,14 @@ impl Dictionary {
     /// # Arguments
     ///
     /// * `value` - Behind its length, as the page has it.
-    /// * `sought` - What [`Self::look_up`] said of it, now or before others were added: what has a place keeps it.
+    /// * `sought` - What [`Self::look_up`] said of it. It may be older than the last values: a value keeps its place.
     /// * `max_bytes` - The longest page of values.
     #[inline]
     pub fn place(&mut self, value: &[u8], sought: Sought, max_bytes: usize) -> Placed {
         if self.is_in(sought.slot, value, sought.hash) {
             return Placed::Known(sought.slot.place);
         }
-        self.place_behind(value, sought.hash, max_bytes)
+        self.find_or_add(value, sought.hash, max_bytes)
     }
 
     /// Whether a slot is that of a value.
@@ -121,7 +121,7 @@ impl Dictionary {
         has_tag && begins_with(&self.page[slot.start as usize - LENGTH_BYTES..], value)
     }
 
-    fn place_behind(&mut self, value: &[u8], hash: u64, max_bytes: usize) -> Placed {
+    fn find_or_add(&mut self, value: &[u8], hash: u64, max_bytes: usize) -> Placed {
         if self.slots.is_empty() {
             return self.add(value, hash, max_bytes);
         }
@@ -286,6 +286,34 @@ mod tests {
         }
         assert_eq!((place(&mut dictionary, b"abc", usize::MAX), dictionary.width()), (Placed::NoRoom, 16));
         assert_eq!(place(&mut dictionary, &[1, 0], usize::MAX), Placed::Known(1));
+    }
+
+    /// What was looked up before others were added, and before all were moved to further slots, is found once it is there.
+    #[test]
+    fn looked_up_early() {
+        let mut dictionary = Dictionary::default();
+        let values: Vec<Vec<u8>> =
+            (0..500_u16).map(|number| [&[2, 0, 0, 0], &number.to_le_bytes()[..]].concat()).collect();
+        let sought: Vec<Sought> = values.iter().map(|value| dictionary.look_up(&value[LENGTH_BYTES..])).collect();
+        for placed in [Placed::New, Placed::Known] {
+            for (number, (value, sought)) in (0_u16..).zip(values.iter().zip(&sought)) {
+                assert_eq!(dictionary.place(value, *sought, usize::MAX), placed(number));
+            }
+        }
+    }
+
+    #[test]
+    fn the_only_value() {
+        let mut dictionary = Dictionary::default();
+        let value = b"\x01\0\0\0a";
+        assert_eq!(dictionary.same_as_only(value, 9), (0, 0));
+        place(&mut dictionary, b"a", 100);
+        let values = [&value[..], value, value, b"\x01\0\0\0b", value].concat();
+        let counts = [0, 1, 2, 3, 9].map(|most| dictionary.same_as_only(&values, most));
+        assert_eq!(counts, [(0, 5), (1, 5), (2, 5), (3, 5), (3, 5)]);
+        assert_eq!(dictionary.same_as_only(&[255; 8], 9), (0, 5));
+        place(&mut dictionary, b"b", 100);
+        assert_eq!(dictionary.same_as_only(&values, 9), (0, 0));
     }
 
     #[test]

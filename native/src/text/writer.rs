@@ -61,10 +61,10 @@ pub struct TextWriter {
     nulls: usize,
     page: OpenPage,
     pages: Vec<Vec<u8>>,
-    /// How pages of texts are compressed, once one has told.
-    search: Option<Search>,
     /// How many of them have places in the dictionary. They are the first ones.
     dictionary_pages: usize,
+    /// How pages without places are compressed; None until one of them is long enough to tell.
+    search: Option<Search>,
     uncompressed_bytes: usize,
     compressed_bytes: usize,
 }

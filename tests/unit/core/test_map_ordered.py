@@ -115,7 +115,7 @@ def test_one_ahead_is_closed_early() -> None:
 
 
 def test_calls_that_do_not_wait_are_made_by_the_caller_one_at_a_time() -> None:
-    """And others wait for nothing of theirs: an error comes in its turn, whoever made the call."""
+    """An error is raised in its turn, in whichever thread the call ran."""
     made: list[tuple[int, threading.Thread]] = []
     waits = False
 

@@ -12,12 +12,14 @@ from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
+from blake3 import blake3
 
 from compactor.adapters.memory.store import MemoryStore
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CredentialsRefused, LinkRefused, ScratchFull, StoreUnavailable
 from compactor.core.layout import base_name
+from compactor.core.versions import DIGEST_MARK
 from compactor.engines.spark.input_files import InspectTask, InspectTaskResult, inspect_files
 from compactor.ndjson.files import object_reading
 from compactor.ndjson.files.disk_waits import DiskWaits
@@ -398,6 +400,19 @@ def test_files_are_read_ahead_where_reads_wait(store, folder, has_waited, is_ahe
     assert len(readers) == 5
     assert (threading.current_thread() not in readers) == is_ahead
     assert (set(readers) == {threading.current_thread()}) != is_ahead
+
+
+@pytest.mark.parametrize("size", [0, 1, SMALL_RANGE - 1, SMALL_RANGE, SMALL_RANGE + 1, 3 * SMALL_RANGE + 5])
+@pytest.mark.parametrize("has_waited", [False, True])
+def test_local_files_are_reported_with_the_digest_of_their_bytes(store, size, has_waited, monkeypatch):
+    """Of all of their pieces, whoever reads them; by it a copy is known to be the same."""
+    monkeypatch.setattr(object_reading, "LOCAL_RANGE_BYTES", SMALL_RANGE)
+    monkeypatch.setattr(DiskWaits, "has_waited", lambda _: has_waited)
+    data = (b'{"a":1}\n' * (size // 8 + 1))[:size]
+    store.put("file:///raw/one", data)
+    store.put("file:///raw/two", data)
+    for file in run(store, "file:///raw/one", "file:///raw/two").files:
+        assert file.report.digest == f"{DIGEST_MARK}{blake3(data).hexdigest()[:32]}"
 
 
 def test_passing_trouble_of_the_store_is_passed_on(store):

@@ -242,6 +242,32 @@ def test_completed_bytes_are_taken_in_parts():
     assert ended(kernel) == b""
 
 
+def test_a_file_is_taken_to_its_end_before_the_next_one_begins():
+    """Else the bytes of two files would come one behind the other, and nobody could tell them apart."""
+    kernel = NativeKernel(plan_of(schema_of({"v": "string"})))
+    kernel.begin_file("one")
+    feed(kernel, b'{"v":"1"}\n')
+    kernel.end_file()
+    kernel.finish_output()
+    feed(kernel, b'{"v":"2"}\n')
+    with pytest.raises(StagingError, match="expected the bytes of the one that has ended to be taken before"):
+        kernel.finish_output()
+
+
+def test_a_long_footer_is_taken_in_parts():
+    """Files of very many columns have one."""
+    schema = schema_of({f"k{at}": "string" for at in range(9_000)})
+    kernel = NativeKernel(plan_of(schema))
+    kernel.begin_file("file")
+    feed(kernel, orjson.dumps({f"k{at}": str(at) for at in range(9_000)}) + b"\n")
+    kernel.end_file()
+    kernel.finish_output()
+    parts = list(iter(kernel.take, b""))
+    assert len(parts) > 1
+    assert max(map(len, parts)) <= 1024 * 1024
+    assert pq.read_metadata(io.BytesIO(b"".join(parts))).num_columns == 9_000
+
+
 def test_a_kernel_that_is_dropped_ends_with_its_thread():
     """A batch is under way when the kernel is dropped; its thread has ended then, and others may have theirs."""
     for _ in range(20):

@@ -16,7 +16,7 @@ def working() -> int:
 
 
 def waiting() -> int:
-    """Takes ten times as long as a processor could be busy with others meanwhile."""
+    """Sleeps far longer than a busy machine would delay it."""
     time.sleep(0.5)
     return 2
 
