@@ -25,9 +25,9 @@ class DiskWaits:
 
     def measured(self, read: Callable[[], T]) -> T:
         """Call `read`, and note whether it waited. Threads may do so side by side: the last one to end counts."""
-        began, worked = time.perf_counter(), time.thread_time()
+        began, worked = time.monotonic(), time.thread_time()
         try:
             return read()
         finally:
-            took = time.perf_counter() - began
+            took = time.monotonic() - began
             self._has_waited = took - (time.thread_time() - worked) > _WAITING_SHARE * took

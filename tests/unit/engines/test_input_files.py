@@ -405,7 +405,7 @@ def test_files_are_read_ahead_where_reads_wait(store, folder, has_waited, is_ahe
 @pytest.mark.parametrize("size", [0, 1, SMALL_RANGE - 1, SMALL_RANGE, SMALL_RANGE + 1, 3 * SMALL_RANGE + 5])
 @pytest.mark.parametrize("has_waited", [False, True])
 def test_local_files_are_reported_with_the_digest_of_their_bytes(store, size, has_waited, monkeypatch):
-    """Of all of their pieces, whoever reads them; by it a copy is known to be the same."""
+    """Of all of their pieces, in whichever thread they are read; by it a copy is known to be the same."""
     monkeypatch.setattr(object_reading, "LOCAL_RANGE_BYTES", SMALL_RANGE)
     monkeypatch.setattr(DiskWaits, "has_waited", lambda _: has_waited)
     data = (b'{"a":1}\n' * (size // 8 + 1))[:size]

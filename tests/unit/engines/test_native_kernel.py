@@ -243,7 +243,7 @@ def test_completed_bytes_are_taken_in_parts():
 
 
 def test_a_file_is_taken_to_its_end_before_the_next_one_begins():
-    """Else the bytes of two files would come one behind the other, and nobody could tell them apart."""
+    """Else the bytes of two files would come one behind the other, with no border between them."""
     kernel = NativeKernel(plan_of(schema_of({"v": "string"})))
     kernel.begin_file("one")
     feed(kernel, b'{"v":"1"}\n')
