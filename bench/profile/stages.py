@@ -100,7 +100,7 @@ RULES = (
     Rule(Stage.READ, _LIBC, r"^_*(read|pread|preadv|readv)(64)?(v2)?$"),
     Rule(Stage.WRITE, _LIBC, r"^_*(write|pwrite|writev|f(data)?sync|rename(at2?)?|link(at)?|unlink(at)?)(64)?$"),
     # Libraries that Python calls.
-    Rule(Stage.DECODE, r"^(libz[.-]|zlib\.|libzstd|_zstd|libbz2|_bz2|liblzma|_lzma|libisal|isal)"),
+    Rule(Stage.DECODE, r"^(libz[.-]|zlib\.|zlib_ng\.|libzstd|_zstd|libbz2|_bz2|liblzma|_lzma|libisal|isal)"),
     Rule(Stage.HASH, r"^(blake3|libcrypto|_hashlib|_sha\d|_blake2|_md5)"),
     Rule(Stage.VERIFY, r"^(libarrow|libparquet|_parquet\.|lib\.cpython|_dataset)"),
     Rule(Stage.PYTHON, r"^(libpython|python|ld-linux|ld-musl)|^(?!compactor_native).*\.(cpython-.*|abi3)\.so$"),

@@ -178,7 +178,7 @@ def test_checks_before_a_new_stack(root: Path, capsys: pytest.CaptureFixture[str
     shown = checked(root, capsys)
     for words in (
         "names            46 of 46 new names are free",
-        "37 wheels for the Python and the glibc of Glue",
+        "38 wheels for the Python and the glibc of Glue",
         f"{BUCKET} is in this account and region",
         "3 x G.1X, Glue 6.0: up to $0.92 an hour",
         "at the prices of eu-central-1 of",

@@ -75,6 +75,7 @@ KNOWN = [
     (Stage.WRITE, "libc.so.6", "fsync", ""),
     (Stage.DECODE, "libz.so.1.2.13", "inflate", ""),
     (Stage.DECODE, "zlib.cpython-311-x86_64-linux-gnu.so", "", ""),
+    (Stage.DECODE, "zlib_ng.cpython-311-x86_64-linux-gnu.so", "", ""),
     (Stage.HASH, "libcrypto.so.3", "", ""),
     (Stage.HASH, "blake3.cpython-311-x86_64-linux-gnu.so", "", ""),
     (Stage.VERIFY, "libparquet.so.2500", "", ""),
