@@ -135,7 +135,7 @@ class RoutedStore:
             return self._local
         with self._lock:
             if self._s3 is None:
-                from compactor.adapters.aws.s3 import S3Store  # noqa: PLC0415 - boto3 is slow to load
+                from compactor.adapters.aws.s3.store import S3Store  # noqa: PLC0415 - boto3 is slow to load
 
                 self._s3 = S3Store(self._spec.client("s3"))
             return self._s3

@@ -9,7 +9,7 @@ import pytest
 
 from compactor.adapters.aws.clients import dynamodb_client, s3_client
 from compactor.adapters.aws.dynamo_claims import DynamoClaims
-from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.aws.s3.store import S3Store
 from compactor.adapters.journal_claims import JournalClaims
 from compactor.adapters.local.sqlite.claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.aws.s3.store import S3Store
 from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFiles
 from compactor.api.compact import folder_run
 from compactor.api.progress import ProgressDisplay

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.aws.s3.store import S3Store
 from compactor.cli.entry import compactor as command
 from tests.support.extras import NATIVE
 from tests.support.forgetting import ALICE, BROKEN, ESCAPED, LISTED, PLAIN, REJECTS, ROWS, holding_in

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.aws import multipart
 from compactor.adapters.aws.clients import s3_client
-from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.aws.s3 import multipart
+from compactor.adapters.aws.s3.store import S3Store
 from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
 from tests.support import extras
 from tests.support.aws_stand_in import REGION

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.aws.s3.store import S3Store
 from compactor.cli.entry import compactor as command
 from compactor.core.documents.manifest import Manifest
 from tests.support.aws_stand_in import REGION

@@ -11,8 +11,8 @@ from boto3.s3.transfer import TransferConfig
 from moto.backends import get_backend
 from moto.core import DEFAULT_ACCOUNT_ID
 
-from compactor.adapters.aws import s3
-from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.aws.s3 import store
+from compactor.adapters.aws.s3.store import S3Store
 from compactor.core.errors import ObjectChanged, ObjectNotFound
 
 MIB = 1024 * 1024
@@ -264,7 +264,7 @@ def test_copy_replaces_and_stays_apart(place: Any) -> None:
 def test_upload_takes_a_file_of_any_size(place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file's content is uploaded whole, also one that is sent in several parts, and the file is left as it is."""
     small_parts = TransferConfig(multipart_threshold=6 * MIB, multipart_chunksize=5 * MIB, max_concurrency=4)
-    monkeypatch.setattr(s3, "_UPLOAD", small_parts)
+    monkeypatch.setattr(store, "_UPLOAD", small_parts)
     path = tmp_path / "big file"
     content = bytes(range(256)) * 4 * 1024 * 11  # 11 MiB: three parts in S3
     path.write_bytes(content)

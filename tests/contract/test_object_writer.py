@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.aws import multipart
+from compactor.adapters.aws.s3 import multipart
 from compactor.core.errors import ObjectChanged
 from tests.support.sampling import few_rows
 

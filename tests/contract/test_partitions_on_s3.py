@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.aws.s3.store import S3Store
 from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
 from tests.support.extras import NATIVE
 from tests.support.harness import DAY, Harness

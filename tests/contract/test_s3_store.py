@@ -16,7 +16,7 @@ from botocore.response import StreamingBody
 from botocore.stub import Stubber
 
 from compactor.adapters.aws.clients import dynamodb_client, s3_client
-from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.aws.s3.store import S3Store
 from compactor.core.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
 
 REGION = "eu-west-1"

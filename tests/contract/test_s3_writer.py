@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from compactor.adapters.aws import multipart
 from compactor.adapters.aws.clients import s3_client
-from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.aws.s3 import multipart
+from compactor.adapters.aws.s3.store import S3Store
 from compactor.core.errors import AccessError, ObjectChanged, StoreUnavailable
 from tests.support.aws_stand_in import REGION
 

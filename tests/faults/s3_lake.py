@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow.parquet as pq
 
-from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.aws.s3.store import S3Store
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.store import ManualClock
 from compactor.core.documents.manifest import Manifest, ManifestFile

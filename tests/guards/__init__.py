@@ -4,6 +4,7 @@ from tests.guards.building import BUILDING, CLAIMS
 from tests.guards.closing import CLOSING
 from tests.guards.control import CONTROL
 from tests.guards.deployments import DEPLOYMENTS
+from tests.guards.direct_reads import DIRECT_READS
 from tests.guards.doctor import DOCTOR
 from tests.guards.effects import ONCE, VERIFICATION
 from tests.guards.expiring import EXPIRING
@@ -57,6 +58,7 @@ GUARDS = (
     *SHARDS,
     *TABLE,
     *IN_PLACE,
+    *DIRECT_READS,
     *ROTATION,
     *ICEBERG,
     *PARTITIONS,

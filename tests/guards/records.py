@@ -47,7 +47,7 @@ CREATE_ONLY = (
     ),
     Guard(
         "a record in S3 is created once, never overwritten",
-        "adapters/aws/s3.py",
+        "adapters/aws/s3/store.py",
         ', IfNoneMatch="*")',
         ")",
         (_CREATE,),
@@ -106,7 +106,7 @@ VERSIONS = (
     ),
     Guard(
         "an object in S3 is read at the version that was asked for",
-        "adapters/aws/s3.py",
+        "adapters/aws/s3/store.py",
         """more = {**more, "IfMatch": f'"{etag}"'}""",
         "more = {**more}",
         ("tests/contract/test_object_store.py::test_a_replaced_object_is_another_version",),

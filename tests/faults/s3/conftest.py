@@ -42,9 +42,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch, proxy: FaultProxy) -> None:
     """No client pauses before it tries again: what counts is what happens, not when."""
     monkeypatch.setattr(ExponentialBackoff, "delay_amount", lambda *_: 0.0)
     monkeypatch.setattr("compactor.job.service._pause_seconds", lambda _: 0.01)
-    monkeypatch.setattr("compactor.adapters.aws.s3._UPLOAD", PARTS)
-    monkeypatch.setattr("compactor.adapters.aws.s3._COPY", PARTS)
-    monkeypatch.setattr("compactor.adapters.aws.multipart._PART_BYTES", 5 * MIB)
+    monkeypatch.setattr("compactor.adapters.aws.s3.store._UPLOAD", PARTS)
+    monkeypatch.setattr("compactor.adapters.aws.s3.store._COPY", PARTS)
+    monkeypatch.setattr("compactor.adapters.aws.s3.multipart._PART_BYTES", 5 * MIB)
     monkeypatch.setattr("compactor.engines.native.engine.SAMPLE_BYTES", SAMPLE_BYTES)
     proxy.use()
     proxy.restart_count()

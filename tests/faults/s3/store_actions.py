@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.aws.s3.store import S3Store
 from compactor.core.errors import ObjectChanged
 from tests.faults.fault_rules import Operation
 from tests.faults.s3.cases import SEED
@@ -46,7 +46,8 @@ def stat_missing(tried: TroubledStore) -> None:
 
 def read(tried: TroubledStore) -> None:
     assert tried.spoiled.read(tried.root + "here") == b"here"
-    assert tried.spoiled.read_range(tried.root + "here", 1, 2) == b"er"
+    for _ in range(3):  # once by the client, which shows how, and then without it
+        assert tried.spoiled.read_range(tried.root + "here", 1, 2) == b"er"
 
 
 def list_names(tried: TroubledStore) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.aws.s3.store import S3Store
 from compactor.core.errors import AccessError, CompactorError
 from tests.faults.fault_rules import PASSING, FaultKind, Operation, Rule, applies
 from tests.faults.proxy import FaultProxy

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from compactor.adapters.aws.clients import dynamodb_client, s3_client
 from compactor.adapters.aws.dynamo_claims import DynamoClaims
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
-from compactor.adapters.aws.s3 import S3Store
+from compactor.adapters.aws.s3.store import S3Store
 from compactor.adapters.memory.store import MemoryStore
 from compactor.cli.commands.demo import parse_size
 from compactor.cli.entry import compactor as command

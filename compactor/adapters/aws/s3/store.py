@@ -15,7 +15,8 @@ from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.errors import error_code, error_for, pause_before_try, translated, translated_pages
-from compactor.adapters.aws.multipart import S3Writer
+from compactor.adapters.aws.s3.direct_reads import DirectReads
+from compactor.adapters.aws.s3.multipart import S3Writer
 from compactor.adapters.listing import start_within
 from compactor.core.errors import AccessError, CompactorError, ObjectNotFound, StoreUnavailable
 from compactor.core.layout import canonical, is_s3
@@ -30,7 +31,7 @@ _UPLOAD = TransferConfig(multipart_threshold=64 * _MIB, multipart_chunksize=32 *
 _COPY = TransferConfig(multipart_threshold=512 * _MIB, multipart_chunksize=128 * _MIB, max_concurrency=8)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class S3Store:
     """Objects under `s3://bucket/key`, with `s3a://` and `s3n://` as other spellings of the same.
 
@@ -40,6 +41,10 @@ class S3Store:
     client: Any
     sleep: Callable[[float], None] = field(default=time.sleep, kw_only=True)
     _seen_buckets: set[str] = field(default_factory=set)
+    _direct: DirectReads = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._direct = DirectReads(self.client)
 
     def stat(self, uri: str) -> ObjectInfo | None:
         bucket, _ = _split_prefix(uri)
@@ -59,7 +64,12 @@ class S3Store:
         if length <= 0:  # a Range header cannot express this
             self._get(uri, etag, {"Range": "bytes=0-0"})
             return b""
-        return self._get(uri, etag, {"Range": f"bytes={start}-{start + length - 1}"})
+        bucket, key = _split(uri)
+        wanted = f"bytes={start}-{start + length - 1}"
+        version = {} if etag is None else {"If-Match": f'"{etag}"'}
+        return self._direct.read(
+            bucket, key, {"Range": wanted, **version}, lambda: self._get(uri, etag, {"Range": wanted})
+        )
 
     def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
         bucket, key_prefix = _split_prefix(prefix)

@@ -1,0 +1,134 @@
+"""Reads ranges of objects by requests that are only signed and sent, once the client has read one of the same bucket.
+
+For each object anew, a client resolves the endpoint, builds the request and takes the answer apart. Together with its
+checksum, that takes as much of the processor's time as to receive 4 MB. What depends on the bucket alone is taken from
+a request that succeeded.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from threading import Lock, local
+from typing import Any
+from urllib.parse import quote
+
+from botocore.awsrequest import AWSRequest
+from botocore.exceptions import BotoCoreError, ClientError
+from urllib3.exceptions import HTTPError
+
+from compactor.adapters.aws.s3.checksums import matches_checksums
+
+CLIENT_READS_AFTER_FAILURE = 100
+"""So many reads of a bucket are left to the client after a direct one that failed: lasting trouble costs 1 % more."""
+
+_SIGNED = re.compile("AWS4-HMAC-SHA256 Credential=[^/]+/[0-9]{8}/([^/]+)/([^/]+)/aws4_request,")
+_VERSION = "s3v4"  # botocore's name of this signature; directory buckets and regions at once have others
+_COPIED = ("User-Agent", "x-amz-checksum-mode")
+
+_PARTIAL = 206
+_NOT_SATISFIABLE = 416
+_BEHIND_THE_END = b"<Code>InvalidRange</Code>"
+_OF_THE_OBJECT = (404, 412)  # it is gone, or another version: no trouble of direct reads
+
+
+@dataclass(frozen=True, slots=True)
+class _BucketRequest:
+    """What requests for the objects of a bucket have in common.
+
+    Attributes:
+        url: Of the bucket, with a slash at the end.
+        headers: Those of the client that stay the same.
+        region: The region of the signature.
+        service: The service of the signature.
+        signer: Makes signatures with the credentials of the moment.
+    """
+
+    url: str
+    headers: dict[str, str]
+    region: str
+    service: str
+    signer: Any
+
+
+class DirectReads:
+    """Reads through the connections of a client. Safe to share between threads, as the client is.
+
+    A direct read counts if it has the range, whole and sound, or if the range is behind the end of the object. After
+    any other answer the client asks again, with its retries and its errors.
+
+    Args:
+        client: A boto3 client of S3.
+    """
+
+    def __init__(self, client: Any) -> None:
+        # It is private, but one pool of connections is enough. A client without it makes all reads.
+        self._session = getattr(getattr(client, "_endpoint", None), "http_session", None)
+        self._known: dict[str, _BucketRequest] = {}
+        self._client_reads_left: dict[str, int] = {}
+        self._lock = Lock()
+        self._of_thread = local()
+        client.meta.events.register("before-sign.s3.GetObject", self._note)
+
+    def read(self, bucket: str, key: str, headers: Mapping[str, str], by_client: Callable[[], bytes]) -> bytes:
+        """Read a range of an object.
+
+        Args:
+            bucket: The name of its bucket.
+            key: Its key.
+            headers: `Range`, and `If-Match` if only one version will do.
+            by_client: Reads the same by the client, whose errors pass through.
+        """
+        known = self._known.get(bucket)
+        content = None if known is None else self._read(known, bucket, key, headers)
+        if content is None:
+            self._of_thread.signed = None
+            content = by_client()
+            self._learn(bucket, key)
+        return content
+
+    def _read(self, known: _BucketRequest, bucket: str, key: str, headers: Mapping[str, str]) -> bytes | None:
+        status, content = None, None
+        with suppress(BotoCoreError, ClientError, HTTPError):  # the client will meet the same, or do better
+            status, content = self._answer(known, key, headers)
+        if content is None and status not in _OF_THE_OBJECT:
+            with self._lock:
+                self._known.pop(bucket, None)
+                self._client_reads_left[bucket] = CLIENT_READS_AFTER_FAILURE
+        return content
+
+    def _answer(self, known: _BucketRequest, key: str, headers: Mapping[str, str]) -> tuple[int, bytes | None]:
+        """The status of the answer, and the range if it is sound."""
+        request = AWSRequest("GET", known.url + quote(key), {**known.headers, **headers}, stream_output=True)
+        known.signer.get_auth_instance(known.service, known.region, _VERSION).add_auth(request)
+        answer = self._session.send(request.prepare())  # type: ignore[union-attr]
+        with closing(answer.raw):  # which ends the connection unless all was read
+            if answer.status_code not in (_PARTIAL, _NOT_SATISFIABLE):
+                return answer.status_code, None  # it may be a whole object
+            content: bytes = answer.raw.read()  # raises an error if it ends early
+        if answer.status_code == _NOT_SATISFIABLE:
+            return answer.status_code, b"" if _BEHIND_THE_END in content else None
+        is_whole = answer.headers.get("Content-Length") == str(len(content))
+        return answer.status_code, content if is_whole and matches_checksums(answer.headers, content) else None
+
+    def _note(self, request: AWSRequest, signature_version: object, request_signer: object, **_: object) -> None:
+        """Keep the last request of this thread that is about to be signed: its headers will tell how."""
+        self._of_thread.signed = (request, request_signer) if signature_version == _VERSION else None
+
+    def _learn(self, bucket: str, key: str) -> None:
+        """Take what is common to a bucket's requests from the one by which the client has just read an object of it."""
+        if self._session is None or self._of_thread.signed is None:
+            return
+        request, signer = self._of_thread.signed
+        self._of_thread.signed = None
+        signed = _SIGNED.match(str(request.headers.get("Authorization", "")))
+        path = quote(key)
+        if not signed or not request.url.endswith(f"/{path}"):
+            return
+        region, service = signed.groups()
+        headers = {name: request.headers[name] for name in _COPIED if name in request.headers}
+        with self._lock:
+            left = self._client_reads_left.get(bucket, 0)
+            self._client_reads_left[bucket] = max(0, left - 1)
+            if not left:
+                self._known[bucket] = _BucketRequest(request.url.removesuffix(path), headers, region, service, signer)

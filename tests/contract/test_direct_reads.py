@@ -1,0 +1,384 @@
+"""Ranges of objects that are read without the client: the same bytes and errors, in one request each."""
+
+import base64
+import hashlib
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
+from typing import Any
+
+import pytest
+from botocore.awsrequest import AWSResponse, HeadersDict
+from botocore.credentials import Credentials
+from botocore.exceptions import ClientError
+
+from compactor.adapters.aws.clients import aws_client, s3_client
+from compactor.adapters.aws.s3 import direct_reads
+from compactor.adapters.aws.s3.store import S3Store
+from compactor.core.errors import CredentialsRefused, ObjectChanged, ObjectNotFound
+
+REGION = "eu-west-1"
+KEYS = [
+    "plain",
+    "a/b/c",
+    "a//b",
+    "/first",
+    "sp ace",
+    "pl+us",
+    "50%",
+    "%41",
+    "ü/ñ",
+    "q?x=1&y",
+    "ha#sh",
+    "~.-_!*'()",
+    "a\\b",
+    "=:@,;$",
+]
+
+
+class Counted:
+    """A store, how many of its reads the client made, and all requests that were sent.
+
+    Args:
+        client: The client of S3.
+        answer: Answers in place of a server.
+    """
+
+    def __init__(self, client: Any, answer: Callable[[Any], Any] | None = None) -> None:
+        self.client = client
+        self.store = S3Store(client, sleep=lambda _: None)
+        self.by_client = 0
+        self.sent: list[Any] = []
+        self._answer = answer or client._endpoint.http_session.send
+        client._endpoint.http_session.send = self._send
+        client.meta.events.register("before-call.s3.GetObject", self._note)
+
+    def _send(self, request: Any) -> Any:
+        self.sent.append(request)
+        return self._answer(request)
+
+    def _note(self, **_: object) -> None:
+        self.by_client += 1
+
+
+@pytest.fixture
+def counted(aws_endpoint: str) -> Counted:
+    return Counted(s3_client(REGION, aws_endpoint))
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_any_key_is_found(key: str, counted: Counted, bucket: str) -> None:
+    """A key is spelled in the request as the client spells it, whatever characters it has."""
+    counted.store.put(f"s3://{bucket}/{key}", key.encode())
+    counted.store.put(f"s3://{bucket}/other", b"1")
+    counted.store.read_range(f"s3://{bucket}/other", 0, 100)
+    for _ in range(2):
+        assert counted.store.read_range(f"s3://{bucket}/{key}", 0, 100) == key.encode()
+    assert counted.by_client == 1
+
+
+def test_one_read_by_the_client_shows_how_for_its_bucket(counted: Counted, bucket: str) -> None:
+    """All later reads of the bucket are direct, from any thread; another bucket has to be shown anew."""
+    other = f"{bucket}-other"
+    counted.client.create_bucket(Bucket=other, CreateBucketConfiguration={"LocationConstraint": REGION})
+    for place in (bucket, other):
+        counted.store.put(f"s3://{place}/k", b"0123456789")
+    uri = f"s3://{bucket}/k"
+    assert counted.store.read_range(uri, 0, 4) == b"0123"
+    counted.sent.clear()
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda _: counted.store.read_range(uri, 2, 4), range(50))) == {b"2345"}
+    assert (counted.by_client, len(counted.sent)) == (1, 50)
+    assert counted.store.read_range(f"s3://{other}/k", 8, 4) == b"89"
+    assert counted.by_client == 2
+
+
+def test_the_answers_are_those_of_the_client(counted: Counted, bucket: str) -> None:
+    """Versions, ends and missing objects are told as if the client had read."""
+    uri = f"s3://{bucket}/k"
+    counted.store.put(uri, b"0123456789")
+    counted.store.put(f"s3://{bucket}/empty", b"")
+    info = counted.store.stat(uri)
+    assert info is not None
+    for _ in range(2):
+        assert counted.store.read_range(uri, 0, 4, etag=info.etag) == b"0123"
+        assert counted.store.read_range(uri, 10, 4, etag=info.etag) == b""
+        assert counted.store.read_range(f"s3://{bucket}/empty", 0, 4) == b""
+        assert counted.by_client == 1
+    with pytest.raises(ObjectChanged, match=r"/k: GetObject was answered with PreconditionFailed"):
+        counted.store.read_range(uri, 0, 4, etag="of-another-version")
+    with pytest.raises(ObjectNotFound, match="/gone"):
+        counted.store.read_range(f"s3://{bucket}/gone", 0, 4)
+    assert counted.by_client == 3
+    assert counted.store.read_range(uri, 0, 4) == b"0123"  # neither is trouble of direct reads
+    assert counted.by_client == 3
+
+
+def test_credentials_may_change(counted: Counted, bucket: str) -> None:
+    """Each request is signed by the credentials of its moment."""
+    uri = f"s3://{bucket}/k"
+    counted.store.put(uri, b"0")
+    counted.store.read_range(uri, 0, 1)
+    counted.sent.clear()
+    counted.client._request_signer._credentials = Credentials("rotated", "secret", "token")
+    assert counted.store.read_range(uri, 0, 1) == b"0"
+    headers = counted.sent[0].headers
+    assert "Credential=rotated/" in str(headers["Authorization"])
+    assert headers["X-Amz-Security-Token"] == "token"
+    assert counted.by_client == 1
+
+
+def test_credentials_that_cannot_be_renewed_are_told_as_by_the_client(counted: Counted, bucket: str) -> None:
+    """STS answers with an error of its own kind."""
+    uri = f"s3://{bucket}/k"
+    counted.store.put(uri, b"0")
+    counted.store.read_range(uri, 0, 1)
+
+    class Expired(Credentials):
+        def get_frozen_credentials(self) -> Any:
+            raise ClientError({"Error": {"Code": "ExpiredToken", "Message": "expired"}}, "AssumeRole")
+
+    counted.client._request_signer._credentials = Expired("a", "b")
+    with pytest.raises(CredentialsRefused, match="ExpiredToken"):
+        counted.store.read_range(uri, 0, 1)
+
+
+CONTENT = b"0123456789"
+
+
+class _Raw(BytesIO):
+    """The body of an answer, as botocore reads it in a stream."""
+
+    def stream(self, **_: object) -> Iterator[bytes]:
+        yield self.read()
+
+
+def _in_place_of_aws(request: Any) -> AWSResponse:
+    """Ten bytes for a range, and a session for who asks for one."""
+    if request.url.endswith("?session"):
+        told = "".join(
+            f"<{name}>{value}</{name}>"
+            for name, value in {
+                "SessionToken": "t",
+                "SecretAccessKey": "s",
+                "AccessKeyId": "a",
+                "Expiration": "2099-01-01T00:00:00Z",
+            }.items()
+        )
+        body = f"<CreateSessionResult><Credentials>{told}</Credentials></CreateSessionResult>".encode()
+        return AWSResponse(request.url, 200, HeadersDict({}), _Raw(body))
+    return AWSResponse(request.url, 206, HeadersDict({"Content-Length": "10"}), _Raw(CONTENT))
+
+
+@pytest.fixture
+def at_aws(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    """A store at AWS, with an answer in place of its servers."""
+    for name, value in {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_SESSION_TOKEN": "c"}.items():
+        monkeypatch.setenv(name, value)
+    return Counted(s3_client(REGION), _in_place_of_aws)
+
+
+_EACH_TIME = {"Authorization", "X-Amz-Date", "amz-sdk-invocation-id", "amz-sdk-request"}
+
+
+@pytest.mark.parametrize(
+    "bucket", ["plain", "with.dots", f"arn:aws:s3:{REGION}:123456789012:accesspoint:name", "name-123456789012-s3alias"]
+)
+def test_a_request_is_that_of_the_client(bucket: str, at_aws: Counted) -> None:
+    """URL, scope of the signature and headers are the same; what differs is made for each request."""
+    for _ in range(2):
+        assert at_aws.store.read_range(f"s3://{bucket}/a b", 0, 10, etag="e") == CONTENT
+    assert at_aws.by_client == 1
+    by_client, direct = at_aws.sent
+    assert direct.url == by_client.url
+
+    def scope(request: Any) -> str:
+        return str(request.headers["Authorization"]).partition("Credential=")[2].partition(",")[0]
+
+    def others(request: Any) -> dict[str, str]:
+        texts = {name: value.decode() if isinstance(value, bytes) else value for name, value in request.headers.items()}
+        return {name: text for name, text in texts.items() if name not in _EACH_TIME}
+
+    assert scope(direct) == scope(by_client) != ""
+    assert others(direct) == others(by_client)
+    assert {"Range", "If-Match", "x-amz-checksum-mode", "User-Agent"} <= others(direct).keys()
+
+
+def test_a_bucket_with_other_signatures_is_left_to_the_client(at_aws: Counted) -> None:
+    """A directory bucket is read by the client, and not like the bucket that was read before."""
+    at_aws.store.read("s3://plain/k")
+    for by_client in (2, 3):
+        at_aws.store.read_range("s3://dir--euw1-az1--x-s3/k", 0, 10)
+        assert at_aws.by_client == by_client
+
+
+def test_threads_learn_each_from_its_own_request(at_aws: Counted) -> None:
+    """While one thread waits for its first answer from a bucket, another thread reads from a second one."""
+    waiting, go = threading.Event(), threading.Event()
+
+    def slow_for_one(request: Any) -> AWSResponse:
+        if "//one." in request.url and not waiting.is_set():
+            waiting.set()
+            assert go.wait(10)
+        return _in_place_of_aws(request)
+
+    at_aws._answer = slow_for_one
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(at_aws.store.read_range, "s3://one/k", 0, 10)
+        assert waiting.wait(10)
+        at_aws.store.read_range("s3://two/k", 0, 10)
+        go.set()
+        reading.result()
+    at_aws.sent.clear()
+    for bucket in ("one", "two"):
+        at_aws.store.read_range(f"s3://{bucket}/k", 0, 10)
+        assert f"//{bucket}." in at_aws.sent[-1].url
+    assert at_aws.by_client == 2
+
+
+def _checksum(data: bytes) -> str:
+    return base64.b64encode(zlib.crc32(data).to_bytes(4, "big")).decode()
+
+
+SOUND = {"Content-Length": "10", "Content-Range": "bytes 0-9/10", "x-amz-checksum-crc32": _checksum(CONTENT)}
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+def _answered(status: int, headers: dict[str, str], body: bytes = CONTENT) -> Answer:
+    def answer(asked: BaseHTTPRequestHandler) -> None:
+        asked.send_response(status)
+        for name, value in headers.items():
+            asked.send_header(name, value)
+        asked.end_headers()
+        asked.wfile.write(body)
+
+    return answer
+
+
+def _hang_up(asked: BaseHTTPRequestHandler) -> None:
+    asked.close_connection = True
+
+
+def _with_checksum(name: str, value: str) -> Answer:
+    return _answered(206, {"Content-Length": "10", f"x-amz-checksum-{name}": value})
+
+
+def _digest(name: str, data: bytes) -> str:
+    return base64.b64encode(hashlib.new(name, data).digest()).decode()
+
+
+SPOILED = {
+    "other bytes": _answered(206, SOUND, b"0123456780"),
+    "other bytes of a part": _answered(206, {**SOUND, "Content-Range": "bytes 0-9/100"}, b"0123456780"),
+    **{
+        f"{name} of other bytes": _with_checksum(name, _digest(name, b"other")) for name in ("sha1", "sha256", "sha512")
+    },
+    "a part": _answered(206, SOUND, CONTENT[:5]),
+    "no length": _answered(206, {"Content-Range": "bytes 0-9/10", "Connection": "close"}),
+    "the whole object": _answered(200, {"Content-Length": "10"}),
+    "busy": _answered(503, {"Content-Length": "0"}, b""),
+    "elsewhere": _answered(301, {"Content-Length": "0", "Location": "/other"}, b""),
+    "refused": _answered(403, {"Content-Length": "0"}, b""),
+    "another 416": _answered(416, {"Content-Length": "10"}),
+    "hung up": _hang_up,
+}
+
+
+SOUND_TOO = {
+    "no checksum": _answered(206, {"Content-Length": "10"}),
+    "of parts": _with_checksum("crc32", "AAAAAA==-3"),
+    "unknown": _with_checksum("crc64nvme", "AAAAAAAAAAA="),
+    "its type": _answered(206, {**SOUND, "x-amz-checksum-type": "FULL_OBJECT"}),
+    **{name: _with_checksum(name, _digest(name, CONTENT)) for name in ("sha1", "sha256", "sha512")},
+}
+
+
+class _Server(ThreadingHTTPServer):
+    """Answers as it is told next, and soundly after that."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.told: list[Answer] = []
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        told = self.server.told  # type: ignore[attr-defined]
+        answer = told.pop(0) if told else _answered(206, SOUND)
+        answer(self)
+        self.close_connection |= answer in SPOILED.values()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def _serving() -> Iterator[_Server]:
+    server = _Server()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.usefixtures("aws_endpoint")
+@pytest.mark.parametrize("spoiled", SPOILED)
+def test_anything_but_a_sound_answer_is_left_to_the_client(spoiled: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client asks again, and so for a while; later reads are direct again."""
+    monkeypatch.setattr(direct_reads, "CLIENT_READS_AFTER_FAILURE", 3)
+    with _serving() as server:
+        counted = Counted(s3_client(REGION, f"http://127.0.0.1:{server.server_port}"))
+
+        def read() -> int:
+            assert counted.store.read_range("s3://b/k", 0, 100) == CONTENT
+            return counted.by_client
+
+        assert [read(), read()] == [1, 1]
+        server.told = [SPOILED[spoiled]]
+        assert [read() for _ in range(6)] == [2, 3, 4, 5, 5, 5]
+
+
+@pytest.mark.usefixtures("aws_endpoint")
+def test_an_unsigned_client_reads_by_itself() -> None:
+    """Nothing is signed in place of a client that does not sign."""
+    with _serving() as server:
+        counted = Counted(aws_client("s3", REGION, f"http://127.0.0.1:{server.server_port}", is_signed=False))
+        for by_client in (1, 2):
+            assert counted.store.read_range("s3://b/k", 0, 100) == CONTENT
+            assert counted.by_client == by_client
+
+
+@pytest.mark.usefixtures("aws_endpoint")
+@pytest.mark.parametrize("sound", SOUND_TOO)
+def test_a_checksum_that_no_client_compares_is_passed_over(sound: str) -> None:
+    """An answer without a checksum, with that of parts, or with one that needs a further library, is sound."""
+    with _serving() as server:
+        counted = Counted(s3_client(REGION, f"http://127.0.0.1:{server.server_port}"))
+        counted.store.read_range("s3://b/k", 0, 100)
+        server.told = [SOUND_TOO[sound]]
+        assert counted.store.read_range("s3://b/k", 0, 100) == CONTENT
+        assert counted.by_client == 1
+
+
+@pytest.mark.usefixtures("aws_endpoint")
+def test_trouble_that_lasts_is_met_by_the_client_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each direct read fails, all but a few requests are those of the client."""
+    monkeypatch.setattr(direct_reads, "CLIENT_READS_AFTER_FAILURE", 9)
+    with _serving() as server:
+        counted = Counted(s3_client(REGION, f"http://127.0.0.1:{server.server_port}"))
+        tried: list[object] = []
+        counted.store._direct._answer = lambda *_: tried.append(_) or (403, None)  # type: ignore[method-assign, func-returns-value]
+        for _ in range(100):
+            assert counted.store.read_range("s3://b/k", 0, 100) == CONTENT
+        assert (len(tried), counted.by_client) == (10, 100)
