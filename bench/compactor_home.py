@@ -1,12 +1,13 @@
 """The places of the compactor in a benchmark: on a local disk, or on an S3 server that keeps them there."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.ports import ObjectStore
 from compactor.settings.settings import Settings, parse_settings
 
 DAY = "2025-12-21"
@@ -72,11 +73,19 @@ class CompactorHome:
             }
         )
 
-    def manifest(self, manifest_id: str, files: Sequence[Path]) -> Manifest:
-        """Make a manifest of some input files."""
+    def versions(self, store: ObjectStore) -> dict[str, str]:
+        """The ETags of the input, by URI, as a notification tells them to the manifest builder."""
+        return {each.uri: each.etag for folder in self.inputs for each in store.list(f"{self.uri(folder)}/")}
+
+    def manifest(self, manifest_id: str, files: Sequence[Path], versions: Mapping[str, str] | None = None) -> Manifest:
+        """Make a manifest of some input files; `versions` has their ETags."""
+        known = versions or {}
+        uris = {self.uri(file): file for file in files}
         return Manifest(
             manifest_id=manifest_id,
             date=DAY,
             created_at=datetime.now(UTC),
-            files=tuple(ManifestFile(uri=self.uri(file), size_bytes=file.stat().st_size) for file in files),
+            files=tuple(
+                ManifestFile(uri=uri, size_bytes=file.stat().st_size, etag=known.get(uri)) for uri, file in uris.items()
+            ),
         )

@@ -26,11 +26,12 @@ def main() -> None:
     app = App(home.settings(engine=chosen.engine, discovery=chosen.discovery, schema_file=schema_file))
     runner = app.batch_runner(app.engine())
     numbers = count(1)
+    versions = home.versions(app.store)
 
     def deliver(manifest_id: str, files: Sequence[Path]) -> int:
         """Deliver one manifest, as the stream does, and count its rejected lines."""
         uri = app.layout.manifest(manifest_id)
-        app.store.create(uri, home.manifest(manifest_id, files).to_json())
+        app.store.create(uri, home.manifest(manifest_id, files, versions).to_json())
         batch = runner.run([uri])
         commits = [result.outcome for result in batch.results if isinstance(result.outcome, Commit)]
         if len(commits) < len(batch.results) or batch.failures:
