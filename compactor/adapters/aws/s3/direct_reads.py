@@ -23,7 +23,7 @@ CLIENT_READS_AFTER_FAILURE = 100
 """So many reads of a bucket are left to the client after a direct one that failed: lasting trouble costs 1 % more."""
 
 _SIGNED = re.compile("AWS4-HMAC-SHA256 Credential=[^/]+/[0-9]{8}/([^/]+)/([^/]+)/aws4_request,")
-_VERSION = "s3v4"  # botocore's name of this signature; directory buckets and regions at once have others
+_VERSION = "s3v4"  # botocore's name of this signature; directory buckets, among others, have a different one
 _COPIED = ("User-Agent", "x-amz-checksum-mode")
 
 _PARTIAL = 206
