@@ -80,12 +80,12 @@ class CompactorHome:
     def manifest(self, manifest_id: str, files: Sequence[Path], versions: Mapping[str, str] | None = None) -> Manifest:
         """Make a manifest of some input files; `versions` has their ETags."""
         known = versions or {}
-        uris = {self.uri(file): file for file in files}
         return Manifest(
             manifest_id=manifest_id,
             date=DAY,
             created_at=datetime.now(UTC),
             files=tuple(
-                ManifestFile(uri=uri, size_bytes=file.stat().st_size, etag=known.get(uri)) for uri, file in uris.items()
+                ManifestFile(uri=uri, size_bytes=file.stat().st_size, etag=known.get(uri))
+                for uri, file in zip(map(self.uri, files), files, strict=True)
             ),
         )

@@ -22,6 +22,7 @@ from compactor.core.distributions import Distribution
 from compactor.settings.settings import parse_settings
 from tests.support.aws_stand_in import REGION
 from tests.support.harness import GOOD, Harness
+from tests.support.http_server import serving
 
 DIMENSIONS = {"Job": "compactor-test", "Environment": "test"}
 PATIENCE_SECONDS = 30.0  # of a slow server; the client gives up before
@@ -143,10 +144,8 @@ def server(released: threading.Event, port: int = 0) -> Iterator[tuple[str, list
 
     running = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     running.daemon_threads = True
-    threading.Thread(target=running.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{running.server_port}", requests
-    running.shutdown()
-    running.server_close()
+    with serving(running) as url:
+        yield url, requests
 
 
 def test_slow_server(aws_endpoint: str) -> None:  # noqa: ARG001 - for its credentials

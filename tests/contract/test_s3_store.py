@@ -1,7 +1,6 @@
 """What the store in S3 promises beyond the contract."""
 
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from botocore.stub import Stubber
 from compactor.adapters.aws.clients import dynamodb_client, s3_client
 from compactor.adapters.aws.s3.store import S3Store
 from compactor.core.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
+from tests.support.http_server import serving
 
 REGION = "eu-west-1"
 
@@ -196,17 +196,9 @@ class _BreaksOff(BaseHTTPRequestHandler):
 @pytest.mark.usefixtures("aws_endpoint")
 def test_reading_is_repeated_when_the_server_hangs_up() -> None:
     """A connection that is closed in the middle of an object costs a repeat, not the object."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _BreaksOff)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        store = S3Store(s3_client(REGION, f"http://127.0.0.1:{server.server_port}"))
-        assert store.read("s3://b/k") == b"0123456789"
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), _BreaksOff)) as url:
+        assert S3Store(s3_client(REGION, url)).read("s3://b/k") == b"0123456789"
         assert _BreaksOff.asked == 3
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.mark.usefixtures("aws_endpoint")

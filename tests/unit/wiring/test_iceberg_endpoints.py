@@ -1,7 +1,6 @@
 """What the catalogs of AWS are sent, as their documents describe it: no account of AWS has seen these requests."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import pytest
 from compactor.core.errors import AccessError
 from compactor.settings.settings import parse_settings
 from compactor.wiring.iceberg_catalog import iceberg_catalog
+from tests.support.http_server import serving
 from tests.support.table_catalogs import OWNER, version
 
 ARN = "arn:aws:s3tables:eu-west-1:123456789012:bucket/lake"
@@ -59,16 +59,9 @@ def endpoint() -> Iterator[Endpoint]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    seen.url = f"http://127.0.0.1:{server.server_port}/iceberg"
-    try:
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as url:
+        seen.url = f"{url}/iceberg"
         yield seen
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 @pytest.mark.parametrize(
