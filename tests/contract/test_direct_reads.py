@@ -4,12 +4,13 @@ import base64
 import hashlib
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from botocore.awsrequest import AWSResponse, HeadersDict
@@ -17,7 +18,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.clients import aws_client, s3_client
-from compactor.adapters.aws.s3 import checksums, direct_reads
+from compactor.adapters.aws.s3 import checksums, connections, direct_reads
 from compactor.adapters.aws.s3.store import S3Store
 from compactor.core.errors import CredentialsRefused, ObjectChanged, ObjectNotFound
 from tests.support.http_server import serving
@@ -54,13 +55,23 @@ class Counted:
         self.store = S3Store(client, sleep=lambda _: None)
         self.by_client = 0
         self.sent: list[Any] = []
-        self._answer = answer or client._endpoint.http_session.send
-        client._endpoint.http_session.send = self._send
+        self.answer = answer
+        direct = self.store._direct._connections
+        self._send, client._endpoint.http_session.send = client._endpoint.http_session.send, self._send_noted
+        self._get, direct.get = direct.get, self._get_noted  # type: ignore[method-assign]
         client.meta.events.register("before-call.s3.GetObject", self._note)
 
-    def _send(self, request: Any) -> Any:
+    def _send_noted(self, request: Any) -> Any:
         self.sent.append(request)
-        return self._answer(request)
+        return self._send(request) if self.answer is None else self.answer(request)
+
+    def _get_noted(self, url: str, headers: Mapping[str, str], wanted: Mapping[int, int]) -> connections.Answer:
+        request = SimpleNamespace(url=url, headers=headers)
+        self.sent.append(request)
+        if self.answer is None:
+            return self._get(url, headers, wanted)
+        told = self.answer(request)
+        return connections.Answer(told.status_code, {k.lower(): v for k, v in told.headers.items()}, told.raw.read())
 
     def _note(self, **_: object) -> None:
         self.by_client += 1
@@ -149,6 +160,7 @@ def test_credentials_that_cannot_be_renewed_are_told_as_by_the_client(counted: C
 
 
 CONTENT = b"0123456789"
+WITHOUT_CHECKSUM = {"Content-Length": "10", "Content-Range": "bytes 0-9/10"}
 
 
 class _Raw(BytesIO):
@@ -172,7 +184,9 @@ def _in_place_of_aws(request: Any) -> AWSResponse:
         )
         body = f"<CreateSessionResult><Credentials>{told}</Credentials></CreateSessionResult>".encode()
         return AWSResponse(request.url, 200, HeadersDict({}), _Raw(body))
-    return AWSResponse(request.url, 206, HeadersDict({"Content-Length": "10"}), _Raw(CONTENT))
+    return AWSResponse(
+        request.url, 206, HeadersDict({"Content-Length": "10", "Content-Range": "bytes 0-9/10"}), _Raw(CONTENT)
+    )
 
 
 @pytest.fixture
@@ -184,6 +198,7 @@ def at_aws(monkeypatch: pytest.MonkeyPatch) -> Counted:
 
 
 _EACH_TIME = {"Authorization", "X-Amz-Date", "amz-sdk-invocation-id", "amz-sdk-request"}
+_WHEN_SENT = {"Host"}  # the client's connection adds it
 
 
 @pytest.mark.parametrize(
@@ -202,10 +217,11 @@ def test_a_request_is_that_of_the_client(bucket: str, at_aws: Counted) -> None:
 
     def others(request: Any) -> dict[str, str]:
         texts = {name: value.decode() if isinstance(value, bytes) else value for name, value in request.headers.items()}
-        return {name: text for name, text in texts.items() if name not in _EACH_TIME}
+        return {name: text for name, text in texts.items() if name not in _EACH_TIME | _WHEN_SENT}
 
     assert scope(direct) == scope(by_client) != ""
     assert others(direct) == others(by_client)
+    assert direct.headers["Host"] == urlsplit(direct.url).netloc
     assert {"Range", "If-Match", "x-amz-checksum-mode", "User-Agent"} <= others(direct).keys()
 
 
@@ -227,7 +243,7 @@ def test_threads_learn_each_from_its_own_request(at_aws: Counted) -> None:
             assert go.wait(10)
         return _in_place_of_aws(request)
 
-    at_aws._answer = slow_for_one
+    at_aws.answer = slow_for_one
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(at_aws.store.read_range, "s3://one/k", 0, 10)
         assert waiting.wait(10)
@@ -245,7 +261,7 @@ def _checksum(data: bytes) -> str:
     return base64.b64encode(zlib.crc32(data).to_bytes(4, "big")).decode()
 
 
-SOUND = {"Content-Length": "10", "Content-Range": "bytes 0-9/10", "x-amz-checksum-crc32": _checksum(CONTENT)}
+SOUND = {**WITHOUT_CHECKSUM, "x-amz-checksum-crc32": _checksum(CONTENT)}
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -266,7 +282,15 @@ def _hang_up(asked: BaseHTTPRequestHandler) -> None:
 
 
 def _with_checksum(name: str, value: str) -> Answer:
-    return _answered(206, {"Content-Length": "10", f"x-amz-checksum-{name}": value})
+    return _answered(206, {**WITHOUT_CHECKSUM, f"x-amz-checksum-{name}": value})
+
+
+def _in_version(version: str) -> Answer:
+    def answer(asked: BaseHTTPRequestHandler) -> None:
+        asked.protocol_version = version
+        _answered(206, SOUND)(asked)
+
+    return answer
 
 
 def _digest(name: str, data: bytes) -> str:
@@ -280,6 +304,17 @@ SPOILED = {
         f"{name} of other bytes": _with_checksum(name, _digest(name, b"other")) for name in ("sha1", "sha256", "sha512")
     },
     "a part": _answered(206, SOUND, CONTENT[:5]),
+    "another range": _answered(206, {**SOUND, "Content-Range": "bytes 1-10/20"}),
+    "a shorter range than told": _answered(206, {**SOUND, "Content-Range": "bytes 0-99/100"}),
+    "no range": _answered(206, {"Content-Length": "10"}),
+    "more than asked for": _answered(206, {"Content-Length": "101", "Content-Range": "bytes 0-100/101"}, bytes(101)),
+    "in chunks": _answered(206, {**SOUND, "Transfer-Encoding": "chunked"}, b"a\r\n0123456789\r\n0\r\n\r\n"),
+    "compressed": _answered(206, {**SOUND, "Content-Encoding": "gzip"}),
+    "two lengths": _answered(206, SOUND | {"content-length": "10"}),
+    "too many headers": _answered(206, SOUND | {f"X-{n}": "" for n in range(100)}),
+    "a line that is no header": _answered(206, SOUND | {"X\r\nabc\r\nY": ""}),
+    "an old version": _in_version("HTTP/1.0"),
+    "no status": _in_version("GARBAGE"),
     "no length": _answered(206, {"Content-Range": "bytes 0-9/10", "Connection": "close"}),
     "the whole object": _answered(200, {"Content-Length": "10"}),
     "busy": _answered(503, {"Content-Length": "0"}, b""),
@@ -291,7 +326,7 @@ SPOILED = {
 
 
 SOUND_TOO = {
-    "no checksum": _answered(206, {"Content-Length": "10"}),
+    "no checksum": _answered(206, WITHOUT_CHECKSUM),
     "of parts": _with_checksum("crc32", "AAAAAA==-3"),
     "unknown": _with_checksum("crc64nvme", "AAAAAAAAAAA="),
     "its type": _answered(206, {**SOUND, "x-amz-checksum-type": "FULL_OBJECT"}),
@@ -356,6 +391,39 @@ def test_an_unsigned_client_reads_by_itself(server: _Server) -> None:
 
 
 @pytest.mark.usefixtures("aws_endpoint")
+def test_an_answer_that_does_not_come_is_left_to_the_client(server: _Server) -> None:
+    """A connection that a direct read has opened waits no longer than those of the client."""
+    counted = Counted(aws_client("s3", REGION, server.url, timeout_seconds=0.5))
+    waiting = threading.Event()
+    server.told = [_answered(206, SOUND | {"Connection": "close"}), lambda _: waiting.wait(30)]
+    try:
+        for by_client in (1, 2):
+            assert counted.store.read_range("s3://b/k", 0, 100) == CONTENT
+            assert counted.by_client == by_client
+    finally:
+        waiting.set()
+
+
+@pytest.mark.usefixtures("aws_endpoint")
+def test_what_goes_through_a_proxy_is_left_to_the_client(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No request goes past the proxy, though the server itself could be reached."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTP_PROXY", server.url)
+    counted = Counted(s3_client(REGION, server.url))
+    for by_client in (1, 2):
+        assert counted.store.read_range("s3://b/k", 0, 100) == CONTENT
+        assert counted.by_client == by_client
+
+
+def test_no_header_ends_early(counted: Counted) -> None:
+    """The version in a manifest is any text."""
+    for spoiled in ('"a"\r\nX-Other: b', '"a"\n', "\0"):
+        with pytest.raises(ValueError, match="a character that may end it"):
+            connections.Connections(counted.client).get("http://s3.test/b/k", {"If-Match": spoiled}, {})
+
+
+@pytest.mark.usefixtures("aws_endpoint")
 @pytest.mark.parametrize("sound", SOUND_TOO)
 def test_a_checksum_that_no_client_compares_is_passed_over(sound: str, server: _Server) -> None:
     """An answer without a checksum, with that of parts, or with one that needs a further library, is sound."""
@@ -372,7 +440,12 @@ def test_trouble_that_lasts_is_met_by_the_client_alone(server: _Server, monkeypa
     monkeypatch.setattr(direct_reads, "CLIENT_READS_AFTER_FAILURE", 9)
     counted = Counted(s3_client(REGION, server.url))
     tried: list[object] = []
-    counted.store._direct._answer = lambda *_: tried.append(_) or (403, None)  # type: ignore[method-assign, func-returns-value]
+
+    def refused(*arguments: object) -> connections.Answer:
+        tried.append(arguments)
+        return connections.Answer(403, {}, None)
+
+    counted.store._direct._connections.get = refused  # type: ignore[method-assign, assignment]
     for _ in range(100):
         assert counted.store.read_range("s3://b/k", 0, 100) == CONTENT
     assert (len(tried), counted.by_client) == (10, 100)
@@ -395,6 +468,7 @@ def test_a_client_that_keeps_its_connections_to_itself_makes_all_reads(counted: 
     """Another release of botocore may keep them elsewhere."""
     counted.store.put(f"s3://{bucket}/k", b"0")
     direct = direct_reads.DirectReads(SimpleNamespace(meta=counted.client.meta))
+    parameters = {"Bucket": bucket, "Key": "k", "Range": "bytes=0-9"}
     for by_client in (1, 2):
-        assert direct.read(bucket, "k", {"Range": "bytes=0-9"}, lambda: counted.store.read(f"s3://{bucket}/k")) == b"0"
+        assert direct.read(parameters, lambda: counted.store.read(f"s3://{bucket}/k")) == b"0"
         assert counted.by_client == by_client

@@ -9,6 +9,7 @@ import pytest
 
 from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.s3 import multipart
+from compactor.adapters.aws.s3.parts import Part
 from compactor.adapters.aws.s3.store import S3Store
 from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
 from tests.support import extras
@@ -41,7 +42,7 @@ class Traffic:
         if not key.endswith(".parquet") or model.name in {"HeadObject", "GetObject"}:
             return
         self.requests[model.name] += 1
-        self.sent_bytes += len(params.get("Body", b"")) if isinstance(params.get("Body"), bytes) else 0
+        self.sent_bytes += len(params["Body"]) if isinstance(params.get("Body"), bytes | Part) else 0
         if "/output/" in key and model.name in {"PutObject", "CompleteMultipartUpload"}:
             self.conditions.add(params.get("IfNoneMatch", "none"))
 

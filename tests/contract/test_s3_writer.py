@@ -1,11 +1,15 @@
 """What writing to S3 as bytes come promises beyond the contract."""
 
 import threading
+import zlib
+from base64 import b64encode
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSResponse, HeadersDict
 from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.clients import s3_client
@@ -200,6 +204,35 @@ def test_checksums_of_parts_are_part_of_the_whole(store: S3Store, traffic: Traff
     parts = asked["CompleteMultipartUpload"]["MultipartUpload"]["Parts"]
     assert [part["PartNumber"] for part in parts] == [1, 2]
     assert [sorted(part) for part in parts] == [["ChecksumCRC32", "ETag", "PartNumber"]] * 2
+
+
+@pytest.mark.parametrize("size", [3, PART + 1])
+def test_over_https_a_checksum_goes_ahead_of_its_body(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S3 compares it, so the body itself is neither signed nor sent in chunks."""
+    for name, value in {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(multipart, "_PART_BYTES", PART)
+    client = s3_client(REGION)
+    sent: list[tuple[dict[str, str], bytes]] = []
+
+    def answered(request: Any) -> AWSResponse:
+        if request.method == "PUT":
+            headers = {k: v.decode() if isinstance(v, bytes) else v for k, v in request.headers.items()}
+            sent.append((headers, request.body.read()))
+        upload = b"<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>"
+        return AWSResponse(
+            request.url, 200, HeadersDict({"ETag": '"e"'}), SimpleNamespace(stream=lambda: iter([upload]))
+        )
+
+    client._endpoint.http_session.send = answered
+    write(S3Store(client), "s3://bucket/k", size)
+    assert b"".join(body for _, body in sent) == (DATA * 2)[:size]
+    for headers, body in sent:
+        assert headers["x-amz-checksum-crc32"] == b64encode(zlib.crc32(body).to_bytes(4, "big")).decode()
+        assert headers["X-Amz-Content-SHA256"] == "UNSIGNED-PAYLOAD"
+        assert headers["Content-Length"] == str(len(body))
+        assert not {"X-Amz-Trailer", "Content-Encoding", "Transfer-Encoding"} & headers.keys()
+        assert "x-amz-checksum-crc32" in headers["Authorization"]
 
 
 def write_new(store: S3Store, uri: str, size: int) -> None:

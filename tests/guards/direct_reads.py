@@ -3,36 +3,52 @@
 from tests.guards.guard import Guard
 
 _TESTS = "tests/contract/test_direct_reads.py"
+_SOUND = _TESTS + "::test_anything_but_a_sound_answer_is_left_to_the_client"
 _MODULE = "adapters/aws/s3/direct_reads.py"
+_CONNECTIONS = "adapters/aws/s3/connections.py"
 
 DIRECT_READS = (
     Guard(
         "a direct read takes no other bytes for those of the object",
         _MODULE,
-        "content if is_whole and matches_checksums(answer.headers, content) else None",
-        "content if is_whole else None",
-        (_TESTS + "::test_anything_but_a_sound_answer_is_left_to_the_client",),
+        "and matches_checksums(answer.headers, content)",
+        "",
+        (_SOUND,),
     ),
     Guard(
-        "a direct read takes no other length for that of the answer",
+        "a direct read takes no other range for that asked for",
         _MODULE,
-        "content if is_whole and matches_checksums(answer.headers, content) else None",
-        "content if matches_checksums(answer.headers, content) else None",
-        (_TESTS + "::test_anything_but_a_sound_answer_is_left_to_the_client",),
+        'told.startswith(f"bytes {first}-{first + len(content) - 1}/") and ',
+        "",
+        (_SOUND,),
     ),
     Guard(
-        "a direct read takes no whole object for a range",
-        _MODULE,
-        "if answer.status_code not in (_PARTIAL, _NOT_SATISFIABLE):",
-        "if answer.status_code not in (200, _PARTIAL, _NOT_SATISFIABLE):",
-        (_TESTS + "::test_anything_but_a_sound_answer_is_left_to_the_client",),
+        "a direct read takes nothing encoded for what is stored",
+        _CONNECTIONS,
+        " or headers.keys() & _OTHER_FORMS",
+        "",
+        (_SOUND,),
     ),
     Guard(
         "a direct read takes no error for the end of an object",
         _MODULE,
-        'b"" if _BEHIND_THE_END in content else None',
-        'b""',
-        (_TESTS + "::test_anything_but_a_sound_answer_is_left_to_the_client",),
+        ' and _BEHIND_THE_END in (answer.content or b"")',
+        "",
+        (_SOUND,),
+    ),
+    Guard(
+        "a direct read goes past no proxy",
+        _CONNECTIONS,
+        ".proxy_url_for(url) is None",
+        ".proxy_url_for(url) is not self",
+        (_TESTS + "::test_what_goes_through_a_proxy_is_left_to_the_client",),
+    ),
+    Guard(
+        "no text of a manifest adds a header to a request",
+        _CONNECTIONS,
+        "if not all(line.isprintable() for line in lines):",
+        "if False:",
+        (_TESTS + "::test_no_header_ends_early",),
     ),
     Guard(
         "a direct read is of the bucket that was read before, by its own signature",
@@ -51,7 +67,7 @@ DIRECT_READS = (
     Guard(
         "a direct read that failed is followed by reads of the client",
         _MODULE,
-        "                self._client_reads_left[bucket] = CLIENT_READS_AFTER_FAILURE\n",
+        '            self._client_reads_left[parameters["Bucket"]] = CLIENT_READS_AFTER_FAILURE\n',
         "",
         (_TESTS + "::test_trouble_that_lasts_is_met_by_the_client_alone",),
     ),

@@ -7,17 +7,18 @@ a request that succeeded.
 
 import re
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock, local
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
 from compactor.adapters.aws.s3.checksums import matches_checksums
+from compactor.adapters.aws.s3.connections import Answer, Connections
 
 CLIENT_READS_AFTER_FAILURE = 100
 """So many reads of a bucket are left to the client after a direct one that failed: lasting trouble costs 1 % more."""
@@ -25,10 +26,12 @@ CLIENT_READS_AFTER_FAILURE = 100
 _SIGNED = re.compile("AWS4-HMAC-SHA256 Credential=[^/]+/[0-9]{8}/([^/]+)/([^/]+)/aws4_request,")
 _VERSION = "s3v4"  # botocore's name of this signature; directory buckets, among others, have a different one
 _COPIED = ("User-Agent", "x-amz-checksum-mode")
+_HEADERS = {"Range": "Range", "IfMatch": "If-Match"}  # by the parameters of `get_object`
 
 _PARTIAL = 206
 _NOT_SATISFIABLE = 416
 _BEHIND_THE_END = b"<Code>InvalidRange</Code>"
+_MAX_ERROR_BYTES = 65_536
 _OF_THE_OBJECT = (404, 412)  # it is gone, or another version: no trouble of direct reads
 
 
@@ -62,54 +65,45 @@ class DirectReads:
     """
 
     def __init__(self, client: Any) -> None:
-        # It is private, but one pool of connections is enough. A client without it makes all reads.
-        self._session = getattr(getattr(client, "_endpoint", None), "http_session", None)
+        self._connections = Connections(client)
         self._known: dict[str, _BucketRequest] = {}
         self._client_reads_left: dict[str, int] = {}
         self._lock = Lock()
         self._of_thread = local()
         client.meta.events.register("before-sign.s3.GetObject", self._note)
 
-    def read(self, bucket: str, key: str, headers: Mapping[str, str], by_client: Callable[[], bytes]) -> bytes:
+    def read(self, parameters: Mapping[str, str], by_client: Callable[[], bytes]) -> bytes:
         """Read a range of an object.
 
         Args:
-            bucket: The name of its bucket.
-            key: Its key.
-            headers: `Range`, and `If-Match` if only one version will do.
+            parameters: Those of `get_object`: `Bucket`, `Key`, `Range`, and `IfMatch` if only one version will do.
             by_client: Reads the same by the client, whose errors pass through.
         """
+        bucket, key = parameters["Bucket"], parameters["Key"]
         known = self._known.get(bucket)
-        content = None if known is None else self._read(known, bucket, key, headers)
+        content = None if known is None else self._read(known, parameters)
         if content is None:
             self._of_thread.signed = None
             content = by_client()
             self._learn(bucket, key)
         return content
 
-    def _read(self, known: _BucketRequest, bucket: str, key: str, headers: Mapping[str, str]) -> bytes | None:
-        status, content = None, None
-        with suppress(BotoCoreError, ClientError, HTTPError):  # the client will meet the same, or do better
-            status, content = self._answer(known, key, headers)
-        if content is None and status not in _OF_THE_OBJECT:
-            with self._lock:
-                self._known.pop(bucket, None)
-                self._client_reads_left[bucket] = CLIENT_READS_AFTER_FAILURE
-        return content
-
-    def _answer(self, known: _BucketRequest, key: str, headers: Mapping[str, str]) -> tuple[int, bytes | None]:
-        """The status of the answer, and the range if it is sound."""
-        request = AWSRequest("GET", known.url + quote(key), {**known.headers, **headers}, stream_output=True)
-        known.signer.get_auth_instance(known.service, known.region, _VERSION).add_auth(request)
-        answer = self._session.send(request.prepare())  # type: ignore[union-attr]
-        with closing(answer.raw):  # which ends the connection unless all was read
-            if answer.status_code not in (_PARTIAL, _NOT_SATISFIABLE):
-                return answer.status_code, None  # it may be a whole object
-            content: bytes = answer.raw.read()  # raises an error if it ends early
-        if answer.status_code == _NOT_SATISFIABLE:
-            return answer.status_code, b"" if _BEHIND_THE_END in content else None
-        is_whole = answer.headers.get("Content-Length") == str(len(content))
-        return answer.status_code, content if is_whole and matches_checksums(answer.headers, content) else None
+    def _read(self, known: _BucketRequest, parameters: Mapping[str, str]) -> bytes | None:
+        """The range; None if the client has to read it."""
+        first, last = (int(each) for each in parameters["Range"].removeprefix("bytes=").split("-"))
+        wanted = {_PARTIAL: last + 1 - first, _NOT_SATISFIABLE: _MAX_ERROR_BYTES}
+        with suppress(BotoCoreError, ClientError, HTTPError, OSError, ValueError):  # the client will meet the same
+            answer = self._connections.get(*_signed(known, parameters), wanted)
+            if answer.status in _OF_THE_OBJECT:
+                return None
+            if answer.status == _NOT_SATISFIABLE and _BEHIND_THE_END in (answer.content or b""):
+                return b""
+            if answer.status == _PARTIAL and _is_sound(answer, first):
+                return answer.content
+        with self._lock:
+            self._known.pop(parameters["Bucket"], None)
+            self._client_reads_left[parameters["Bucket"]] = CLIENT_READS_AFTER_FAILURE
+        return None
 
     def _note(self, request: AWSRequest, signature_version: object, request_signer: object, **_: object) -> None:
         """Keep the last request of this thread that is about to be signed: its headers will tell how."""
@@ -117,13 +111,13 @@ class DirectReads:
 
     def _learn(self, bucket: str, key: str) -> None:
         """Take what is common to a bucket's requests from the one by which the client has just read an object of it."""
-        if self._session is None or self._of_thread.signed is None:
+        if self._of_thread.signed is None:
             return
         request, signer = self._of_thread.signed
         self._of_thread.signed = None
         signed = _SIGNED.match(str(request.headers.get("Authorization", "")))
         path = quote(key)
-        if not signed or not request.url.endswith(f"/{path}"):
+        if not (signed and request.url.endswith(f"/{path}") and self._connections.reach(request.url)):
             return
         region, service = signed.groups()
         headers = {name: request.headers[name] for name in _COPIED if name in request.headers}
@@ -132,3 +126,19 @@ class DirectReads:
             self._client_reads_left[bucket] = max(0, left - 1)
             if not left:
                 self._known[bucket] = _BucketRequest(request.url.removesuffix(path), headers, region, service, signer)
+
+
+def _signed(known: _BucketRequest, parameters: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    """The URL of a request, and its headers."""
+    url = known.url + quote(parameters["Key"])
+    headers = {header: parameters[name] for name, header in _HEADERS.items() if name in parameters}
+    request = AWSRequest("GET", url, {"Host": urlsplit(url).netloc, **known.headers, **headers})
+    known.signer.get_auth_instance(known.service, known.region, _VERSION).add_auth(request)
+    return url, dict(request.headers.items())
+
+
+def _is_sound(answer: Answer, first: int) -> bool:
+    """Whether an answer has the bytes from `first` on that it says it has."""
+    content = answer.content or b""
+    told = answer.headers.get("content-range", "")
+    return told.startswith(f"bytes {first}-{first + len(content) - 1}/") and matches_checksums(answer.headers, content)

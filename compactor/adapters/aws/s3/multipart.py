@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from io import BytesIO
 from typing import Any, Self
 from uuid import uuid4
 
 from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.errors import error_code, translated
+from compactor.adapters.aws.s3.parts import Part
 from compactor.core.errors import CompactorError, ObjectNotFound, StoreUnavailable
 
 _PART_BYTES = 16 * 1024 * 1024  # of which an object has 10,000 at most [S3 API], so it can have 156 GiB
@@ -37,7 +37,7 @@ class S3Writer:
         self._object = {"Bucket": bucket, "Key": key}
         self._only_new: dict[str, Any] = {"IfNoneMatch": "*"} if only_new else {}
         self._marked: dict[str, Any] = {"Metadata": {_WRITER: uuid4().hex}} if only_new else {}
-        self._filling = BytesIO()
+        self._filling = Part()
         self._upload: dict[str, str] = {}
         self._threads = ThreadPoolExecutor(_PARTS_UNDER_WAY, thread_name_prefix="upload")
         self._parts: list[Future[dict[str, Any]]] = []
@@ -48,10 +48,10 @@ class S3Writer:
         rest = memoryview(data)
         while rest:
             # Not as soon as it is full: the last part is sent at the end.
-            if self._filling.tell() == _PART_BYTES:
+            if len(self._filling) == _PART_BYTES:
                 self._send_part()
-            room = _PART_BYTES - self._filling.tell()
-            self._filling.write(rest[:room])
+            room = _PART_BYTES - len(self._filling)
+            self._filling.add(rest[:room])
             rest = rest[room:]
 
     def abort(self) -> None:
@@ -76,14 +76,13 @@ class S3Writer:
                 self._upload = {**self._object, "UploadId": begun["UploadId"]}
             if len(self._parts) >= _PARTS_UNDER_WAY:
                 self._parts[-_PARTS_UNDER_WAY].result()
-            body = self._filling.getvalue()  # shares its memory without a copy
-            self._parts.append(self._threads.submit(self._send, len(self._parts) + 1, body))
+            self._parts.append(self._threads.submit(self._send, len(self._parts) + 1, self._filling))
         except BaseException:
             self._has_hole = True
             raise
-        self._filling = BytesIO()
+        self._filling = Part()
 
-    def _send(self, number: int, body: bytes) -> dict[str, Any]:
+    def _send(self, number: int, body: Part) -> dict[str, Any]:
         with translated(self._uri):
             answer = self._client.upload_part(**self._upload, **_CHECKSUM, PartNumber=number, Body=body)
         # Servers other than AWS may not support checksums.
@@ -94,7 +93,7 @@ class S3Writer:
             raise StoreUnavailable(f"{self._uri}: a part was not written, so the object was not created")
         if not self._upload:
             with self._only_if_new():
-                self._client.put_object(**self._object, **self._only_new, **self._marked, Body=self._filling.getvalue())
+                self._client.put_object(**self._object, **self._only_new, **self._marked, Body=self._filling)
             return
         self._send_part()
         parts = {"Parts": [part.result() for part in self._parts]}

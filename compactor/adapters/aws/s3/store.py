@@ -2,10 +2,11 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from botocore.exceptions import ClientError
 from compactor.adapters.aws.errors import error_code, error_for, pause_before_try, translated, translated_pages
 from compactor.adapters.aws.s3.direct_reads import DirectReads
 from compactor.adapters.aws.s3.multipart import S3Writer
+from compactor.adapters.aws.s3.parts import send_checksum_first
 from compactor.adapters.listing import start_within
 from compactor.core.errors import AccessError, CompactorError, ObjectNotFound, StoreUnavailable
 from compactor.core.layout import canonical, is_s3
@@ -45,6 +47,7 @@ class S3Store:
 
     def __post_init__(self) -> None:
         self._direct = DirectReads(self.client)
+        self.client.meta.events.register("before-call.s3", send_checksum_first, unique_id="compactor-checksum")
 
     def stat(self, uri: str) -> ObjectInfo | None:
         bucket, _ = _split_prefix(uri)
@@ -58,18 +61,15 @@ class S3Store:
         return _info(uri, head["ContentLength"], head["ETag"], head["LastModified"])
 
     def read(self, uri: str, *, etag: str | None = None) -> bytes:
-        return self._get(uri, etag, {})
+        return self._get(uri, _of_version(uri, etag))
 
     def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
+        parameters = _of_version(uri, etag)
         if length <= 0:  # a Range header cannot express this
-            self._get(uri, etag, {"Range": "bytes=0-0"})
+            self._get(uri, {**parameters, "Range": "bytes=0-0"})
             return b""
-        bucket, key = _split(uri)
-        wanted = f"bytes={start}-{start + length - 1}"
-        version = {} if etag is None else {"If-Match": f'"{etag}"'}
-        return self._direct.read(
-            bucket, key, {"Range": wanted, **version}, lambda: self._get(uri, etag, {"Range": wanted})
-        )
+        parameters["Range"] = f"bytes={start}-{start + length - 1}"
+        return self._direct.read(parameters, partial(self._get, uri, parameters))
 
     def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
         bucket, key_prefix = _split_prefix(prefix)
@@ -173,14 +173,11 @@ class S3Store:
             self._pause(tried)
         raise failures.popitem()[1]
 
-    def _get(self, uri: str, etag: str | None, more: dict[str, str]) -> bytes:
-        bucket, key = _split(uri)
-        if etag is not None:
-            more = {**more, "IfMatch": f'"{etag}"'}
+    def _get(self, uri: str, parameters: Mapping[str, str]) -> bytes:
         for tried in range(_TRIES):
             with translated(uri):
                 try:
-                    answer = self.client.get_object(Bucket=bucket, Key=key, **more)
+                    answer = self.client.get_object(**parameters)
                 except ClientError as exc:
                     if error_code(exc) == "InvalidRange":
                         return b""
@@ -229,6 +226,12 @@ def _split(uri: str) -> tuple[str, str]:
     if not key:
         raise ObjectNotFound(f"{uri}: expected a key after the bucket")
     return bucket, key
+
+
+def _of_version(uri: str, etag: str | None) -> dict[str, str]:
+    """The parameters of `get_object` for a version of an object, or for any."""
+    bucket, key = _split(uri)
+    return {"Bucket": bucket, "Key": key} | ({} if etag is None else {"IfMatch": f'"{etag}"'})
 
 
 def _info(uri: str, size_bytes: int, etag: str, modified_at: datetime) -> ObjectInfo:
