@@ -60,7 +60,28 @@ def test_a_process_is_a_fork_of_one_that_loads_tasks(spark: Any) -> None:
         return command
 
     (command,) = run_tasks(spark, StoreSpec(), [1], parent, description="what a process comes from")
-    assert command[-3:] == ["-m", "compactor.adapters.spark.tasks.worker_daemon", "pyspark.worker"]
+    assert command[-3:] == ["-m", "compactor.adapters.spark.tasks.s3_worker_daemon", "pyspark.worker"]
+
+
+S3_DAEMON = """
+import json, sys
+for name in sys.argv[1:]:
+    sys.modules[name] = None  # its import fails
+from pyspark import daemon
+from compactor.adapters.spark.tasks import s3_worker_daemon
+daemon.manager = lambda: print(json.dumps([
+    sys.modules.get("compactor.adapters.spark.tasks.bin_workers") is not None,
+    sys.modules.get("compactor.adapters.aws.s3.store") is not None,
+]))
+s3_worker_daemon.main(s3_worker_daemon.load_client)
+"""
+
+
+@pytest.mark.parametrize("missing", [(), ("boto3.session",)])
+def test_the_daemon_of_a_job_on_s3_has_loaded_its_store(missing: tuple[str, ...]) -> None:
+    """It forks workers without boto3, too."""
+    run = subprocess.run([sys.executable, "-c", S3_DAEMON, *missing], capture_output=True, check=True, timeout=60)
+    assert json.loads(run.stdout) == [True, not missing]
 
 
 @pytest.mark.parametrize("missing", [(), *((name,) for name in TASKS), TASKS])

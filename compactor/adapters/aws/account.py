@@ -5,10 +5,10 @@ from email.utils import parsedate_to_datetime
 from functools import cache, partial
 from typing import Any, Protocol
 
-from boto3.session import Session
 from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
 
+from compactor.adapters.aws.clients import aws_session
 from compactor.adapters.aws.errors import error_code, translated
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.ops.doctor.ports import Absent
@@ -52,7 +52,7 @@ class AwsAccount:
     """The account of the credentials that boto3 finds."""
 
     def __init__(self, connection: Connection) -> None:
-        self._session = Session()
+        self._session = aws_session()
         self._region = connection.region
         self._client = cache(partial(connection.client, session=self._session))
 

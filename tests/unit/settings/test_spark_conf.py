@@ -7,7 +7,12 @@ from compactor.settings.spark_conf import check_cluster, master_is_given, spark_
 
 
 def properties(
-    master: str = "", *, is_master_given: bool = False, converts_rows: bool = True, **conf: str
+    master: str = "",
+    *,
+    is_master_given: bool = False,
+    converts_rows: bool = True,
+    uses_s3: bool = False,
+    **conf: str,
 ) -> dict[str, str]:
     named = {name.replace("_", "."): value for name, value in conf.items()}
     return spark_properties(
@@ -15,7 +20,7 @@ def properties(
         conf=named,
         region="",
         endpoint_url="",
-        uses_s3=False,
+        uses_s3=uses_s3,
         is_master_given=is_master_given,
         converts_rows=converts_rows,
     )
@@ -61,6 +66,11 @@ def test_workers_are_forks_of_a_daemon_that_can_load_the_compactor():
     assert name not in properties("local[*]", is_master_given=True)
     assert name not in properties("local[*]", spark_submit_pyFiles="compactor.zip")
     assert name not in properties("yarn")
+
+
+@pytest.mark.parametrize(("uses_s3", "daemon"), [(False, ".worker_daemon"), (True, ".s3_worker_daemon")])
+def test_the_daemon_loads_clients_of_s3_for_a_job_on_s3_alone(uses_s3, daemon):
+    assert properties("local[*]", uses_s3=uses_s3)["spark.python.daemon.module"].endswith(daemon)
 
 
 def test_settings_have_the_last_word():
