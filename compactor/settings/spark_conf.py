@@ -67,12 +67,9 @@ _JAVA_OPTIONS = "-XX:+UseParallelGC -Dlog4j2.level=ERROR"
 _JAVA_OPTIONS_OF_SCHEDULER = f"{_JAVA_OPTIONS} -XX:TieredStopAtLevel=1"
 """Of a JVM that only schedules tasks: its second compiler would take more processor time than its code saves."""
 
-_DAEMON = {
-    False: {"spark.python.daemon.module": "compactor.adapters.spark.tasks.worker_daemon"},
-    True: {"spark.python.daemon.module": "compactor.adapters.spark.tasks.s3_worker_daemon"},
-}
-"""Without S3 and with it. Only where Python finds the compactor installed: a daemon starts before it has the path of
-packages that are shipped."""
+_DAEMONS = {False: "worker_daemon", True: "s3_worker_daemon"}
+"""Without S3, and with it. Only where Python finds the compactor installed: a daemon starts before shipped packages are
+on its path."""
 
 _SHIPPED = "spark.submit.pyFiles"
 
@@ -129,7 +126,7 @@ def spark_properties(
         properties |= _LOCAL
         properties["spark.driver.extraJavaOptions"] = _JAVA_OPTIONS if converts_rows else _JAVA_OPTIONS_OF_SCHEDULER
         if not (is_master_given or _SHIPPED in conf):
-            properties |= _DAEMON[uses_s3]
+            properties["spark.python.daemon.module"] = f"compactor.adapters.spark.tasks.{_DAEMONS[uses_s3]}"
     if uses_s3:
         properties |= _s3a(region, endpoint_url, timeout_seconds)
     return {**properties, **conf}

@@ -77,11 +77,17 @@ s3_worker_daemon.main(s3_worker_daemon.load_client)
 """
 
 
-@pytest.mark.parametrize("missing", [(), ("boto3.session",)])
-def test_the_daemon_of_a_job_on_s3_has_loaded_its_store(missing: tuple[str, ...]) -> None:
-    """It forks workers without boto3, too."""
-    run = subprocess.run([sys.executable, "-c", S3_DAEMON, *missing], capture_output=True, check=True, timeout=60)
-    assert json.loads(run.stdout) == [True, not missing]
+@pytest.mark.parametrize(
+    ("missing", "env", "has_store"),
+    [((), {}, True), (("boto3.session",), {}, False), ((), {"AWS_PROFILE": "none"}, True)],
+)
+def test_the_daemon_of_a_job_on_s3_has_loaded_its_store(
+    missing: tuple[str, ...], env: dict[str, str], has_store: bool
+) -> None:
+    """It forks workers without boto3, too, and where no client can be made: tasks say why."""
+    command = [sys.executable, "-c", S3_DAEMON, *missing]
+    run = subprocess.run(command, capture_output=True, check=True, timeout=60, env=os.environ | env)
+    assert json.loads(run.stdout) == [True, has_store]
 
 
 @pytest.mark.parametrize("missing", [(), *((name,) for name in TASKS), TASKS])

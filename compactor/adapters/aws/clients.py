@@ -50,7 +50,11 @@ def aws_client(
 
 
 def aws_session() -> Session:
-    """A new session, in the environment of the moment."""
+    """A new session, in the environment of the moment, but for the folders of models: they are those of the first one.
+
+    Raises:
+        BotoCoreError: The environment is set up wrong.
+    """
     core = get_session()
     core.register_component("data_loader", _models())
     session = Session(botocore_session=core)
@@ -60,7 +64,11 @@ def aws_session() -> Session:
 
 
 def read_models(service: str) -> None:
-    """Read now what the first client of a service would read. No client is made, so no credentials are needed."""
+    """Read now most of what the first client of a service would read. No client is made: that asks for credentials.
+
+    Raises:
+        BotoCoreError: The environment is set up wrong, or there is no such service.
+    """
     for name in ("service-2", "endpoint-rule-set-1"):
         _models().load_service_model(service, name)
     _models().load_data("endpoints")
@@ -68,7 +76,7 @@ def read_models(service: str) -> None:
 
 @cache
 def _models() -> Loader:
-    """AWS's descriptions of its services, for all clients of this process: each would take 50 ms to read them."""
+    """AWS's descriptions of its services, for all clients of this process: each would read them for 50 ms."""
     loader: Loader = get_session().get_component("data_loader")
     return loader
 

@@ -47,21 +47,21 @@ def test_models_can_be_read_ahead(read: list[str]) -> None:
     assert not {"service-2", "endpoints", "endpoint-rule-set-1"} & set(read)
 
 
-def test_clients_share_nothing_but_models(read: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("read")
+def test_clients_share_nothing_but_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment may change between two of them."""
     first = clients.s3_client("eu-west-1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "other")
     second = clients.s3_client("eu-west-1")
     keys = [client._request_signer._credentials.access_key for client in (first, second)]
     assert keys == ["a", "other"]
-    assert read
 
 
-def test_sessions_leave_nothing_behind(read: list[str]) -> None:
+@pytest.mark.usefixtures("read")
+def test_sessions_leave_nothing_behind() -> None:
     """boto3 adds a folder of models for each session."""
     clients.aws_session()
     folders = list(clients._models().search_paths)
     for _ in range(10):
         clients.aws_session()
     assert clients._models().search_paths == folders
-    assert not read

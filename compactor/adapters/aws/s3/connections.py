@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from io import BufferedReader
 from typing import Any
 
+PARTIAL = 206
+
 _STATUS = re.compile(rb"HTTP/1\.1 ([0-9]{3})[ \r]")
-_MAX_LINE_BYTES = 65_536  # as http.client has it, and so the next one
-_MAX_HEADERS = 100
-_OTHER_FORMS = {"transfer-encoding", "content-encoding"}
+_MAX_LINE_BYTES = 65_536
+_MAX_HEADERS = 100  # both limits are those of http.client
 
 
 class AnswerError(ValueError):
@@ -28,7 +29,7 @@ class Answer:
     Attributes:
         status: Its code.
         headers: By their names in lower case.
-        content: The body; None if it was not wanted.
+        content: The body if it is a range, else None: errors of S3 come in another form.
     """
 
     status: int
@@ -47,23 +48,24 @@ class Connections:
         # It is private, but there should not be two pools of connections. Another release may keep it elsewhere.
         self._session = getattr(getattr(client, "_endpoint", None), "http_session", None)
 
-    def reach(self, url: str) -> bool:
-        """Whether the client sends requests for this URL to its host itself. If not, `get` must not."""
+    def are_direct(self, url: str) -> bool:
+        """Whether the client connects to the host of a URL, and not to a proxy. `get` is only for such URLs."""
         try:
             return self._session._proxy_config.proxy_url_for(url) is None  # type: ignore[union-attr] # noqa: SLF001
         except AttributeError:
             return False
 
-    def get(self, url: str, headers: Mapping[str, str], wanted: Mapping[int, int]) -> Answer:
-        """Send a GET request once.
+    def get(self, url: str, headers: Mapping[str, str], max_bytes: int) -> Answer:
+        """Ask for a range, once.
 
         Args:
             url: With a path.
             headers: All of them but `Accept-Encoding`.
-            wanted: The codes of the answers whose bodies are wanted, each with the most bytes that it may have.
+            max_bytes: The most bytes that the range may have.
 
         Raises:
-            AnswerError: The answer has another form than those of S3, or more bytes than it may have, or not all.
+            AnswerError: The answer has another form than those of S3, or more bytes than it may have, or ends early; or
+                this release of the client keeps its connections elsewhere.
             HTTPError: There is no connection.
             OSError: The connection broke, or nothing came for too long.
             ValueError: A header cannot be sent.
@@ -74,35 +76,41 @@ class Connections:
         if not all(line.isprintable() for line in lines):
             raise ValueError("a header has a character that may end it")
         request = "\r\n".join([*lines, "\r\n"]).encode("ascii")
-        pool = self._session._manager.connection_from_url(url)  # type: ignore[union-attr] # noqa: SLF001
-        connection = pool._get_conn()  # noqa: SLF001 - it closes one that the server has closed
+        try:
+            pool = self._session._manager.connection_from_url(url)  # type: ignore[union-attr] # noqa: SLF001
+            timeout, put_back = pool.timeout, pool._put_conn  # noqa: SLF001
+            connection = pool._get_conn()  # noqa: SLF001 - it closes one that the server has closed
+        except AttributeError as exc:
+            raise AnswerError("the client keeps its connections elsewhere") from exc
         try:
             with ExitStack() as unless_kept:
                 unless_kept.enter_context(closing(connection))
                 if not connection.sock:
+                    connection.timeout = timeout.connect_timeout  # it may be the other one, of the last answer
                     connection.connect()
-                    connection.sock.settimeout(pool.timeout.read_timeout)
+                    connection.sock.settimeout(timeout.read_timeout)
                 connection.sock.sendall(request)
                 with connection.sock.makefile("rb") as received:
-                    answer = _answer(received, wanted)
+                    answer = _answer(received, max_bytes)
                 if answer.content is not None and answer.headers.get("connection", "").lower() != "close":
                     unless_kept.pop_all()
         finally:
-            pool._put_conn(connection)  # noqa: SLF001 - the next one to take it opens it again if it is closed
+            put_back(connection)  # the next one to take it opens it again if it is closed
         return answer
 
 
-def _answer(received: BufferedReader, wanted: Mapping[int, int]) -> Answer:
+def _answer(received: BufferedReader, max_bytes: int) -> Answer:
     status = _STATUS.match(received.readline(_MAX_LINE_BYTES))
     if status is None:
         raise AnswerError("the answer does not begin with a status")
     code = int(status[1])
     headers = _headers(received)
-    if code not in wanted:
+    if code != PARTIAL:
         return Answer(code, headers, None)
     length = headers.get("content-length", "")
-    if not length.isdecimal() or int(length) > wanted[code] or headers.keys() & _OTHER_FORMS:
-        raise AnswerError(f"the body is not one of at most {wanted[code]} bytes as they are")
+    # `Content-Encoding` is what was stored with an object, whose bytes come as they are stored.
+    if not length.isdecimal() or int(length) > max_bytes or "transfer-encoding" in headers:
+        raise AnswerError(f"the body is not one of at most {max_bytes} bytes, in one piece")
     content = received.read(int(length))
     if len(content) != int(length):
         raise AnswerError(f"{len(content)} bytes of {length} came")

@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
 from compactor.adapters.aws.s3.checksums import matches_checksums
-from compactor.adapters.aws.s3.connections import Answer, Connections
+from compactor.adapters.aws.s3.connections import PARTIAL, Answer, Connections
 
 CLIENT_READS_AFTER_FAILURE = 100
 """So many reads of a bucket are left to the client after a direct one that failed: lasting trouble costs 1 % more."""
@@ -28,11 +28,8 @@ _VERSION = "s3v4"  # botocore's name of this signature; directory buckets, among
 _COPIED = ("User-Agent", "x-amz-checksum-mode")
 _HEADERS = {"Range": "Range", "IfMatch": "If-Match"}  # by the parameters of `get_object`
 
-_PARTIAL = 206
-_NOT_SATISFIABLE = 416
-_BEHIND_THE_END = b"<Code>InvalidRange</Code>"
-_MAX_ERROR_BYTES = 65_536
-_OF_THE_OBJECT = (404, 412)  # it is gone, or another version: no trouble of direct reads
+_PORTS = {"http": 80, "https": 443}
+_OF_THE_OBJECT = (404, 412, 416)  # it is gone, another version, or shorter: no trouble of direct reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,7 @@ class _BucketRequest:
 
     Attributes:
         url: Of the bucket, with a slash at the end.
-        headers: Those of the client that stay the same.
+        headers: Those that stay the same.
         region: The region of the signature.
         service: The service of the signature.
         signer: Makes signatures with the credentials of the moment.
@@ -57,8 +54,8 @@ class _BucketRequest:
 class DirectReads:
     """Reads through the connections of a client. Safe to share between threads, as the client is.
 
-    A direct read counts if it has the range, whole and sound, or if the range is behind the end of the object. After
-    any other answer the client asks again, with its retries and its errors.
+    A direct read counts if it has the range, whole and sound. After any other answer the client asks again, with its
+    retries and its errors.
 
     Args:
         client: A boto3 client of S3.
@@ -76,7 +73,8 @@ class DirectReads:
         """Read a range of an object.
 
         Args:
-            parameters: Those of `get_object`: `Bucket`, `Key`, `Range`, and `IfMatch` if only one version will do.
+            parameters: Those of `get_object`: `Bucket`, `Key`, `Range` as `bytes=first-last`, and `IfMatch` if only one
+                version will do.
             by_client: Reads the same by the client, whose errors pass through.
         """
         bucket, key = parameters["Bucket"], parameters["Key"]
@@ -91,14 +89,11 @@ class DirectReads:
     def _read(self, known: _BucketRequest, parameters: Mapping[str, str]) -> bytes | None:
         """The range; None if the client has to read it."""
         first, last = (int(each) for each in parameters["Range"].removeprefix("bytes=").split("-"))
-        wanted = {_PARTIAL: last + 1 - first, _NOT_SATISFIABLE: _MAX_ERROR_BYTES}
         with suppress(BotoCoreError, ClientError, HTTPError, OSError, ValueError):  # the client will meet the same
-            answer = self._connections.get(*_signed(known, parameters), wanted)
+            answer = self._connections.get(*_signed(known, parameters), last + 1 - first)
             if answer.status in _OF_THE_OBJECT:
                 return None
-            if answer.status == _NOT_SATISFIABLE and _BEHIND_THE_END in (answer.content or b""):
-                return b""
-            if answer.status == _PARTIAL and _is_sound(answer, first):
+            if answer.status == PARTIAL and _is_sound(answer, first, last):
                 return answer.content
         with self._lock:
             self._known.pop(parameters["Bucket"], None)
@@ -117,10 +112,11 @@ class DirectReads:
         self._of_thread.signed = None
         signed = _SIGNED.match(str(request.headers.get("Authorization", "")))
         path = quote(key)
-        if not (signed and request.url.endswith(f"/{path}") and self._connections.reach(request.url)):
+        if not (signed and request.url.endswith(f"/{path}") and self._connections.are_direct(request.url)):
             return
         region, service = signed.groups()
         headers = {name: request.headers[name] for name in _COPIED if name in request.headers}
+        headers["Host"] = _host(request.url)
         with self._lock:
             left = self._client_reads_left.get(bucket, 0)
             self._client_reads_left[bucket] = max(0, left - 1)
@@ -132,13 +128,22 @@ def _signed(known: _BucketRequest, parameters: Mapping[str, str]) -> tuple[str, 
     """The URL of a request, and its headers."""
     url = known.url + quote(parameters["Key"])
     headers = {header: parameters[name] for name, header in _HEADERS.items() if name in parameters}
-    request = AWSRequest("GET", url, {"Host": urlsplit(url).netloc, **known.headers, **headers})
+    request = AWSRequest("GET", url, {**known.headers, **headers})
     known.signer.get_auth_instance(known.service, known.region, _VERSION).add_auth(request)
     return url, dict(request.headers.items())
 
 
-def _is_sound(answer: Answer, first: int) -> bool:
-    """Whether an answer has the bytes from `first` on that it says it has."""
+def _host(url: str) -> str:
+    """The header that a connection of the client adds, and that botocore signs in any case."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else str(parts.hostname)
+    return host if parts.port in (None, _PORTS[parts.scheme]) else f"{host}:{parts.port}"
+
+
+def _is_sound(answer: Answer, first: int, last: int) -> bool:
+    """Whether an answer has all bytes of the object from `first` to `last`, and no others."""
     content = answer.content or b""
     told = answer.headers.get("content-range", "")
-    return told.startswith(f"bytes {first}-{first + len(content) - 1}/") and matches_checksums(answer.headers, content)
+    end = first + len(content)
+    is_all = told == f"bytes {first}-{end - 1}/{end}" or (end == last + 1 and told.startswith(f"bytes {first}-{last}/"))
+    return is_all and matches_checksums(answer.headers, content)

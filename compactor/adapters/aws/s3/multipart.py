@@ -24,8 +24,9 @@ _MET = {"PreconditionFailed", "NoSuchUpload", "ConditionalRequestConflict"}
 class S3Writer:
     """A new object: sent in one request if it fits into one part, else in parts while further bytes come.
 
-    It holds three parts at most, 48 MiB: one that fills up, and two that are being sent. The client retries transient
-    errors by itself. Errors name the object by its `uri`.
+    It holds three parts at most, 48 MiB: one that fills up, and two that are being sent; and of a piece that is in two
+    parts, all, which is 16 MiB more at most. The client retries transient errors by itself. Errors name the object by
+    its `uri`.
 
     With `only_new`, S3 refuses the object if there is one. The client may have repeated a request whose answer was
     lost, so the one that is there is looked at: by its metadata, this writer knows its own.

@@ -2,16 +2,16 @@
 
 from base64 import b64encode
 from bisect import bisect_right
-from io import SEEK_CUR, SEEK_END, SEEK_SET, RawIOBase
+from io import SEEK_CUR, SEEK_END, SEEK_SET
 from typing import Any
 
 from zlib_ng.zlib_ng import crc32
 
 _KEPT_BYTES = 64 * 1024
-"""A piece that is shorter is copied beside others: many short ones would take far more memory than their bytes."""
+"""A piece that is shorter is copied, beside others: many short ones would take far more memory than their bytes."""
 
 
-class Part(RawIOBase):
+class Part:
     """A file of pieces. Its length is that of all of them."""
 
     def __init__(self) -> None:
@@ -25,12 +25,12 @@ class Part(RawIOBase):
         return self._length
 
     def add(self, piece: memoryview) -> None:
-        """Append bytes, which must not change any more."""
-        if len(piece) < _KEPT_BYTES:
-            self._short += piece
-        else:
+        """Append bytes. They are not copied if they are many, cannot change, and most of what is held with them."""
+        if len(piece) >= _KEPT_BYTES and isinstance(piece.obj, bytes) and 2 * len(piece) >= len(piece.obj):
             self._end_short()
             self._append(piece)
+        else:
+            self._short += piece
         self._length += len(piece)
 
     def crc32(self) -> int:
@@ -41,22 +41,18 @@ class Part(RawIOBase):
             checksum = crc32(piece, checksum)
         return checksum
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
     def tell(self) -> int:
+        """Where the next byte is read."""
         return self._position
 
     def seek(self, offset: int, whence: int = SEEK_SET) -> int:
+        """Go to another byte, as in any file; where that is."""
         self._position = max(0, offset + {SEEK_SET: 0, SEEK_CUR: self._position, SEEK_END: self._length}[whence])
         return self._position
 
-    def read(self, size: int | None = -1) -> Any:
+    def read(self, size: int = -1) -> bytes | memoryview:
         """Up to so many bytes, or fewer where a piece ends: a view of it. All that are left if no size is given."""
-        if size is None or size < 0:
+        if size < 0:
             return b"".join(iter(lambda: self.read(self._length or 1), b""))
         self._end_short()
         if self._position >= self._length:
@@ -66,11 +62,6 @@ class Part(RawIOBase):
         found = self._pieces[index][begin : begin + size]
         self._position += len(found)
         return found
-
-    def readinto(self, buffer: Any) -> int:
-        found = self.read(len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
 
     def _end_short(self) -> None:
         if self._short:

@@ -79,6 +79,8 @@ class S3Store:
         after = {"StartAfter": key_prefix + start} if start else {}
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=key_prefix, **after)
         for page in translated_pages(prefix, pages):
+            if "IsTruncated" not in page:  # an answer that ends within its head is taken for one without a body
+                raise StoreUnavailable(f"{prefix}: an answer to the listing ended early")
             for item in page.get("Contents", ()):
                 uri = prefix + item["Key"].removeprefix(key_prefix)
                 yield _info(uri, item["Size"], item["ETag"], item["LastModified"])
@@ -185,6 +187,7 @@ class S3Store:
             try:
                 # Not `with answer["Body"]`: that gives the bare stream, without checks of length and checksum.
                 with translated(uri), closing(answer["Body"]):
+                    _check_head(uri, answer)
                     content: bytes = answer["Body"].read()
                     return content
             except StoreUnavailable as exc:  # the client does not retry the reading of an answer
@@ -232,6 +235,12 @@ def _of_version(uri: str, etag: str | None) -> dict[str, str]:
     """The parameters of `get_object` for a version of an object, or for any."""
     bucket, key = _split(uri)
     return {"Bucket": bucket, "Key": key} | ({} if etag is None else {"IfMatch": f'"{etag}"'})
+
+
+def _check_head(uri: str, answer: Mapping[str, Any]) -> None:
+    """Check that an answer tells its length in some way: one that ends within its head is taken for an empty object."""
+    if answer["ResponseMetadata"]["HTTPHeaders"].keys().isdisjoint(("content-length", "transfer-encoding")):
+        raise StoreUnavailable(f"{uri}: the answer ended early, without its length")
 
 
 def _info(uri: str, size_bytes: int, etag: str, modified_at: datetime) -> ObjectInfo:

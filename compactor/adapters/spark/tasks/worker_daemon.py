@@ -20,7 +20,7 @@ def main(load_more: Callable[[], None] = lambda: None) -> None:
     for tasks in ("bin_workers", "inspection_tasks"):
         with suppress(ImportError):  # the task that needs what is missing then fails and names it, as no daemon can
             import_module(f"compactor.adapters.spark.tasks.{tasks}")
-    with suppress(ImportError):
+    with suppress(Exception):  # the first task that makes a client fails, and says why
         load_more()
     gc.freeze()  # a worker that collects garbage would go through what all of them share, and so copy it
     daemon.manager()  # type: ignore[no-untyped-call]
