@@ -169,10 +169,10 @@ def test_reading_is_repeated_when_the_answer_breaks_off(aws_endpoint: str) -> No
     """An object whose bytes stop short is read again, and never returned in part."""
     with stubbed(aws_endpoint) as (store, stub, _):
         for body in (b"01234", b"0123456789"):
-            stub.add_response("get_object", {"Body": StreamingBody(BytesIO(body), 10)})
+            stub.add_response("get_object", {"Body": StreamingBody(BytesIO(body), 10), "ContentLength": 10})
         assert store.read("s3://b/k") == b"0123456789"
         for _ in range(5):
-            stub.add_response("get_object", {"Body": StreamingBody(BytesIO(b"01234"), 10)})
+            stub.add_response("get_object", {"Body": StreamingBody(BytesIO(b"01234"), 10), "ContentLength": 10})
         with pytest.raises(StoreUnavailable, match="s3://b/k"):
             store.read("s3://b/k")
 

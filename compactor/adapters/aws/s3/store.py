@@ -239,7 +239,7 @@ def _of_version(uri: str, etag: str | None) -> dict[str, str]:
 
 def _check_head(uri: str, answer: Mapping[str, Any]) -> None:
     """Check that an answer tells its length in some way: one that ends within its head is taken for an empty object."""
-    if answer["ResponseMetadata"]["HTTPHeaders"].keys().isdisjoint(("content-length", "transfer-encoding")):
+    if "ContentLength" not in answer and "transfer-encoding" not in answer["ResponseMetadata"]["HTTPHeaders"]:
         raise StoreUnavailable(f"{uri}: the answer ended early, without its length")
 
 
