@@ -33,6 +33,13 @@ _NAMES = (*(shape.name for shape in SHAPES), REFERENCE, S3_NAME)
 )
 @click.option("--only", help=f"Convert only these shapes, separated by commas: {', '.join(_NAMES)}.")
 @click.option("--contenders", help="Run only these contenders, separated by commas.")
+@click.option(
+    "--passes",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Convert all input so often; shown is the pass with the median CPU time.",
+)
 @click.option("--seed", default=7, show_default=True, help="Make the input from this seed.")
 @click.option(
     "--work",
@@ -44,7 +51,7 @@ _NAMES = (*(shape.name for shape in SHAPES), REFERENCE, S3_NAME)
     "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results to this file."
 )
 def shapes(
-    *, size: str, only: str | None, contenders: str | None, seed: int, work: Path, json_file: Path | None
+    *, size: str, only: str | None, contenders: str | None, passes: int, seed: int, work: Path, json_file: Path | None
 ) -> None:
     """Convert input of every shape with either engine and with DuckDB."""
     try:
@@ -62,23 +69,22 @@ def shapes(
                 for contender in CONTENDERS:
                     if contender.name in taking_part and (given.s3 is None or contender.args[0] == "--engine"):
                         click.echo(f"{name}: {contender.name} ...", err=True)
-                        rows.append(run_shape(given, contender, work.resolve()))
+                        rows.append(run_shape(given, contender, work.resolve(), passes))
                         click.echo("  ".join(rows[-1].cells()), err=True)
         except (OSError, RuntimeError) as exc:
             left_out.append(f"NOT CONVERTED: {name}: {exc}")  # keep what was measured before
-    report(rows, left_out, seed, json_file)
+    report(rows, left_out, method(seed, passes), json_file)
     if left_out or any(row.faults() for row in rows):
         sys.exit(1)
 
 
-def report(rows: list[ShapeRow], left_out: list[str], seed: int, json_file: Path | None) -> None:
+def report(rows: list[ShapeRow], left_out: list[str], said: str, json_file: Path | None) -> None:
     """Print the table, the verdicts and the method; write all of them to a file if one is named."""
     table = Table()
     for number, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="left" if number < TEXT_COLUMNS else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row.cells(), style="red" if row.faults() else None)
-    said = method(seed)
     console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=200)
     console.print(table)
     for line in (*verdicts(rows), *rate_over_s3(rows), *left_out, said):
@@ -88,12 +94,13 @@ def report(rows: list[ShapeRow], left_out: list[str], seed: int, json_file: Path
         json_file.write_text(json.dumps({"rows": found, "left_out": left_out, "method": said}, indent=2) + "\n")
 
 
-def method(seed: int) -> str:
+def method(seed: int, passes: int) -> str:
     """How the figures were measured."""
+    times = "once" if passes == 1 else f"{passes} times: shown is the pass with the median CPU time"
     return (
         "MB are 10^6 bytes of lines before compression. Each contender in a process of its own, one at a time; the "
         "engines convert a sample first, which warms them up and shows them sizes and columns, then all input, timed "
-        "once. CPU s/GB: of all its processes, in user and kernel mode. "
+        f"{times}. CPU s/GB: of all its processes, in user and kernel mode. "
         f"all MiB: peak of all processes, JVM included. worker MiB: peak of any one Python worker of Spark, "
         f"which runs one task at a time; {TASK_BYTES // MIB} are promised. Right-sized: within a "
         "quarter of 128 MiB, among files that had enough input. Compared: every value of the sample, by deep "
