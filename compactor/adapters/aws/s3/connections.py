@@ -78,7 +78,7 @@ class Connections:
         request = "\r\n".join([*lines, "\r\n"]).encode("ascii")
         try:
             pool = self._session._manager.connection_from_url(url)  # type: ignore[union-attr] # noqa: SLF001
-            timeout, put_back = pool.timeout, pool._put_conn  # noqa: SLF001
+            timeout, put = pool.timeout, pool._put_conn  # noqa: SLF001
             connection = pool._get_conn()  # noqa: SLF001 - it closes one that the server has closed
         except AttributeError as exc:
             raise AnswerError("the client keeps its connections elsewhere") from exc
@@ -95,7 +95,7 @@ class Connections:
                 if answer.content is not None and answer.headers.get("connection", "").lower() != "close":
                     unless_kept.pop_all()
         finally:
-            put_back(connection)  # the next one to take it opens it again if it is closed
+            put(connection)  # the next one to take it opens it again if it is closed
         return answer
 
 
