@@ -193,16 +193,13 @@ def _in_place_of_aws(request: Any) -> AWSResponse:
         )
         body = f"<CreateSessionResult><Credentials>{told}</Credentials></CreateSessionResult>".encode()
         return AWSResponse(request.url, 200, HeadersDict({}), _Raw(body))
-    return AWSResponse(
-        request.url, 206, HeadersDict({"Content-Length": "10", "Content-Range": "bytes 0-9/10"}), _Raw(CONTENT)
-    )
+    return AWSResponse(request.url, 206, HeadersDict(WITHOUT_CHECKSUM), _Raw(CONTENT))
 
 
 @pytest.fixture
 def at_aws(monkeypatch: pytest.MonkeyPatch) -> Counted:
     """A store at AWS, with an answer in place of its servers."""
-    for name, value in {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_SESSION_TOKEN": "c"}.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "c")
     return Counted(s3_client(REGION), _in_place_of_aws)
 
 
@@ -320,6 +317,15 @@ SPOILED = {
         f"{name} of other bytes": _with_checksum(name, _digest(name, b"other")) for name in ("sha1", "sha256", "sha512")
     },
     "a part": _answered(206, SOUND, CONTENT[:5]),
+    "other bytes of a part": _answered(
+        206,
+        {
+            "Content-Length": "100",
+            "Content-Range": "bytes 0-99/200",
+            "x-amz-checksum-crc32": _checksum(bytes(100)),
+        },
+        CONTENT * 10,
+    ),
     "another range": _answered(206, {**SOUND, "Content-Range": "bytes 1-10/20"}),
     "a shorter range than told": _answered(206, {**SOUND, "Content-Range": "bytes 0-99/100"}),
     "a shorter range than asked for": _answered(206, {**SOUND, "Content-Range": "bytes 0-9/100"}),

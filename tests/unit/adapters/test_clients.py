@@ -23,8 +23,6 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     monkeypatch.setattr(JSONFileLoader, "load_file", noted)
     monkeypatch.setattr("botocore.session.create_loader", create_loader)  # tests with stand-ins make them share one
-    for name, value in {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}.items():
-        monkeypatch.setenv(name, value)
     clients._models.cache_clear()
     yield names
     clients._models.cache_clear()
@@ -50,6 +48,7 @@ def test_models_can_be_read_ahead(read: list[str]) -> None:
 @pytest.mark.usefixtures("read")
 def test_clients_share_nothing_but_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment may change between two of them."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     first = clients.s3_client("eu-west-1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "other")
     second = clients.s3_client("eu-west-1")

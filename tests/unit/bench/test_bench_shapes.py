@@ -10,8 +10,11 @@ import pytest
 
 from bench import shape_lines
 from bench.compactor_home import DAY, SAMPLE_ID, CompactorHome, S3Folder
-from bench.protocol import first_keys
-from bench.scale.shape_runs import compare
+from bench.contenders import Contender
+from bench.measure import Measurement
+from bench.protocol import Pass, first_keys
+from bench.scale import shape_runs
+from bench.scale.shape_runs import ShapeInput, compare, run_shape
 from bench.scale.shape_table import (
     HEADINGS,
     REFERENCE,
@@ -22,7 +25,8 @@ from bench.scale.shape_table import (
     rate_over_s3,
     verdicts,
 )
-from bench.shapes import GB, SHAPES, Shape, write_shape
+from bench.scale.shapes import method
+from bench.shapes import GB, SHAPES, Shape, Written, write_shape
 from compactor.ndjson.codecs import sniff
 from compactor.wiring.job.app import App
 from tests.support.fakes import PlainEngine
@@ -174,3 +178,18 @@ def test_every_value_of_the_sample_is_compared(tmp_path, is_changed):
     compared = compare(home.settings(engine="spark"), sample)
     assert compared.value_bytes == 2_000
     assert bool(compared.differences) is is_changed
+
+
+def test_of_several_passes_one_is_shown(tmp_path, monkeypatch):
+    """That with the median CPU time; of an even number, the lower of the two."""
+    made = [Pass(10 - cpu, 1_000, (1,), 10, cpu_seconds=cpu) for cpu in (4.0, 1.0, 2.0, 3.0)]
+    monkeypatch.setattr(
+        shape_runs, "run_contender", lambda *_, passes: Measurement("duckdb", tuple(made[:passes]), 2**30)
+    )
+    written = Written(tmp_path, 1, 10, 1_000, 1_000)
+    given = ShapeInput("tiny rows", written, written)
+    for passes, cpu_seconds in ((1, 4.0), (3, 2.0), (4, 2.0)):
+        row = run_shape(given, Contender("duckdb", "unused"), tmp_path, passes)
+        assert (row.cpu_seconds, row.seconds) == (cpu_seconds, 10 - cpu_seconds)
+    assert "timed once. CPU" in method(7, 1)
+    assert "timed 3 times: shown is the pass with the median CPU time. CPU" in method(7, 3)
