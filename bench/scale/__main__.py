@@ -1,6 +1,6 @@
 """The command of the scale benchmark: costs that must not grow with the state, and input of every shape.
 
-python -m bench.scale [ledger|days|shapes] [--help]
+python -m bench.scale [ledger|days|shapes|s3] [--help]
 """
 
 import json
@@ -22,7 +22,8 @@ from bench.measure import MemoryWatch, end_family
 from bench.scale.days import days
 from bench.scale.ledger import DAYS, write_finished
 from bench.scale.probe import settings_at
-from bench.scale.shapes import shapes
+from bench.scale.shapes.command import shapes
+from bench.scale.shapes.over_s3 import over_s3
 from bench.scale.table import Measure, make_rows, plain, verdicts
 
 _WORK = Path(__file__).resolve().parents[2] / ".bench"
@@ -42,11 +43,12 @@ LEDGER_MEASURES = (
 @click.group(invoke_without_command=True)
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Measure costs that must stay flat, and input of every shape. Without a command, measure all."""
+    """Measure costs that must stay flat, input of every shape, and input over S3. Without a command, measure all."""
     if context.invoked_subcommand is None:
         context.invoke(ledger)
         context.invoke(days)
         context.invoke(shapes)
+        context.invoke(over_s3)
 
 
 @main.command("ledger")
@@ -122,6 +124,7 @@ def ledger(
 
 main.add_command(days)
 main.add_command(shapes)
+main.add_command(over_s3)
 
 
 class Probe:

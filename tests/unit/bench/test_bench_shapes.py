@@ -13,19 +13,19 @@ from bench.compactor_home import DAY, SAMPLE_ID, CompactorHome, S3Folder
 from bench.contenders import Contender
 from bench.measure import Measurement
 from bench.protocol import Pass, first_keys
-from bench.scale import shape_runs
-from bench.scale.shape_runs import ShapeInput, compare, run_shape
-from bench.scale.shape_table import (
+from bench.scale.shapes import runs
+from bench.scale.shapes.command import method
+from bench.scale.shapes.over_s3 import Round, compared
+from bench.scale.shapes.runs import ShapeInput, compare, run_shape
+from bench.scale.shapes.table import (
     HEADINGS,
     REFERENCE,
     REFERENCE_S3,
     TASK_BYTES,
     Compared,
     ShapeRow,
-    rate_over_s3,
     verdicts,
 )
-from bench.scale.shapes import method
 from bench.shapes import GB, SHAPES, Shape, Written, write_shape
 from compactor.ndjson.codecs import sniff
 from compactor.wiring.job.app import App
@@ -118,14 +118,17 @@ def test_what_holds_is_said_in_one_line():
 
 
 def test_s3_is_compared_with_local_files_by_cpu_time():
-    """An engine that takes 5 s where local files took 4 reaches 80 %; one that failed on either is not compared."""
-    local = replace(ROW, shape=REFERENCE, cpu_seconds=4.0)
+    """The median of rounds, in each of which S3 took 5 s and files a part of it; a round with a failure is left out."""
     over_s3 = replace(ROW, shape=REFERENCE_S3)
-    said = "compactor_native over S3: 80% as many bytes in a second of CPU time as on local files"
-    assert rate_over_s3([ROW, local, over_s3]) == [said]
-    assert rate_over_s3([ROW, replace(local, failure="killed"), over_s3]) == []
-    assert rate_over_s3([ROW, local, replace(over_s3, failure="killed")]) == []
-    assert rate_over_s3([ROW, over_s3]) == []
+    rounds = [Round(replace(ROW, shape=REFERENCE, cpu_seconds=cpu_seconds), over_s3) for cpu_seconds in (4.5, 3.5, 4.0)]
+    failed = [replace(rounds[0], local=replace(ROW, failure="killed"))]
+    failed.append(replace(rounds[0], over_s3=replace(over_s3, failure="killed")))
+    said = "native over S3: {} as many bytes in a second of CPU time as from files"
+    assert compared("native", rounds + failed) == [
+        said.format("80%") + " (median of 3 rounds; half of them 75% to 85%)"
+    ]
+    assert compared("native", rounds[:1]) == [said.format("90%") + " (median of 1 rounds; half of them 90% to 90%)"]
+    assert compared("native", failed) == []
 
 
 @pytest.mark.parametrize(
@@ -175,21 +178,19 @@ def test_every_value_of_the_sample_is_compared(tmp_path, is_changed):
             rows = pq.read_table(path)
             name = rows.field(-1).name  # of a key; metadata columns precede them
             pq.write_table(rows.set_column(rows.num_columns - 1, name, pa.array(["2"] * rows.num_rows)), path)
-    compared = compare(home.settings(engine="spark"), sample)
-    assert compared.value_bytes == 2_000
-    assert bool(compared.differences) is is_changed
+    found = compare(home.settings(engine="spark"), sample, "pass-1")
+    assert found.value_bytes == 2_000
+    assert bool(found.differences) is is_changed
 
 
 def test_of_several_passes_one_is_shown(tmp_path, monkeypatch):
     """That with the median CPU time; of an even number, the lower of the two."""
     made = [Pass(10 - cpu, 1_000, (1,), 10, cpu_seconds=cpu) for cpu in (4.0, 1.0, 2.0, 3.0)]
-    monkeypatch.setattr(
-        shape_runs, "run_contender", lambda *_, passes: Measurement("duckdb", tuple(made[:passes]), 2**30)
-    )
+    monkeypatch.setattr(runs, "run_contender", lambda *_, passes: Measurement("duckdb", tuple(made[:passes]), 2**30))
     written = Written(tmp_path, 1, 10, 1_000, 1_000)
     given = ShapeInput("tiny rows", written, written)
     for passes, cpu_seconds in ((1, 4.0), (3, 2.0), (4, 2.0)):
         row = run_shape(given, Contender("duckdb", "unused"), tmp_path, passes)
         assert (row.cpu_seconds, row.seconds) == (cpu_seconds, 10 - cpu_seconds)
-    assert "timed once. CPU" in method(7, 1)
+    assert "timed once. CPU" in method(7)
     assert "timed 3 times: shown is the pass with the median CPU time. CPU" in method(7, 3)

@@ -122,17 +122,6 @@ class ShapeRow:
         )
 
 
-def rate_over_s3(rows: Sequence[ShapeRow]) -> list[str]:
-    """What each engine does over S3 in a second of CPU time, beside local files; empty unless both were measured."""
-    local = {row.contender: row for row in rows if row.shape == REFERENCE and not row.failure}
-    over_s3 = [row for row in rows if row.shape == REFERENCE_S3 and not row.failure and row.contender in local]
-    shares = {row.contender: local[row.contender].cpu_seconds_per_gb / row.cpu_seconds_per_gb for row in over_s3}
-    return [
-        f"{contender} over S3: {share:.0%} as many bytes in a second of CPU time as on local files"
-        for contender, share in shares.items()
-    ]
-
-
 def verdicts(rows: Sequence[ShapeRow]) -> list[str]:
     """The broken promises, or that there are none; and the failures of peers."""
     faults = [f"NOT AS PROMISED: {row.shape}, {row.contender}: {fault}" for row in rows for fault in row.faults()]

@@ -14,14 +14,13 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.inputs import chosen, parse_size
-from bench.scale.shape_runs import CONTENDERS, ShapeInput, reference_input, reference_over_s3, run_shape, shape_input
-from bench.scale.shape_table import HEADINGS, REFERENCE, TASK_BYTES, TEXT_COLUMNS, ShapeRow, rate_over_s3, verdicts
+from bench.scale.shapes.runs import CONTENDERS, ShapeInput, reference_input, run_shape, shape_input
+from bench.scale.shapes.table import HEADINGS, REFERENCE, TASK_BYTES, TEXT_COLUMNS, ShapeRow, verdicts
 from bench.shapes import SHAPES, Shape
 from compactor.settings.types import MIB
 
-WORK = Path(__file__).resolve().parents[2] / ".bench"
-S3_NAME = "s3"
-_NAMES = (*(shape.name for shape in SHAPES), REFERENCE, S3_NAME)
+WORK = Path(__file__).resolve().parents[3] / ".bench"
+_NAMES = (*(shape.name for shape in SHAPES), REFERENCE)
 
 
 @click.command("shapes")
@@ -33,13 +32,6 @@ _NAMES = (*(shape.name for shape in SHAPES), REFERENCE, S3_NAME)
 )
 @click.option("--only", help=f"Convert only these shapes, separated by commas: {', '.join(_NAMES)}.")
 @click.option("--contenders", help="Run only these contenders, separated by commas.")
-@click.option(
-    "--passes",
-    default=1,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Convert all input so often; shown is the pass with the median CPU time.",
-)
 @click.option("--seed", default=7, show_default=True, help="Make the input from this seed.")
 @click.option(
     "--work",
@@ -51,7 +43,7 @@ _NAMES = (*(shape.name for shape in SHAPES), REFERENCE, S3_NAME)
     "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results to this file."
 )
 def shapes(
-    *, size: str, only: str | None, contenders: str | None, passes: int, seed: int, work: Path, json_file: Path | None
+    *, size: str, only: str | None, contenders: str | None, seed: int, work: Path, json_file: Path | None
 ) -> None:
     """Convert input of every shape with either engine and with DuckDB."""
     try:
@@ -67,19 +59,19 @@ def shapes(
         try:
             with opened as given:
                 for contender in CONTENDERS:
-                    if contender.name in taking_part and (given.s3 is None or contender.args[0] == "--engine"):
+                    if contender.name in taking_part:
                         click.echo(f"{name}: {contender.name} ...", err=True)
-                        rows.append(run_shape(given, contender, work.resolve(), passes))
+                        rows.append(run_shape(given, contender, work.resolve()))
                         click.echo("  ".join(rows[-1].cells()), err=True)
         except (OSError, RuntimeError) as exc:
             left_out.append(f"NOT CONVERTED: {name}: {exc}")  # keep what was measured before
-    report(rows, left_out, method(seed, passes), json_file)
+    report(rows, left_out, method(seed), json_file)
     if left_out or any(row.faults() for row in rows):
         sys.exit(1)
 
 
-def report(rows: list[ShapeRow], left_out: list[str], said: str, json_file: Path | None) -> None:
-    """Print the table, the verdicts and the method; write all of them to a file if one is named."""
+def report(rows: list[ShapeRow], further: list[str], said: str, json_file: Path | None) -> None:
+    """Print the table, the verdicts, further lines and the method; write all of them to a file if one is named."""
     table = Table()
     for number, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="left" if number < TEXT_COLUMNS else "right", no_wrap=True)
@@ -87,14 +79,14 @@ def report(rows: list[ShapeRow], left_out: list[str], said: str, json_file: Path
         table.add_row(*row.cells(), style="red" if row.faults() else None)
     console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=200)
     console.print(table)
-    for line in (*verdicts(rows), *rate_over_s3(rows), *left_out, said):
+    for line in (*verdicts(rows), *further, said):
         click.echo(line)
     if json_file is not None:
         found = [{**asdict(row), "faults": row.faults()} for row in rows]
-        json_file.write_text(json.dumps({"rows": found, "left_out": left_out, "method": said}, indent=2) + "\n")
+        json_file.write_text(json.dumps({"rows": found, "further": further, "method": said}, indent=2) + "\n")
 
 
-def method(seed: int, passes: int) -> str:
+def method(seed: int, passes: int = 1) -> str:
     """How the figures were measured."""
     times = "once" if passes == 1 else f"{passes} times: shown is the pass with the median CPU time"
     return (
@@ -115,9 +107,7 @@ def _inputs(
 ) -> Iterator[tuple[str, AbstractContextManager[ShapeInput]]]:
     by_name: dict[str, Shape] = {shape.name: shape for shape in SHAPES}
     for name in names:
-        if name == S3_NAME:
-            yield name, reference_over_s3(work, total_bytes, seed)
-        elif name == REFERENCE:
+        if name == REFERENCE:
             yield name, reference_input(work, total_bytes, seed)
         else:
             yield name, shape_input(by_name[name].scaled(total_bytes), work, seed)

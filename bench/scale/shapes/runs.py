@@ -11,16 +11,17 @@ from bench.compactor_home import DAY, SAMPLE_ID, CompactorHome, S3Folder
 from bench.contenders import Contender, choose
 from bench.inputs import check_room, ensure_input
 from bench.measure import Measurement, run_contender
-from bench.scale.shape_table import REFERENCE, REFERENCE_S3, Compared, ShapeRow
+from bench.scale.shapes.table import REFERENCE, REFERENCE_S3, Compared, ShapeRow
 from bench.shapes import Shape, Written, write_shape
 from compactor.core.manifest_key import ManifestKey
 from compactor.settings.settings import Settings
 from compactor.wiring.job.app import App
 
-CONTENDERS = choose("compactor_native,compactor_spark,duckdb_columns")
-_TIMED_ID = "pass-1"
+ENGINES = choose("compactor_native,compactor_spark")
+CONTENDERS = (*ENGINES, *choose("duckdb_columns"))
 _DISK_PER_INPUT_BYTE = 2.5  # the input, the Parquet of one contender, and what Spark spills
 _BUCKET = "lake"
+_LOCAL = "shape"
 _SAMPLE_FILES = 9
 _AS_WITH_HTTPS = "[default]\ns3 =\n    payload_signing_enabled = false\n"
 """Over HTTPS, as to AWS, a client does not sign an upload by a digest of its content; over plain HTTP it would."""
@@ -92,7 +93,7 @@ def reference_over_s3(work: Path, total_bytes: int, seed: int) -> Iterator[Shape
     from tests.faults.s3_server import versitygw  # noqa: PLC0415 - it comes with the repository only
 
     files = _reference_files(work, total_bytes, seed)
-    with _place(work, total_bytes) as place, versitygw(place / "s3") as server:
+    with _place(work, total_bytes, "on-s3") as place, versitygw(place / "s3") as server:
         (place / "aws-config").write_text(_AS_WITH_HTTPS)
         # This process ends with the benchmark.
         os.environ.update({**server.environment, "AWS_CONFIG_FILE": str(place / "aws-config")})
@@ -116,7 +117,7 @@ def run_shape(given: ShapeInput, contender: Contender, work: Path, passes: int =
     """
     engine = contender.engine
     given = given.of(engine)
-    parent = work / "shape" if given.s3 is None else given.s3.folder / _BUCKET
+    parent = work / _LOCAL if given.s3 is None else given.s3.folder / _BUCKET
     home = CompactorHome(parent / "output", (given.whole.folder, given.sample.folder), given.s3)
     log = work / f"{given.name}-{contender.name}.log".replace(" ", "-").replace("/", "")
     try:
@@ -159,21 +160,22 @@ def _row(given: ShapeInput, name: str, measured: Measurement, settings: Settings
         expected_rows=given.whole.lines,
         output_files=done.output_files if done else (),
         target_file_bytes=settings.output.target_file_bytes if settings else 128 * 2**20,
-        compared=compare(settings, given.sample) if settings and done else None,
+        compared=compare(settings, given.sample, f"pass-{len(measured.passes)}") if settings and done else None,
         failure=measured.failure,
     )
 
 
-def compare(settings: Settings, sample: Written) -> Compared:
+def compare(settings: Settings, sample: Written, timed_id: str) -> Compared:
     """Verify what the job committed: files, footers and counts, and every value of the sample.
 
     Args:
         settings: The settings of the job.
         sample: The manifest of the sample.
+        timed_id: The manifest of all input, of the last pass: each pass deletes the output of the one before.
     """
     app = App(settings)
     deep = app.verifier(deep=True).verify_manifest(ManifestKey(DAY, SAMPLE_ID))
-    shallow = app.verifier().verify_manifest(ManifestKey(DAY, _TIMED_ID))
+    shallow = app.verifier().verify_manifest(ManifestKey(DAY, timed_id))
     found = [str(each) for report in (deep, shallow) for each in report.discrepancies]
     if deep.inputs_compared != sample.files:
         found.append(f"{deep.inputs_compared} files of the sample could be compared, expected {sample.files}")
@@ -198,10 +200,10 @@ def _reference_files(work: Path, total_bytes: int, seed: int) -> dict[str, list[
 
 
 @contextmanager
-def _place(work: Path, total_bytes: int) -> Iterator[Path]:
+def _place(work: Path, total_bytes: int, name: str = _LOCAL) -> Iterator[Path]:
     """An empty folder for an input of this size and what is made of it; it is deleted when the context ends."""
     check_room(work, int(total_bytes * _DISK_PER_INPUT_BYTE))
-    place = work / "shape"
+    place = work / name
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     try:

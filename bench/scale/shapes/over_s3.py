@@ -1,0 +1,103 @@
+"""The command that reads over S3 and from files in turn: `python -m bench.scale s3`."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+
+import click
+
+from bench.contenders import Contender
+from bench.inputs import chosen, parse_size
+from bench.scale.shapes.command import WORK, method, report
+from bench.scale.shapes.runs import ENGINES, ShapeInput, reference_input, reference_over_s3, run_shape
+from bench.scale.shapes.table import ShapeRow
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The same input, read by the same engine in two ways one right after the other."""
+
+    local: ShapeRow
+    over_s3: ShapeRow
+
+    @property
+    def rows(self) -> tuple[ShapeRow, ShapeRow]:
+        return self.local, self.over_s3
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether both runs ended well, so that they can be compared."""
+        return not self.local.failure and not self.over_s3.failure
+
+    @property
+    def share(self) -> float:
+        """Bytes for a second of CPU time over S3, as a part of those from files."""
+        return self.local.cpu_seconds_per_gb / self.over_s3.cpu_seconds_per_gb
+
+
+@click.command("s3")
+@click.option("--size", default="1000mb", show_default=True, help="Make this much input.")
+@click.option("--contenders", help="Run only these engines, separated by commas.")
+@click.option(
+    "--rounds", default=5, show_default=True, type=click.IntRange(min=1), help="Read files, then S3, so often."
+)
+@click.option(
+    "--passes",
+    default=3,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Convert all input so often in each run; what counts is the pass with the median CPU time.",
+)
+@click.option("--seed", default=7, show_default=True, help="Make the input from this seed.")
+@click.option(
+    "--work",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=WORK,
+    help="Keep all files in this folder on a local disk.",
+)
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results to this file."
+)
+def over_s3(
+    *, size: str, contenders: str | None, rounds: int, passes: int, seed: int, work: Path, json_file: Path | None
+) -> None:
+    """Read the reference events from files and over S3 in turn, and compare the CPU time of the compactor alone."""
+    try:
+        total_bytes = parse_size(size)
+        names = chosen(contenders, [each.name for each in ENGINES])
+    except ValueError as exc:
+        raise click.UsageError(str(exc)) from exc
+    work = work.resolve()
+    made: dict[str, list[Round]] = {engine.name: [] for engine in ENGINES if engine.name in names}
+    left_out: list[str] = []
+    try:
+        with reference_input(work, total_bytes, seed) as local, reference_over_s3(work, total_bytes, seed) as remote:
+            for engine in ENGINES:
+                for _ in range(rounds if engine.name in made else 0):
+                    made[engine.name].append(_round(engine, local, remote, work, passes))
+    except (OSError, RuntimeError) as exc:
+        left_out.append(f"NOT CONVERTED: {exc}")  # keep what was measured before
+    rows = [row for found in made.values() for each in found for row in each.rows]
+    said = [line for name, found in made.items() for line in compared(name, found)]
+    report(rows, [*said, *left_out], method(seed, passes), json_file)
+    if left_out or any(row.faults() for row in rows):
+        sys.exit(1)
+
+
+def compared(engine: str, rounds: Sequence[Round]) -> list[str]:
+    """What an engine does over S3 in a second of CPU time, beside local files; empty if no round was whole."""
+    shares = [each.share for each in rounds if each.is_whole]
+    if not shares:
+        return []
+    low, _, high = quantiles(shares, n=4, method="inclusive") if len(shares) > 1 else shares * 3
+    said = f"{engine} over S3: {median(shares):.0%} as many bytes in a second of CPU time as from files"
+    return [f"{said} (median of {len(shares)} rounds; half of them {low:.0%} to {high:.0%})"]
+
+
+def _round(engine: Contender, local: ShapeInput, remote: ShapeInput, work: Path, passes: int) -> Round:
+    found = Round(*(run_shape(given, engine, work, passes) for given in (local, remote)))
+    for row in found.rows:
+        click.echo("  ".join(row.cells()), err=True)
+    return found
