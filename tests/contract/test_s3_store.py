@@ -15,11 +15,13 @@ from botocore.response import StreamingBody
 from botocore.stub import Stubber
 
 from compactor.adapters.aws.clients import dynamodb_client, s3_client
+from compactor.adapters.aws.s3 import store
 from compactor.adapters.aws.s3.store import S3Store
 from compactor.core.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
 from tests.support.http_server import serving
 
 REGION = "eu-west-1"
+_IN_PARTS = ["HeadObject", "CreateMultipartUpload", "UploadPartCopy", "CompleteMultipartUpload"]
 
 
 def test_a_create_whose_answer_was_lost_is_recognised(aws_endpoint: str, bucket: str) -> None:
@@ -231,16 +233,21 @@ def test_without_credentials_an_operator_must_act(
         dynamodb_client()
 
 
-def test_a_copy_is_made_by_the_server(s3: Any, bucket: str) -> None:
-    """No byte of a copy passes through the client."""
-    S3Store(s3).put(f"s3://{bucket}/a", b"1")
+@pytest.mark.parametrize(("threshold", "copied_by"), [(100, ["CopyObject"]), (99, _IN_PARTS)], ids=["whole", "parts"])
+def test_a_copy_is_made_by_the_server(
+    threshold: int, copied_by: list[str], s3: Any, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No byte of a copy passes through the client; a large object is copied in parts."""
+    monkeypatch.setattr(store._COPY, "multipart_threshold", threshold)
+    S3Store(s3).put(f"s3://{bucket}/a", b"1" * 99)
     asked: list[str] = []
     s3.meta.events.register("before-call.s3", lambda model, **_: asked.append(model.name), unique_id="asked")
     try:
         S3Store(s3).copy(f"s3://{bucket}/a", f"s3://{bucket}/b")
     finally:
         s3.meta.events.unregister("before-call.s3", unique_id="asked")
-    assert asked == ["HeadObject", "CopyObject"]
+    assert asked == ["HeadObject", *copied_by]
+    assert S3Store(s3).read(f"s3://{bucket}/b") == b"1" * 99
 
 
 def test_listing_spells_results_like_its_prefix(s3: Any, bucket: str) -> None:

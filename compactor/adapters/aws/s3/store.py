@@ -55,6 +55,7 @@ class S3Store:
             _, key = _split(uri)
             with translated(uri):
                 head = self.client.head_object(Bucket=bucket, Key=key)
+            _check_head(uri, head)
         except ObjectNotFound:
             self._require_bucket(bucket)
             return None
@@ -132,12 +133,15 @@ class S3Store:
     def copy(self, source: str, target: str) -> None:
         from_bucket, from_key = _split(source)
         bucket, key = _split(target)
-        try:
-            with translated(f"{source} to {target}"):
-                self.client.copy({"Bucket": from_bucket, "Key": from_key}, bucket, key, Config=_COPY)
-        except ObjectNotFound:
-            self._require_bucket(from_bucket)
-            raise
+        found = self.stat(source)
+        if found is None:
+            raise ObjectNotFound(f"{source}: there is no such object")
+        copied = {"Bucket": from_bucket, "Key": from_key}
+        with translated(f"{source} to {target}"):
+            if found.size_bytes < _COPY.multipart_threshold:  # for one request, `client.copy` would start ten threads
+                self.client.copy_object(CopySource=copied, Bucket=bucket, Key=key)
+            else:
+                self.client.copy(copied, bucket, key, Config=_COPY)
 
     def delete(self, uris: Iterable[str]) -> None:
         remaining = iter(uris)
