@@ -126,7 +126,8 @@ def _headers(received: BufferedReader) -> dict[str, str]:
         name, colon, value = line.decode("latin-1").partition(":")
         if not colon or not line.endswith(b"\r\n"):
             break
-        before = headers.get(name.lower())
+        name, value = name.lower(), value.strip()
+        before = headers.get(name)
         # One that is repeated is a list [RFC 9110], and so not a number, nor a checksum.
-        headers[name.lower()] = value.strip() if before is None else f"{before}, {value.strip()}"
+        headers[name] = value if before is None else f"{before}, {value}"
     raise AnswerError("the head of the answer is not one of lines with a name each, or too long")

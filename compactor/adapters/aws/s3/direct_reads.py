@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from threading import Lock, local
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -19,14 +20,15 @@ from urllib3.exceptions import HTTPError
 
 from compactor.adapters.aws.s3.checksums import matches_checksums
 from compactor.adapters.aws.s3.connections import PARTIAL, Answer, Connections
+from compactor.adapters.aws.s3.signatures import Scope, signed
 
 CLIENT_READS_AFTER_FAILURE = 100
 """So many reads of a bucket are left to the client after a direct one that failed: lasting trouble costs 1 % more."""
 
 _SIGNED = re.compile("AWS4-HMAC-SHA256 Credential=[^/]+/[0-9]{8}/([^/]+)/([^/]+)/aws4_request,")
 _VERSION = "s3v4"  # botocore's name of this signature; directory buckets, among others, have a different one
-_COPIED = ("User-Agent", "x-amz-checksum-mode")
-_HEADERS = {"Range": "Range", "IfMatch": "If-Match"}  # by the parameters of `get_object`
+_COPIED = ("user-agent", "x-amz-checksum-mode")
+_HEADERS = {"Range": "range", "IfMatch": "if-match"}  # by the parameters of `get_object`
 
 _PORTS = {"http": 80, "https": 443}
 _OF_THE_OBJECT = (404, 412, 416)  # it is gone, another version, or shorter: no trouble of direct reads
@@ -38,16 +40,14 @@ class _BucketRequest:
 
     Attributes:
         url: Of the bucket, with a slash at the end.
-        headers: Those that stay the same.
-        region: The region of the signature.
-        service: The service of the signature.
-        signer: Makes signatures with the credentials of the moment.
+        headers: Those that stay the same, by names in lower case.
+        scope: That of the signature.
+        signer: Knows the credentials of the moment.
     """
 
     url: str
     headers: dict[str, str]
-    region: str
-    service: str
+    scope: Scope
     signer: Any
 
 
@@ -90,7 +90,7 @@ class DirectReads:
         """The range; None if the client has to read it."""
         first, last = (int(each) for each in parameters["Range"].removeprefix("bytes=").split("-"))
         with suppress(BotoCoreError, ClientError, HTTPError, OSError, ValueError):  # the client will meet the same
-            answer = self._connections.get(*_signed(known, parameters), last + 1 - first)
+            answer = self._connections.get(*_request(known, parameters), last + 1 - first)
             if answer.status in _OF_THE_OBJECT:
                 return None
             if answer.status == PARTIAL and _is_sound(answer, first, last):
@@ -110,27 +110,27 @@ class DirectReads:
             return
         request, signer = self._of_thread.signed
         self._of_thread.signed = None
-        signed = _SIGNED.match(str(request.headers.get("Authorization", "")))
+        found = _SIGNED.match(str(request.headers.get("Authorization", "")))
         path = quote(key)
-        if not (signed and request.url.endswith(f"/{path}") and self._connections.are_direct(request.url)):
+        if not (found and request.url.endswith(f"/{path}") and self._connections.are_direct(request.url)):
             return
-        region, service = signed.groups()
         headers = {name: request.headers[name] for name in _COPIED if name in request.headers}
-        headers["Host"] = _host(request.url)
+        headers["host"] = _host(request.url)
         with self._lock:
             left = self._client_reads_left.get(bucket, 0)
             self._client_reads_left[bucket] = max(0, left - 1)
             if not left:
-                self._known[bucket] = _BucketRequest(request.url.removesuffix(path), headers, region, service, signer)
+                self._known[bucket] = _BucketRequest(
+                    request.url.removesuffix(path), headers, Scope(*found.groups()), signer
+                )
 
 
-def _signed(known: _BucketRequest, parameters: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+def _request(known: _BucketRequest, parameters: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
     """The URL of a request, and its headers."""
     url = known.url + quote(parameters["Key"])
     headers = {header: parameters[name] for name, header in _HEADERS.items() if name in parameters}
-    request = AWSRequest("GET", url, {**known.headers, **headers})
-    known.signer.get_auth_instance(known.service, known.region, _VERSION).add_auth(request)
-    return url, dict(request.headers.items())
+    who = known.signer.get_auth_instance(known.scope.service, known.scope.region, _VERSION).credentials
+    return url, signed("/" + url.split("/", 3)[3], {**known.headers, **headers}, who, known.scope, datetime.now(UTC))
 
 
 def _host(url: str) -> str:
