@@ -162,7 +162,7 @@ bench-kafka: $(READY) $(KAFKA) ## Turn a topic into Parquet, beside Spark's Kafk
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m bench.kafka $(KAFKA_ARGS)
 
-bench-scale: $(READY) $(VERSITYGW) ## Measure with 100,000 finished manifests and every shape of input (SCALE_ARGS="--help")
+bench-scale: $(READY) $(VERSITYGW) ## Measure with 100,000 finished manifests and every shape of input (SCALE_ARGS=s3 over S3, SCALE_ARGS="--help")
 	@$(BIN)/python -m bench.scale $(SCALE_ARGS)
 
 bench-sustained: $(READY) ## Feed the whole job 700 GB an hour for 5 minutes (SUSTAINED_ARGS="--help")

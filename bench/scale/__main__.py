@@ -43,12 +43,11 @@ LEDGER_MEASURES = (
 @click.group(invoke_without_command=True)
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Measure costs that must stay flat, input of every shape, and input over S3. Without a command, measure all."""
+    """Measure costs that must stay flat, and input of every shape. Without a command, measure all but S3."""
     if context.invoked_subcommand is None:
         context.invoke(ledger)
         context.invoke(days)
         context.invoke(shapes)
-        context.invoke(over_s3)
 
 
 @main.command("ledger")

@@ -65,13 +65,21 @@ def shapes(
                         click.echo("  ".join(rows[-1].cells()), err=True)
         except (OSError, RuntimeError) as exc:
             left_out.append(f"NOT CONVERTED: {name}: {exc}")  # keep what was measured before
-    report(rows, left_out, method(seed), json_file)
+    report(rows, [], left_out, method(seed), json_file)
     if left_out or any(row.faults() for row in rows):
         sys.exit(1)
 
 
-def report(rows: list[ShapeRow], further: list[str], said: str, json_file: Path | None) -> None:
-    """Print the table, the verdicts, further lines and the method; write all of them to a file if one is named."""
+def report(rows: list[ShapeRow], compared: list[str], left_out: list[str], said: str, json_file: Path | None) -> None:
+    """Print the table, the verdicts and the method; write the results to a file if one is named.
+
+    Args:
+        rows: All runs.
+        compared: What follows from several runs together, a line each.
+        left_out: What was not converted, a line each.
+        said: The method.
+        json_file: The file.
+    """
     table = Table()
     for number, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="left" if number < TEXT_COLUMNS else "right", no_wrap=True)
@@ -79,11 +87,13 @@ def report(rows: list[ShapeRow], further: list[str], said: str, json_file: Path 
         table.add_row(*row.cells(), style="red" if row.faults() else None)
     console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=200)
     console.print(table)
-    for line in (*verdicts(rows), *further, said):
+    for line in (*verdicts(rows), *compared, *left_out, said):
         click.echo(line)
     if json_file is not None:
         found = [{**asdict(row), "faults": row.faults()} for row in rows]
-        json_file.write_text(json.dumps({"rows": found, "further": further, "method": said}, indent=2) + "\n")
+        json_file.write_text(
+            json.dumps({"rows": found, "compared": compared, "left_out": left_out, "method": said}, indent=2) + "\n"
+        )
 
 
 def method(seed: int, passes: int = 1) -> str:

@@ -17,7 +17,7 @@ from bench.scale.shapes.table import ShapeRow
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The same input, read by the same engine in two ways one right after the other."""
+    """The same input, converted by the same engine from files and over S3, one right after the other."""
 
     local: ShapeRow
     over_s3: ShapeRow
@@ -27,13 +27,13 @@ class Round:
         return self.local, self.over_s3
 
     @property
-    def is_whole(self) -> bool:
-        """Whether both runs ended well, so that they can be compared."""
-        return not self.local.failure and not self.over_s3.failure
+    def is_comparable(self) -> bool:
+        """Whether both runs did all that they had to do."""
+        return not any(row.faults() for row in self.rows)
 
     @property
-    def share(self) -> float:
-        """Bytes for a second of CPU time over S3, as a part of those from files."""
+    def relative_rate(self) -> float:
+        """Bytes in a second of CPU time over S3, as a part of those from files."""
         return self.local.cpu_seconds_per_gb / self.over_s3.cpu_seconds_per_gb
 
 
@@ -41,14 +41,18 @@ class Round:
 @click.option("--size", default="1000mb", show_default=True, help="Make this much input.")
 @click.option("--contenders", help="Run only these engines, separated by commas.")
 @click.option(
-    "--rounds", default=5, show_default=True, type=click.IntRange(min=1), help="Read files, then S3, so often."
+    "--rounds",
+    default=5,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Convert files and S3 in turn, this many times.",
 )
 @click.option(
     "--passes",
     default=3,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Convert all input so often in each run; what counts is the pass with the median CPU time.",
+    help="In each run, convert all input this many times; the pass with the median CPU time counts.",
 )
 @click.option("--seed", default=7, show_default=True, help="Make the input from this seed.")
 @click.option(
@@ -75,29 +79,35 @@ def over_s3(
     try:
         with reference_input(work, total_bytes, seed) as local, reference_over_s3(work, total_bytes, seed) as remote:
             for engine in ENGINES:
-                for _ in range(rounds if engine.name in made else 0):
-                    made[engine.name].append(_round(engine, local, remote, work, passes))
+                for number in range(rounds if engine.name in made else 0):
+                    made[engine.name].append(_round(engine, local, remote, work, passes, is_s3_first=number % 2 == 1))
     except (OSError, RuntimeError) as exc:
         left_out.append(f"NOT CONVERTED: {exc}")  # keep what was measured before
     rows = [row for found in made.values() for each in found for row in each.rows]
-    said = [line for name, found in made.items() for line in compared(name, found)]
-    report(rows, [*said, *left_out], method(seed, passes), json_file)
+    lines = [line for name, found in made.items() for line in compared(name, found)]
+    report(rows, lines, left_out, method(seed, passes), json_file)
     if left_out or any(row.faults() for row in rows):
         sys.exit(1)
 
 
 def compared(engine: str, rounds: Sequence[Round]) -> list[str]:
-    """What an engine does over S3 in a second of CPU time, beside local files; empty if no round was whole."""
-    shares = [each.share for each in rounds if each.is_whole]
-    if not shares:
+    """What an engine does over S3 in a second of CPU time, beside files; empty if no round can be compared."""
+    rates = [each.relative_rate for each in rounds if each.is_comparable]
+    if not rates:
         return []
-    low, _, high = quantiles(shares, n=4, method="inclusive") if len(shares) > 1 else shares * 3
-    said = f"{engine} over S3: {median(shares):.0%} as many bytes in a second of CPU time as from files"
-    return [f"{said} (median of {len(shares)} rounds; half of them {low:.0%} to {high:.0%})"]
+    said = f"{engine} over S3: {median(rates):.0%} as many bytes in a second of CPU time as from files"
+    if len(rates) == 1:
+        return [f"{said} (one round)"]
+    low, _, high = quantiles(rates, n=4, method="inclusive")
+    return [f"{said} (median of {len(rates)} rounds; half of them {low:.0%} to {high:.0%})"]
 
 
-def _round(engine: Contender, local: ShapeInput, remote: ShapeInput, work: Path, passes: int) -> Round:
-    found = Round(*(run_shape(given, engine, work, passes) for given in (local, remote)))
-    for row in found.rows:
+def _round(
+    engine: Contender, local: ShapeInput, remote: ShapeInput, work: Path, passes: int, *, is_s3_first: bool
+) -> Round:
+    made = {}
+    for given in (remote, local) if is_s3_first else (local, remote):
+        row = run_shape(given, engine, work, passes)
         click.echo("  ".join(row.cells()), err=True)
-    return found
+        made[given.name] = row
+    return Round(made[local.name], made[remote.name])

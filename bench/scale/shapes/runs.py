@@ -22,6 +22,7 @@ CONTENDERS = (*ENGINES, *choose("duckdb_columns"))
 _DISK_PER_INPUT_BYTE = 2.5  # the input, the Parquet of one contender, and what Spark spills
 _BUCKET = "lake"
 _LOCAL = "shape"
+_ON_S3 = "on-s3"
 _SAMPLE_FILES = 9
 _AS_WITH_HTTPS = "[default]\ns3 =\n    payload_signing_enabled = false\n"
 """Over HTTPS, as to AWS, a client does not sign an upload by a digest of its content; over plain HTTP it would."""
@@ -93,7 +94,7 @@ def reference_over_s3(work: Path, total_bytes: int, seed: int) -> Iterator[Shape
     from tests.faults.s3_server import versitygw  # noqa: PLC0415 - it comes with the repository only
 
     files = _reference_files(work, total_bytes, seed)
-    with _place(work, total_bytes, "on-s3") as place, versitygw(place / "s3") as server:
+    with _place(work, total_bytes, _ON_S3) as place, versitygw(place / "s3") as server:
         (place / "aws-config").write_text(_AS_WITH_HTTPS)
         # This process ends with the benchmark.
         os.environ.update({**server.environment, "AWS_CONFIG_FILE": str(place / "aws-config")})

@@ -1,19 +1,23 @@
 """The shapes of the scale benchmark: their files are as described, and the table names broken promises."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 from bench import shape_lines
 from bench.compactor_home import DAY, SAMPLE_ID, CompactorHome, S3Folder
 from bench.contenders import Contender
 from bench.measure import Measurement
 from bench.protocol import Pass, first_keys
-from bench.scale.shapes import runs
+from bench.scale.__main__ import main
+from bench.scale.shapes import over_s3, runs
 from bench.scale.shapes.command import method
 from bench.scale.shapes.over_s3 import Round, compared
 from bench.scale.shapes.runs import ShapeInput, compare, run_shape
@@ -46,6 +50,8 @@ ROW = ShapeRow(
     target_file_bytes=128 * 2**20,
     compared=Compared(32_000_000, ()),
 )
+
+WRITTEN = Written(Path("input"), 1, 10, 1_000, 1_000)
 
 
 def few_lines(name: str) -> Shape:
@@ -118,16 +124,16 @@ def test_what_holds_is_said_in_one_line():
 
 
 def test_s3_is_compared_with_local_files_by_cpu_time():
-    """The median of rounds, in each of which S3 took 5 s and files a part of it; a round with a failure is left out."""
+    """The median of rounds, in each of which S3 took 5 s and files a part of it; a round with a fault is left out."""
     over_s3 = replace(ROW, shape=REFERENCE_S3)
     rounds = [Round(replace(ROW, shape=REFERENCE, cpu_seconds=cpu_seconds), over_s3) for cpu_seconds in (4.5, 3.5, 4.0)]
     failed = [replace(rounds[0], local=replace(ROW, failure="killed"))]
-    failed.append(replace(rounds[0], over_s3=replace(over_s3, failure="killed")))
+    failed.append(replace(rounds[0], over_s3=replace(over_s3, rows=9)))
     said = "native over S3: {} as many bytes in a second of CPU time as from files"
     assert compared("native", rounds + failed) == [
         said.format("80%") + " (median of 3 rounds; half of them 75% to 85%)"
     ]
-    assert compared("native", rounds[:1]) == [said.format("90%") + " (median of 1 rounds; half of them 90% to 90%)"]
+    assert compared("native", rounds[:1]) == [said.format("90%") + " (one round)"]
     assert compared("native", failed) == []
 
 
@@ -183,12 +189,86 @@ def test_every_value_of_the_sample_is_compared(tmp_path, is_changed):
     assert bool(found.differences) is is_changed
 
 
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    """The runs that the command `s3` asks for, which take 4 s on files and 5 s over S3; the last run fails."""
+    made = []
+
+    def run(given, contender, work, passes):
+        is_last = len(made) == 4
+        made.append((given.name, contender.name, work, passes))
+        row = replace(ROW, shape=given.name, contender=contender.name, failure="killed" if is_last else "")
+        return row if given.s3 else replace(row, cpu_seconds=4.0)
+
+    def given(name, s3=None):
+        return lambda *_: nullcontext(ShapeInput(name, WRITTEN, WRITTEN, s3))
+
+    monkeypatch.setattr(over_s3, "run_shape", run)
+    monkeypatch.setattr(over_s3, "reference_input", given(REFERENCE))
+    monkeypatch.setattr(over_s3, "reference_over_s3", given(REFERENCE_S3, S3Folder(tmp_path, "http://127.0.0.1:1")))
+    return made
+
+
+def test_files_and_s3_take_turns(tmp_path, asked):
+    """Each is first in every other round; their comparison is printed and stored."""
+    file, work = tmp_path / "found.json", tmp_path / "work"
+    arguments = ["s3", "--contenders", "compactor_native", "--rounds", "2", "--passes", "4"]
+    done = CliRunner().invoke(main, [*arguments, "--work", str(work), "--json", str(file)])
+    assert (done.exit_code, [each[0] for each in asked]) == (0, [REFERENCE, REFERENCE_S3, REFERENCE_S3, REFERENCE])
+    assert {each[1:] for each in asked} == {("compactor_native", work, 4)}
+    line = "compactor_native over S3: 80% as many bytes in a second of CPU time as from files"
+    found = orjson.loads(file.read_bytes())
+    assert found["compared"] == [f"{line} (median of 2 rounds; half of them 80% to 80%)"]
+    assert found["compared"][0] in done.stdout
+    assert (len(found["rows"]), found["left_out"]) == (4, [])
+    assert "timed 4 times" in found["method"]
+
+
+def test_a_run_that_fails_is_told(tmp_path, asked):
+    """The command fails, with what could be compared."""
+    arguments = ["s3", "--contenders", "compactor_native", "--rounds", "3", "--work", str(tmp_path)]
+    done = CliRunner().invoke(main, arguments)
+    assert (done.exit_code, len(asked)) == (1, 6)
+    assert "NOT AS PROMISED: reference, compactor_native: killed" in done.stdout
+    assert "80% as many bytes in a second of CPU time as from files (median of 2 rounds" in done.stdout
+
+
+def test_s3_without_a_server(tmp_path, asked, monkeypatch):
+    """The command says what is missing, and fails."""
+
+    def missing(*_):
+        raise RuntimeError("versitygw is missing")
+
+    monkeypatch.setattr(over_s3, "reference_over_s3", missing)
+    done = CliRunner().invoke(main, ["s3", "--work", str(tmp_path)])
+    assert (done.exit_code, asked) == (1, [])
+    assert "NOT CONVERTED: versitygw is missing" in done.stdout
+
+
+def test_inputs_keep_apart(tmp_path, monkeypatch):
+    """Files stay where they are while the same input is made in S3."""
+    monkeypatch.setattr(runs, "_DISK_PER_INPUT_BYTE", 0)
+    with runs._place(tmp_path, 1) as files, runs._place(tmp_path, 1, runs._ON_S3) as on_s3:
+        assert files.is_dir()
+        assert on_s3.is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_last_pass_left_is_compared(tmp_path, monkeypatch):
+    """Each pass deletes the output of the pass before it."""
+    made = Measurement("compactor_native", (Pass(1, 1_000, (1,), 10, cpu_seconds=1),) * 3, 2**30)
+    monkeypatch.setattr(runs, "run_contender", lambda *_, **__: made)
+    compared_ids = []
+    monkeypatch.setattr(runs, "compare", lambda _, __, timed_id: compared_ids.append(timed_id))
+    run_shape(ShapeInput("tiny rows", WRITTEN, WRITTEN), runs.ENGINES[0], tmp_path, 3)
+    assert compared_ids == ["pass-3"]
+
+
 def test_of_several_passes_one_is_shown(tmp_path, monkeypatch):
     """That with the median CPU time; of an even number, the lower of the two."""
     made = [Pass(10 - cpu, 1_000, (1,), 10, cpu_seconds=cpu) for cpu in (4.0, 1.0, 2.0, 3.0)]
     monkeypatch.setattr(runs, "run_contender", lambda *_, passes: Measurement("duckdb", tuple(made[:passes]), 2**30))
-    written = Written(tmp_path, 1, 10, 1_000, 1_000)
-    given = ShapeInput("tiny rows", written, written)
+    given = ShapeInput("tiny rows", WRITTEN, WRITTEN)
     for passes, cpu_seconds in ((1, 4.0), (3, 2.0), (4, 2.0)):
         row = run_shape(given, Contender("duckdb", "unused"), tmp_path, passes)
         assert (row.cpu_seconds, row.seconds) == (cpu_seconds, 10 - cpu_seconds)
