@@ -13,15 +13,15 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from botocore.response import StreamingBody
 from botocore.stub import Stubber
+from s3transfer.exceptions import S3CopyFailedError
 
 from compactor.adapters.aws.clients import dynamodb_client, s3_client
-from compactor.adapters.aws.s3 import store
-from compactor.adapters.aws.s3.store import S3Store
+from compactor.adapters.aws.s3.store import _COPY, S3Store
 from compactor.core.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
 from tests.support.http_server import serving
 
 REGION = "eu-west-1"
-_IN_PARTS = ["HeadObject", "CreateMultipartUpload", "UploadPartCopy", "CompleteMultipartUpload"]
+_IN_PARTS = ["HeadObject", "CreateMultipartUpload", "UploadPartCopy", "CompleteMultipartUpload", "HeadObject"]
 
 
 def test_a_create_whose_answer_was_lost_is_recognised(aws_endpoint: str, bucket: str) -> None:
@@ -238,7 +238,7 @@ def test_a_copy_is_made_by_the_server(
     threshold: int, copied_by: list[str], s3: Any, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No byte of a copy passes through the client; a large object is copied in parts."""
-    monkeypatch.setattr(store._COPY, "multipart_threshold", threshold)
+    monkeypatch.setattr(_COPY, "multipart_threshold", threshold)
     S3Store(s3).put(f"s3://{bucket}/a", b"1" * 99)
     asked: list[str] = []
     s3.meta.events.register("before-call.s3", lambda model, **_: asked.append(model.name), unique_id="asked")
@@ -248,6 +248,66 @@ def test_a_copy_is_made_by_the_server(
         s3.meta.events.unregister("before-call.s3", unique_id="asked")
     assert asked == ["HeadObject", *copied_by]
     assert S3Store(s3).read(f"s3://{bucket}/b") == b"1" * 99
+
+
+def test_one_request_copies_no_more_than_s3_takes() -> None:
+    """A single CopyObject takes up to 5 GB [S3 API]."""
+    assert _COPY.multipart_threshold <= 5 * 10**9
+
+
+HEAD = {"ContentLength": 3, "ETag": '"1"', "LastModified": datetime(2026, 1, 1, tzinfo=UTC)}
+
+
+@pytest.mark.parametrize("missing", [None, *HEAD])
+def test_an_answer_cut_within_its_head_describes_no_object(missing: str | None, aws_endpoint: str) -> None:
+    """The object is asked for again, a few times."""
+    cut = {} if missing is None else {name: value for name, value in HEAD.items() if name != missing}
+    with stubbed(aws_endpoint) as (store, stub, pauses):
+        stub.add_response("head_object", cut)
+        stub.add_response("head_object", HEAD)
+        found = store.stat("s3://b/k")
+        assert found is not None
+        assert (found.size_bytes, len(pauses)) == (3, 1)
+        for _ in range(5):
+            stub.add_response("head_object", cut)
+        with pytest.raises(StoreUnavailable, match="s3://b/k: the answer ended early, 5 times"):
+            store.stat("s3://b/k")
+
+
+@pytest.mark.parametrize("told", [{}, {"CopyObjectResult": {}}])
+def test_a_copy_counts_once_s3_tells_its_etag(told: dict[str, Any], aws_endpoint: str) -> None:
+    """S3 answers with success as it begins: an answer without a result, as of a broken connection, tells nothing."""
+    with stubbed(aws_endpoint) as (store, stub, _):
+        stub.add_response("head_object", HEAD)
+        stub.add_response("copy_object", told)
+        with pytest.raises(StoreUnavailable, match="s3://b/k to s3://b/l: the answer ended before the copy was made"):
+            store.copy("s3://b/k", "s3://b/l")
+
+
+@pytest.mark.parametrize("made", [None, 2])
+def test_a_copy_in_parts_counts_once_it_is_there(
+    made: int | None, aws_endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the length of its source; a source that changes meanwhile is passing trouble."""
+    monkeypatch.setattr(_COPY, "multipart_threshold", 3)
+    with stubbed(aws_endpoint) as (store, stub, _):
+        monkeypatch.setattr(store.client, "copy", lambda *_, **__: None)
+        stub.add_response("head_object", HEAD)
+        if made is None:
+            stub.add_client_error("head_object", "404", http_status_code=404)
+            stub.add_response("head_bucket", {})
+        else:
+            stub.add_response("head_object", HEAD | {"ContentLength": made})
+        with pytest.raises(StoreUnavailable, match="s3://b/k to s3://b/l"):
+            store.copy("s3://b/k", "s3://b/l")
+
+        def changed(*_: Any, **__: Any) -> None:
+            raise S3CopyFailedError
+
+        monkeypatch.setattr(store.client, "copy", changed)
+        stub.add_response("head_object", HEAD)
+        with pytest.raises(StoreUnavailable, match="s3://b/k changed while it was copied"):
+            store.copy("s3://b/k", "s3://b/l")
 
 
 def test_listing_spells_results_like_its_prefix(s3: Any, bucket: str) -> None:

@@ -206,6 +206,13 @@ def test_checksums_of_parts_are_part_of_the_whole(store: S3Store, traffic: Traff
     assert [sorted(part) for part in parts] == [["ChecksumCRC32", "ETag", "PartNumber"]] * 2
 
 
+def test_an_upload_counts_once_s3_tells_its_etag(store: S3Store, client: Any, bucket: str) -> None:
+    """S3 answers with success as it begins to put parts together; after that, the connection may break."""
+    client.meta.events.register("after-call.s3.CompleteMultipartUpload", lambda parsed, **_: parsed.clear())
+    with pytest.raises(StoreUnavailable, match=f"s3://{bucket}/k: the answer ended before the object was created"):
+        write_new(store, f"s3://{bucket}/k", 2 * PART)
+
+
 @pytest.mark.parametrize("size", [3, PART + 1])
 def test_over_https_a_checksum_goes_ahead_of_its_body(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """S3 compares it, so the body itself is neither signed nor sent in chunks."""
@@ -217,10 +224,8 @@ def test_over_https_a_checksum_goes_ahead_of_its_body(size: int, monkeypatch: py
         if request.method == "PUT":
             headers = {k: v.decode() if isinstance(v, bytes) else v for k, v in request.headers.items()}
             sent.append((request.url, headers, request.body.read()))
-        upload = b"<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>"
-        return AWSResponse(
-            request.url, 200, HeadersDict({"ETag": '"e"'}), SimpleNamespace(stream=lambda: iter([upload]))
-        )
+        told = b"<Result><UploadId>u</UploadId><ETag>e</ETag></Result>"
+        return AWSResponse(request.url, 200, HeadersDict({"ETag": '"e"'}), SimpleNamespace(stream=lambda: iter([told])))
 
     client._endpoint.http_session.send = answered
     write(S3Store(client), "s3://bucket/k", size)

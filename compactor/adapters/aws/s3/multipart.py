@@ -99,7 +99,9 @@ class S3Writer:
         self._send_part()
         parts = {"Parts": [part.result() for part in self._parts]}
         with self._only_if_new():
-            self._client.complete_multipart_upload(**self._upload, **self._only_new, MultipartUpload=parts)
+            done = self._client.complete_multipart_upload(**self._upload, **self._only_new, MultipartUpload=parts)
+            if "ETag" not in done:  # S3 answers 200 as it begins to put parts together [API reference]
+                raise StoreUnavailable(f"{self._uri}: the answer ended before the object was created")
         self._threads.shutdown()
 
     @contextmanager

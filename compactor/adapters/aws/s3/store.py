@@ -14,6 +14,7 @@ from typing import Any
 from boto3.exceptions import S3UploadFailedError
 from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
+from s3transfer.exceptions import S3CopyFailedError
 
 from compactor.adapters.aws.errors import error_code, error_for, pause_before_try, translated, translated_pages
 from compactor.adapters.aws.s3.direct_reads import DirectReads
@@ -53,13 +54,16 @@ class S3Store:
         bucket, _ = _split_prefix(uri)
         try:
             _, key = _split(uri)
-            with translated(uri):
-                head = self.client.head_object(Bucket=bucket, Key=key)
-            _check_head(uri, head)
+            for tried in range(_TRIES):
+                with translated(uri):
+                    head = self.client.head_object(Bucket=bucket, Key=key)
+                if head.keys() >= {"ContentLength", "ETag", "LastModified"}:
+                    return _info(uri, head["ContentLength"], head["ETag"], head["LastModified"])
+                self._pause(tried)
         except ObjectNotFound:
             self._require_bucket(bucket)
             return None
-        return _info(uri, head["ContentLength"], head["ETag"], head["LastModified"])
+        raise StoreUnavailable(f"{uri}: the answer ended early, {_TRIES} times")
 
     def read(self, uri: str, *, etag: str | None = None) -> bytes:
         return self._get(uri, _of_version(uri, etag))
@@ -138,10 +142,18 @@ class S3Store:
             raise ObjectNotFound(f"{source}: there is no such object")
         copied = {"Bucket": from_bucket, "Key": from_key}
         with translated(f"{source} to {target}"):
-            if found.size_bytes < _COPY.multipart_threshold:  # for one request, `client.copy` would start ten threads
-                self.client.copy_object(CopySource=copied, Bucket=bucket, Key=key)
+            if found.size_bytes < _COPY.multipart_threshold:  # for one request, `client.copy` would start two threads
+                answer = self.client.copy_object(CopySource=copied, Bucket=bucket, Key=key)
+                is_done = "ETag" in answer.get("CopyObjectResult", ())
             else:
-                self.client.copy(copied, bucket, key, Config=_COPY)
+                try:
+                    self.client.copy(copied, bucket, key, Config=_COPY)
+                except S3CopyFailedError as exc:
+                    raise StoreUnavailable(f"{source} changed while it was copied") from exc
+                made = self.stat(target)
+                is_done = made is not None and made.size_bytes == found.size_bytes
+        if not is_done:  # S3 answers 200 as it begins to copy [API reference of CopyObject]
+            raise StoreUnavailable(f"{source} to {target}: the answer ended before the copy was made")
 
     def delete(self, uris: Iterable[str]) -> None:
         remaining = iter(uris)
