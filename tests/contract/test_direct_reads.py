@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
@@ -16,9 +17,10 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
+import botocore.auth
 import pytest
-from botocore.auth import _host_from_url
-from botocore.awsrequest import AWSResponse, HeadersDict
+from botocore.auth import S3SigV4Auth, _host_from_url
+from botocore.awsrequest import AWSRequest, AWSResponse, HeadersDict
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 from urllib3.connection import HTTPConnection
@@ -27,7 +29,13 @@ from compactor.adapters.aws import clients
 from compactor.adapters.aws.clients import aws_client, s3_client
 from compactor.adapters.aws.s3 import checksums, connections, direct_reads
 from compactor.adapters.aws.s3.store import S3Store
-from compactor.core.errors import CredentialsRefused, ObjectChanged, ObjectNotFound, StoreUnavailable
+from compactor.core.errors import (
+    CredentialsMissing,
+    CredentialsRefused,
+    ObjectChanged,
+    ObjectNotFound,
+    StoreUnavailable,
+)
 from tests.support.http_server import serving
 from tests.support.tls import Authority
 
@@ -163,6 +171,9 @@ def test_credentials_that_cannot_be_renewed_are_told_as_by_the_client(counted: C
         def get_frozen_credentials(self) -> Any:
             raise ClientError({"Error": {"Code": "ExpiredToken", "Message": "expired"}}, "AssumeRole")
 
+    counted.client._request_signer._credentials = None
+    with pytest.raises(CredentialsMissing):
+        counted.store.read_range(uri, 0, 1)
     counted.client._request_signer._credentials = Expired("a", "b")
     with pytest.raises(CredentialsRefused, match="ExpiredToken"):
         counted.store.read_range(uri, 0, 1)
@@ -210,10 +221,10 @@ _WHEN_SENT = {"host"}  # the client's connection adds it
 @pytest.mark.parametrize(
     "bucket", ["plain", "with.dots", f"arn:aws:s3:{REGION}:123456789012:accesspoint:name", "name-123456789012-s3alias"]
 )
-def test_a_request_is_that_of_the_client(bucket: str, at_aws: Counted) -> None:
+def test_a_request_is_that_of_the_client(bucket: str, at_aws: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     """URL, scope of the signature and headers are the same; what differs is made for each request."""
     for _ in range(2):
-        assert at_aws.store.read_range(f"s3://{bucket}/a b", 0, 10, etag="e") == CONTENT
+        assert at_aws.store.read_range(f"s3://{bucket}/a b/%", 0, 10, etag="e") == CONTENT
     assert at_aws.by_client == 1
     by_client, direct = at_aws.sent
     assert direct.url == by_client.url
@@ -232,6 +243,18 @@ def test_a_request_is_that_of_the_client(bucket: str, at_aws: Counted) -> None:
     assert others(direct) == others(by_client)
     assert direct.headers["host"] == urlsplit(direct.url).netloc == by_client.url.split("/")[2]
     assert {"range", "if-match", "x-amz-checksum-mode", "user-agent"} <= others(direct).keys()
+    assert direct.headers["authorization"] == _signature_of_botocore(direct, at_aws, monkeypatch)
+
+
+def _signature_of_botocore(direct: Any, at_aws: Counted, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Of the request that was sent, at the time that it states, which is now."""
+    at = datetime.strptime(direct.headers["x-amz-date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    assert abs(datetime.now(UTC) - at) < timedelta(minutes=5)
+    monkeypatch.setattr(botocore.auth, "get_current_datetime", lambda: at)
+    request = AWSRequest("GET", direct.url, dict(direct.headers))
+    credentials = at_aws.client._request_signer._credentials.get_frozen_credentials()
+    S3SigV4Auth(credentials, "s3", REGION).add_auth(request)
+    return str(request.headers["Authorization"])
 
 
 def test_a_bucket_with_other_signatures_is_left_to_the_client(at_aws: Counted) -> None:

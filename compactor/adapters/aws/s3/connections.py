@@ -70,8 +70,7 @@ class Connections:
             OSError: The connection broke, or nothing came for too long.
             ValueError: A header cannot be sent.
         """
-        path = url.split("/", 3)[3]
-        lines = [f"GET /{path} HTTP/1.1", "Accept-Encoding: identity"]
+        lines = [f"GET {path_of(url)} HTTP/1.1", "Accept-Encoding: identity"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         if not all(line.isprintable() for line in lines):
             raise ValueError("a header has a character that may end it")
@@ -97,6 +96,11 @@ class Connections:
         finally:
             put(connection)  # the next one to take it opens it again if it is closed
         return answer
+
+
+def path_of(url: str) -> str:
+    """The path of a URL that has one, and no query."""
+    return "/" + url.split("/", 3)[3]
 
 
 def _answer(received: BufferedReader, max_bytes: int) -> Answer:

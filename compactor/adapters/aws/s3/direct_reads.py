@@ -15,12 +15,12 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from botocore.awsrequest import AWSRequest
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 from urllib3.exceptions import HTTPError
 
 from compactor.adapters.aws.s3.checksums import matches_checksums
-from compactor.adapters.aws.s3.connections import PARTIAL, Answer, Connections
-from compactor.adapters.aws.s3.signatures import Scope, signed
+from compactor.adapters.aws.s3.connections import PARTIAL, Answer, Connections, path_of
+from compactor.adapters.aws.s3.signatures import Scope, signed_headers
 
 CLIENT_READS_AFTER_FAILURE = 100
 """So many reads of a bucket are left to the client after a direct one that failed: lasting trouble costs 1 % more."""
@@ -41,8 +41,8 @@ class _BucketRequest:
     Attributes:
         url: Of the bucket, with a slash at the end.
         headers: Those that stay the same, by names in lower case.
-        scope: That of the signature.
-        signer: Knows the credentials of the moment.
+        scope: The region and the service that it is signed for.
+        signer: The `RequestSigner` of botocore, which has the credentials.
     """
 
     url: str
@@ -126,11 +126,20 @@ class DirectReads:
 
 
 def _request(known: _BucketRequest, parameters: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
-    """The URL of a request, and its headers."""
+    """The URL of a request, and its headers.
+
+    Raises:
+        BotoCoreError: There are no credentials.
+        ClientError: They could not be renewed.
+    """
     url = known.url + quote(parameters["Key"])
     headers = {header: parameters[name] for name, header in _HEADERS.items() if name in parameters}
-    who = known.signer.get_auth_instance(known.scope.service, known.scope.region, _VERSION).credentials
-    return url, signed("/" + url.split("/", 3)[3], {**known.headers, **headers}, who, known.scope, datetime.now(UTC))
+    # What botocore would sign with has the credentials of the moment.
+    credentials = known.signer.get_auth_instance(known.scope.service, known.scope.region, _VERSION).credentials
+    if credentials is None:
+        raise NoCredentialsError
+    made = signed_headers(path_of(url), {**known.headers, **headers}, credentials, known.scope, datetime.now(UTC))
+    return url, made
 
 
 def _host(url: str) -> str:

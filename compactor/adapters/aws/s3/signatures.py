@@ -1,4 +1,4 @@
-"""Signs a request for an object in a few steps, with the result of botocore, which takes seven times as long.
+"""Signs a request for an object, with the result of botocore in a fraction of the time.
 
 The rules are those of Signature Version 4, in AWS's guide to IAM under "Create a signed AWS API request". S3 differs
 from them in that a path is signed as it is sent.
@@ -18,7 +18,7 @@ _NO_CONTENT = sha256(b"").hexdigest()
 
 
 class Credentials(Protocol):
-    """Those of botocore, as they are at one moment. The token is empty or None for those that do not expire."""
+    """A frozen copy of botocore's credentials. The token is empty or None for long-term keys."""
 
     @property
     def access_key(self) -> str: ...
@@ -32,44 +32,45 @@ class Credentials(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a signature is good for, for a day."""
+    """The region and the service that a signature is valid for."""
 
     region: str
     service: str
 
 
-def signed(
+def signed_headers(
     path: str, headers: Mapping[str, str], credentials: Credentials, scope: Scope, now: datetime
 ) -> dict[str, str]:
-    """The headers of a GET request, and with them those that sign it.
+    """Add to the headers of a GET request those that sign it. The request has no query.
 
     Args:
-        path: Of the URL, as it is sent. The URL has no query.
-        headers: By names in lower case, `host` among them.
-        credentials: Who asks.
-        scope: Where, and which service.
-        now: The time, in UTC.
+        path: The path of the URL, as it is sent.
+        headers: By names in lower case. `host` has to be among them; all of them but `user-agent` are signed.
+        credentials: Of the caller.
+        scope: The region and the service of the bucket.
+        now: The time, aware, in UTC.
     """
-    time = f"{now:%Y%m%dT%H%M%SZ}"
-    made = {**headers, "x-amz-content-sha256": _NO_CONTENT, "x-amz-date": time}
+    timestamp = f"{now:%Y%m%dT%H%M%SZ}"
+    signed = {**headers, "x-amz-content-sha256": _NO_CONTENT, "x-amz-date": timestamp}
     if credentials.token:
-        made["x-amz-security-token"] = credentials.token
-    names = sorted(name for name in made if name != _UNSIGNED)
-    lines = [f"{name}:{' '.join(made[name].split())}" for name in names]
-    request = "\n".join(["GET", path, "", *lines, "", ";".join(names), _NO_CONTENT])
-    of_day = f"{time[:8]}/{scope.region}/{scope.service}/aws4_request"
-    said = "\n".join([_ALGORITHM, time, of_day, sha256(request.encode()).hexdigest()])
-    signature = hmac.digest(_key(credentials.secret_key, of_day), said.encode(), sha256).hex()
-    made["authorization"] = (
-        f"{_ALGORITHM} Credential={credentials.access_key}/{of_day}, "
-        f"SignedHeaders={';'.join(names)}, Signature={signature}"
+        signed["x-amz-security-token"] = credentials.token
+    names = sorted(name for name in signed if name != _UNSIGNED)
+    lines = [f"{name}:{' '.join(signed[name].split())}" for name in names]
+    canonical_request = "\n".join(["GET", path, "", *lines, "", ";".join(names), _NO_CONTENT])
+    credential_scope = f"{timestamp[:8]}/{scope.region}/{scope.service}/aws4_request"
+    digest = sha256(canonical_request.encode()).hexdigest()
+    string_to_sign = f"{_ALGORITHM}\n{timestamp}\n{credential_scope}\n{digest}"
+    key = _signing_key(credentials.secret_key, credential_scope)
+    signed["authorization"] = (
+        f"{_ALGORITHM} Credential={credentials.access_key}/{credential_scope}, "
+        f"SignedHeaders={';'.join(names)}, Signature={hmac.digest(key, string_to_sign.encode(), sha256).hex()}"
     )
-    return made
+    return signed
 
 
-@lru_cache(maxsize=8)
-def _key(secret_key: str, of_day: str) -> bytes:
+@lru_cache(maxsize=4)  # one for each region and day, for as long as credentials last
+def _signing_key(secret_key: str, credential_scope: str) -> bytes:
     key = f"AWS4{secret_key}".encode()
-    for part in of_day.split("/"):
+    for part in credential_scope.split("/"):
         key = hmac.digest(key, part.encode(), sha256)
     return key
