@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from typing import Self
 
 import click
 
+from bench.__main__ import leave
 from bench.measure import MemoryWatch, end_family
 from bench.scale.days import days
 from bench.scale.ledger import DAYS, write_finished
@@ -44,6 +46,7 @@ LEDGER_MEASURES = (
 @click.pass_context
 def main(context: click.Context) -> None:
     """Measure costs that must stay flat, and input of every shape. Without a command, measure all but S3."""
+    signal.signal(signal.SIGTERM, leave)
     if context.invoked_subcommand is None:
         context.invoke(ledger)
         context.invoke(days)

@@ -12,10 +12,10 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType
 
 import click
 
+from bench.__main__ import leave
 from bench.inputs import check_room
 from bench.streams.report import faults, fields, figures, slow
 from bench.streams.run import Document, NotHeldError, run_streams
@@ -80,7 +80,7 @@ def main(
 
     Exit codes: 1 if one waits more than 1.5 times as long (p99), or a total does not add up.
     """
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, leave)
     every_seconds = every_seconds or EVERY_SECONDS[source]
     if seconds < every_seconds:
         raise click.UsageError("--seconds is shorter than --every-seconds; expected time for a manifest of each stream")
@@ -123,11 +123,6 @@ def _said(load: Load, settings: Document) -> list[Field]:
         ("settings", values),
         ("machine", f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"),
     ]
-
-
-def _leave(_signal: int, _frame: FrameType | None) -> None:
-    """End as Ctrl-C does, so that no child process survives."""
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ import platform
 import signal
 import sys
 from pathlib import Path
-from types import FrameType
 
 import click
 
+from bench.__main__ import leave
 from bench.inputs import ensure_input, parse_size
 from bench.sustained.building import BATCH_MESSAGES, WINDOW_SECONDS
 from bench.sustained.flow import Flow
@@ -62,7 +62,7 @@ def main(
 
     Exit codes: 1 if it grew, or a file was lost or committed twice.
     """
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, leave)
     load = Load(minutes * 60, megabytes_per_second * 1e6)
     settings = _settings(engine, manifest_mib * 2**20, in_flight)
     print_fields(_said(load, settings))
@@ -100,11 +100,6 @@ def _said(load: Load, settings: Document) -> list[tuple[str, str]]:
         ("settings", "\n".join([*values, called])),
         ("machine", f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"),
     ]
-
-
-def _leave(_signal: int, _frame: FrameType | None) -> None:
-    """End as Ctrl-C does, so that no child process survives."""
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

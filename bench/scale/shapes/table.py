@@ -123,9 +123,10 @@ class ShapeRow:
 
 
 def verdicts(rows: Sequence[ShapeRow]) -> list[str]:
-    """The broken promises, or that there are none; and the failures of peers."""
+    """The broken promises, or that there are none, if anything was run; and the failures of peers."""
     faults = [f"NOT AS PROMISED: {row.shape}, {row.contender}: {fault}" for row in rows for fault in row.faults()]
     peers = [
         f"{row.shape}: {row.contender} cannot: {row.failure}" for row in rows if row.failure and not row.is_promised
     ]
-    return [*(faults or ["As promised: no difference, and no task took more than it may."]), *peers]
+    kept = ["As promised: no difference, and no task took more than it may."] if rows else []
+    return [*(faults or kept), *peers]

@@ -243,6 +243,7 @@ def test_s3_without_a_server(tmp_path, asked, monkeypatch):
     done = CliRunner().invoke(main, ["s3", "--work", str(tmp_path)])
     assert (done.exit_code, asked) == (1, [])
     assert "NOT CONVERTED: versitygw is missing" in done.stdout
+    assert "As promised" not in done.stdout
 
 
 def test_inputs_keep_apart(tmp_path, monkeypatch):
