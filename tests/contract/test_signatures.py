@@ -38,7 +38,7 @@ def test_a_signature_is_that_of_botocore(
     credentials: ReadOnlyCredentials,
     now: datetime,
 ) -> None:
-    """The same headers come out, with the same values, whoever asks when for what."""
+    """The same headers come out, with the same values, for any caller, time and object."""
     monkeypatch.setattr(botocore.auth, "get_current_datetime", lambda: now)
     path = f"/{quote(key)}"
     request = AWSRequest("GET", f"https://{HOST}{path}", {**headers, "host": HOST})

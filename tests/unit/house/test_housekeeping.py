@@ -68,7 +68,7 @@ KEPT = {
 """What no code of the product uses, and why it is there all the same."""
 
 BROUGHT = {
-    "boto3": {"botocore", "urllib3"},
+    "boto3": {"botocore", "s3transfer", "urllib3"},
     "pydantic": {"pydantic_core"},
     "pyiceberg": {"requests"},
     "pyspark": {"py4j"},
