@@ -22,6 +22,7 @@ ACTIONS = {
     "abort_multipart_upload": ("s3:AbortMultipartUpload",),
     "complete_multipart_upload": ("s3:PutObject",),
     "copy": ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"),
+    "copy_object": ("s3:GetObject", "s3:PutObject"),
     "create_multipart_upload": ("s3:PutObject",),
     "delete_object": ("s3:DeleteObject",),
     "delete_objects": ("s3:DeleteObject",),

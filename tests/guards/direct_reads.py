@@ -1,4 +1,4 @@
-"""A read that goes past the client tells the bytes that were asked for, or nothing."""
+"""An answer of S3 counts only if it is whole: a read that goes past the client, a copy, an upload."""
 
 from tests.guards.guard import Guard
 
@@ -49,6 +49,27 @@ DIRECT_READS = (
         'if "IsTruncated" not in page:',
         "if False:",
         (_TESTS + "::test_an_answer_that_ends_within_its_head_is_no_empty_object",),
+    ),
+    Guard(
+        "a copy counts once it is made",
+        "adapters/aws/s3/store.py",
+        'is_done = "ETag" in answer.get("CopyObjectResult", ())',
+        "is_done = True",
+        ("tests/contract/test_s3_store.py::test_a_copy_counts_once_s3_tells_its_etag",),
+    ),
+    Guard(
+        "a copy in parts counts once it is there",
+        "adapters/aws/s3/store.py",
+        "is_done = made is not None and made.size_bytes == found.size_bytes",
+        "is_done = True",
+        ("tests/contract/test_s3_store.py::test_a_copy_in_parts_counts_once_it_is_there",),
+    ),
+    Guard(
+        "an upload counts once its object is made",
+        "adapters/aws/s3/multipart.py",
+        'if "ETag" not in done:',
+        "if False:",
+        ("tests/contract/test_s3_writer.py::test_an_upload_counts_once_s3_tells_its_etag",),
     ),
     Guard(
         "a direct read goes past no proxy",
