@@ -21,6 +21,7 @@ import click
 
 from bench.__main__ import leave
 from bench.measure import MemoryWatch, end_family
+from bench.scale import options
 from bench.scale.days import days
 from bench.scale.ledger import DAYS, write_finished
 from bench.scale.probe import settings_at
@@ -28,7 +29,6 @@ from bench.scale.shapes.command import shapes
 from bench.scale.shapes.over_s3 import over_s3
 from bench.scale.table import Measure, make_rows, plain, verdicts
 
-_WORK = Path(__file__).resolve().parents[2] / ".bench"
 _MIB = 2.0**20
 _WARM_UPS = 2
 
@@ -77,15 +77,8 @@ def main(context: click.Context) -> None:
     help="Measure this many pairs; two more warm up.",
 )
 @click.option("--engine", type=click.Choice(["spark", "plain"]), default="spark", show_default=True)
-@click.option(
-    "--work",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=_WORK,
-    help="Keep all files in this folder on a local disk.",
-)
-@click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results to this file."
-)
+@options.WORK
+@options.JSON_FILE
 def ledger(
     *,
     manifests: int,

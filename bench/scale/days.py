@@ -20,6 +20,7 @@ from statistics import median
 
 import click
 
+from bench.scale import options
 from bench.scale.history import LETTER_EVERY, manifest_id
 from bench.scale.journal import index_on_s3
 from bench.scale.ledger import FIRST_DAY, write_finished
@@ -38,7 +39,6 @@ MANIFESTS = 2_500
 _FILES = 8
 _OPEN_MANIFESTS = 200
 _LEAST = {"seconds": 0.02}  # less more is the reading of the totals, 150 bytes a date, or chance
-_WORK = Path(__file__).resolve().parents[2] / ".bench"
 
 
 @click.command("days")
@@ -46,7 +46,7 @@ _WORK = Path(__file__).resolve().parents[2] / ".bench"
 @click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="Processes for each figure.")
 @click.option("--only", help="Measure only these commands, separated by semicolons.")
 @click.option("--manifests", type=click.IntRange(min=1), default=MANIFESTS, show_default=True, help="Of each date.")
-@click.option("--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Keep all files here.")
+@options.WORK
 def days(*, counts: str, rounds: int, only: str | None, manifests: int, work: Path) -> None:
     """Measure each command with few and with many closed dates: calls of the store, CPU seconds, memory."""
     from bench.scale.days_probe import ALL  # noqa: PLC0415 - it imports this module

@@ -56,9 +56,14 @@ def make_rows(
         much = [found[each.key] / each.per_unit for found, _ in pairs]
         little = [found[each.key] / each.per_unit for _, found in pairs]
         ratios = [one / other for one, other in zip(much, little, strict=True)]
-        low, _, high = quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
-        rows.append(Row(each, median(ratios), (low, high), median(much), median(little)))
+        rows.append(Row(each, median(ratios), middle_half(ratios), median(much), median(little)))
     return rows
+
+
+def middle_half(ratios: Sequence[float]) -> tuple[float, float]:
+    """The quartiles, between which half of the ratios are; of a single ratio, that ratio."""
+    low, _, high = quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else [*ratios] * 3
+    return low, high
 
 
 def plain(rows: Sequence[Row]) -> str:

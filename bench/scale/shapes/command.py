@@ -13,13 +13,14 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from bench.contenders import choose
 from bench.inputs import chosen, parse_size
+from bench.scale import options
 from bench.scale.shapes.runs import CONTENDERS, ShapeInput, reference_input, run_shape, shape_input
 from bench.scale.shapes.table import HEADINGS, REFERENCE, TASK_BYTES, TEXT_COLUMNS, ShapeRow, verdicts
 from bench.shapes import SHAPES, Shape
 from compactor.settings.types import MIB
 
-WORK = Path(__file__).resolve().parents[3] / ".bench"
 _NAMES = (*(shape.name for shape in SHAPES), REFERENCE)
 
 
@@ -32,16 +33,9 @@ _NAMES = (*(shape.name for shape in SHAPES), REFERENCE)
 )
 @click.option("--only", help=f"Convert only these shapes, separated by commas: {', '.join(_NAMES)}.")
 @click.option("--contenders", help="Run only these contenders, separated by commas.")
-@click.option("--seed", default=7, show_default=True, help="Make the input from this seed.")
-@click.option(
-    "--work",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=WORK,
-    help="Keep all files in this folder on a local disk.",
-)
-@click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results to this file."
-)
+@options.SEED
+@options.WORK
+@options.JSON_FILE
 def shapes(
     *, size: str, only: str | None, contenders: str | None, seed: int, work: Path, json_file: Path | None
 ) -> None:
@@ -49,7 +43,7 @@ def shapes(
     try:
         total_bytes = parse_size(size)
         names = chosen(only, _NAMES)
-        taking_part = chosen(contenders, [each.name for each in CONTENDERS])
+        taking_part = choose(contenders, CONTENDERS)
     except ValueError as exc:
         raise click.UsageError(str(exc)) from exc
     rows: list[ShapeRow] = []
@@ -58,11 +52,10 @@ def shapes(
         click.echo(f"{name}: making the input ...", err=True)
         try:
             with opened as given:
-                for contender in CONTENDERS:
-                    if contender.name in taking_part:
-                        click.echo(f"{name}: {contender.name} ...", err=True)
-                        rows.append(run_shape(given, contender, work.resolve()))
-                        click.echo("  ".join(rows[-1].cells()), err=True)
+                for contender in taking_part:
+                    click.echo(f"{name}: {contender.name} ...", err=True)
+                    rows.append(run_shape(given, contender, work.resolve()))
+                    click.echo("  ".join(rows[-1].cells()), err=True)
         except (OSError, RuntimeError) as exc:
             left_out.append(f"NOT CONVERTED: {name}: {exc}")  # keep what was measured before
     report(rows, [], left_out, method(seed), json_file)

@@ -4,15 +4,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 
 import click
 
-from bench.contenders import Contender
-from bench.inputs import chosen, parse_size
-from bench.scale.shapes.command import WORK, method, report
+from bench.contenders import Contender, choose
+from bench.inputs import parse_size
+from bench.scale import options
+from bench.scale.shapes.command import method, report
 from bench.scale.shapes.runs import ENGINES, ShapeInput, reference_input, reference_over_s3, run_shape
 from bench.scale.shapes.table import ShapeRow
+from bench.scale.table import middle_half
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +56,25 @@ class Round:
     type=click.IntRange(min=1),
     help="In each run, convert all input this many times; the pass with the median CPU time counts.",
 )
-@click.option("--seed", default=7, show_default=True, help="Make the input from this seed.")
-@click.option(
-    "--work",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=WORK,
-    help="Keep all files in this folder on a local disk.",
-)
-@click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results to this file."
-)
+@options.SEED
+@options.WORK
+@options.JSON_FILE
 def over_s3(
     *, size: str, contenders: str | None, rounds: int, passes: int, seed: int, work: Path, json_file: Path | None
 ) -> None:
     """Read the reference events from files and over S3 in turn, and compare the CPU time of the compactor alone."""
     try:
         total_bytes = parse_size(size)
-        names = chosen(contenders, [each.name for each in ENGINES])
+        engines = choose(contenders, ENGINES)
     except ValueError as exc:
         raise click.UsageError(str(exc)) from exc
     work = work.resolve()
-    made: dict[str, list[Round]] = {engine.name: [] for engine in ENGINES if engine.name in names}
+    made: dict[str, list[Round]] = {engine.name: [] for engine in engines}
     left_out: list[str] = []
     try:
         with reference_input(work, total_bytes, seed) as local, reference_over_s3(work, total_bytes, seed) as remote:
-            for engine in ENGINES:
-                for number in range(rounds if engine.name in made else 0):
+            for engine in engines:
+                for number in range(rounds):
                     made[engine.name].append(_round(engine, local, remote, work, passes, is_s3_first=number % 2 == 1))
     except (OSError, RuntimeError) as exc:
         left_out.append(f"NOT CONVERTED: {exc}")  # keep what was measured before
@@ -98,7 +93,7 @@ def compared(engine: str, rounds: Sequence[Round]) -> list[str]:
     said = f"{engine} over S3: {median(rates):.0%} as many bytes in a second of CPU time as from files"
     if len(rates) == 1:
         return [f"{said} (one round)"]
-    low, _, high = quantiles(rates, n=4, method="inclusive")
+    low, high = middle_half(rates)
     return [f"{said} (median of {len(rates)} rounds; half of them {low:.0%} to {high:.0%})"]
 
 
