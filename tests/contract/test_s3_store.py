@@ -258,22 +258,6 @@ def test_one_request_copies_no_more_than_s3_takes() -> None:
 HEAD = {"ContentLength": 3, "ETag": '"1"', "LastModified": datetime(2026, 1, 1, tzinfo=UTC)}
 
 
-@pytest.mark.parametrize("missing", [None, *HEAD])
-def test_an_answer_cut_within_its_head_describes_no_object(missing: str | None, aws_endpoint: str) -> None:
-    """The object is asked for again, a few times."""
-    cut = {} if missing is None else {name: value for name, value in HEAD.items() if name != missing}
-    with stubbed(aws_endpoint) as (store, stub, pauses):
-        stub.add_response("head_object", cut)
-        stub.add_response("head_object", HEAD)
-        found = store.stat("s3://b/k")
-        assert found is not None
-        assert (found.size_bytes, len(pauses)) == (3, 1)
-        for _ in range(5):
-            stub.add_response("head_object", cut)
-        with pytest.raises(StoreUnavailable, match="s3://b/k: the answer ended early, 5 times"):
-            store.stat("s3://b/k")
-
-
 @pytest.mark.parametrize("told", [{}, {"CopyObjectResult": {}}])
 def test_a_copy_counts_once_s3_tells_its_etag(told: dict[str, Any], aws_endpoint: str) -> None:
     """S3 answers with success as it begins: an answer without a result, as of a broken connection, tells nothing."""

@@ -42,13 +42,14 @@ class FaultKind(StrEnum):
     DONE_RESET = "done_reset"
     DONE_ERROR = "done_error"
     DONE_SILENCE = "done_silence"
+    DONE_CUT_HEAD = "done_cut_head"
     ACCESS_DENIED = "access_denied"
     NO_SUCH_BUCKET = "no_such_bucket"
     UNKNOWN_KEY = "unknown_key"
     KILLED_WORKER = "killed_worker"
 
 
-LOST_ANSWERS = frozenset({FaultKind.DONE_RESET, FaultKind.DONE_ERROR, FaultKind.DONE_SILENCE})
+LOST_ANSWERS = frozenset({FaultKind.DONE_RESET, FaultKind.DONE_ERROR, FaultKind.DONE_SILENCE, FaultKind.DONE_CUT_HEAD})
 """The outcome is unknown to the caller."""
 
 FOR_AN_OPERATOR = frozenset({FaultKind.ACCESS_DENIED, FaultKind.NO_SUCH_BUCKET})

@@ -197,7 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _spoil(self, kind: FaultKind, call: Call) -> None:
         if kind in LOST_ANSWERS:
             with self._answer_of_backend() as answer:
-                answer.read()
+                content = answer.read()
         elif kind in {FaultKind.TRUNCATED_BODY, FaultKind.SLOW_BODY, FaultKind.STALE_LISTING}:
             self._pass_on(kind, call)
             return
@@ -212,6 +212,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._reset()
         elif kind in {FaultKind.SILENCE, FaultKind.DONE_SILENCE}:
             self._stay_silent()
+        elif kind is FaultKind.DONE_CUT_HEAD:
+            self._head(answer.status, answer.reason, answer.headers, _length_of(answer, content), is_cut=True)
         else:
             self._answer(*_ANSWERS[kind])
 
@@ -315,13 +317,18 @@ class _Handler(BaseHTTPRequestHandler):
             yield line
         yield b"\r\n"
 
-    def _head(self, status: int, reason: str, headers: Message, length: int | None) -> None:
+    def _head(self, status: int, reason: str, headers: Message, length: int | None, *, is_cut: bool = False) -> None:
         self.send_response_only(status, reason)
         for name, value in headers.items():
             if name.lower() not in _OF_ONE_CONNECTION | {"content-length", "transfer-encoding"}:
                 self.send_header(name, value)
         if length is not None:
             self.send_header("Content-Length", str(length))
+        if is_cut:  # where a length has lost a digit, and still looks like one if it has another
+            self._headers_buffer = [b"".join(self._headers_buffer)[: -len(b"0\r\n")]]
+            self.flush_headers()
+            self.close_connection = True
+            return
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
@@ -362,6 +369,12 @@ class _Answer:
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
+
+
+def _length_of(answer: HTTPResponse, content: bytes) -> int | None:
+    """The length that an answer states, or has; None if it may have no body."""
+    length = answer.headers.get("content-length")
+    return int(length) if length else None if answer.status in {204, 304} else len(content)
 
 
 def _pieces(answer: HTTPResponse) -> Iterator[bytes]:

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import boto3
-from botocore.config import Config
-
+from compactor.adapters.aws.clients import aws_session, s3_client
 from compactor.demo.local_aws import CREDENTIALS as MOTO_CREDENTIALS
 from compactor.demo.local_aws import local_aws
 from tests.support.extras import VERSITYGW, versitygw_path
@@ -49,27 +47,17 @@ class S3Server:
         }
 
     def client(self, url: str | None = None, *, attempts: int = 8, timeout_seconds: float = 60.0) -> Any:
-        """A client of S3 with the credentials in it.
+        """A client of the product, with the credentials in it.
 
         Args:
             url: A proxy in front of the server.
             attempts: How often it sends a request at most.
             timeout_seconds: How long it waits for an answer.
         """
-        return boto3.client(
-            "s3",
-            region_name=REGION,
-            endpoint_url=url or self.url,
-            aws_access_key_id=self.access_key,
-            aws_secret_access_key=self.secret_key,
-            config=Config(
-                retries={"mode": "standard", "total_max_attempts": attempts},
-                connect_timeout=timeout_seconds,
-                read_timeout=timeout_seconds,
-                max_pool_connections=64,
-                s3={"addressing_style": "path"},
-            ),
-        )
+        session = aws_session()
+        core: Any = session._session
+        core.set_credentials(self.access_key, self.secret_key)
+        return s3_client(REGION, url or self.url, attempts=attempts, timeout_seconds=timeout_seconds, session=session)
 
     def make_bucket(self, name: str) -> None:
         """Make a bucket."""

@@ -39,16 +39,16 @@ DIRECT_READS = (
     Guard(
         "an answer without a length is no empty object",
         "adapters/aws/s3/store.py",
-        "                    _check_head(uri, answer)\n",
+        "                    _check_length(uri, answer)\n",
         "",
-        (_TESTS + "::test_an_answer_that_ends_within_its_head_is_no_empty_object",),
+        (_TESTS + "::test_an_answer_without_a_length_is_no_empty_object",),
     ),
     Guard(
         "an answer without a page is no empty listing",
         "adapters/aws/s3/store.py",
         'if "IsTruncated" not in page:',
         "if False:",
-        (_TESTS + "::test_an_answer_that_ends_within_its_head_is_no_empty_object",),
+        (_TESTS + "::test_an_answer_without_a_length_is_no_empty_object",),
     ),
     Guard(
         "a copy counts once it is made",
@@ -70,6 +70,20 @@ DIRECT_READS = (
         'if "ETag" not in done:',
         "if False:",
         ("tests/contract/test_s3_writer.py::test_an_upload_counts_once_s3_tells_its_etag",),
+    ),
+    Guard(
+        "an answer that ends within its head is none",
+        "adapters/aws/clients.py",
+        "    require_whole_heads(client)\n",
+        "",
+        ("tests/contract/test_whole_heads.py::test_an_answer_may_end_nowhere_in_its_head",),
+    ),
+    Guard(
+        "an answer to a request that waits is none if it ends within its head",
+        "adapters/aws/whole_heads.py",
+        "            if not line:\n",
+        "            if False:\n",
+        ("tests/contract/test_whole_heads.py::test_a_request_that_waits_to_go_on_does_not_wait_for_ever",),
     ),
     Guard(
         "a direct read goes past no proxy",

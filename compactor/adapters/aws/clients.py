@@ -10,6 +10,7 @@ from botocore.loaders import Loader
 from botocore.session import get_session
 
 from compactor.adapters.aws.errors import translated
+from compactor.adapters.aws.whole_heads import require_whole_heads
 
 _CONNECTIONS = 64  # as many as the threads that share a client
 _CONNECT_TIMEOUT_SECONDS = 5
@@ -46,7 +47,9 @@ def aws_client(
     )
     with translated(endpoint_url or service):
         make_client: Any = (session or aws_session()).client
-        return make_client(service, region_name=region, endpoint_url=endpoint_url, config=config)
+        client = make_client(service, region_name=region, endpoint_url=endpoint_url, config=config)
+    require_whole_heads(client)
+    return client
 
 
 def aws_session() -> Session:

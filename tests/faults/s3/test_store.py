@@ -31,6 +31,7 @@ FEW_PASSING = [
     (FaultKind.DONE_ERROR, Operation.PUT_OBJECT),
     (FaultKind.DONE_RESET, Operation.ABORT_UPLOAD),
     (FaultKind.DONE_SILENCE, Operation.COPY_OBJECT),
+    (FaultKind.DONE_CUT_HEAD, Operation.HEAD_OBJECT),
     (FaultKind.TRUNCATED_BODY, Operation.DELETE_OBJECTS),
     (FaultKind.SLOW_BODY, Operation.GET_OBJECT),
     (FaultKind.STALE_LISTING, Operation.LIST_OBJECTS),
@@ -42,6 +43,7 @@ FEW_STAYING = [
     (FaultKind.SILENCE, Operation.DELETE_OBJECTS),
     (FaultKind.ERROR_IN_OK, Operation.COMPLETE_UPLOAD),
     (FaultKind.DONE_ERROR, Operation.CREATE_OBJECT),
+    (FaultKind.DONE_CUT_HEAD, Operation.DELETE_OBJECTS),
     (FaultKind.TRUNCATED_BODY, Operation.GET_OBJECT),
     (FaultKind.SLOW_BODY, Operation.GET_OBJECT),
 ]

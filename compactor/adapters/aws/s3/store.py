@@ -54,16 +54,12 @@ class S3Store:
         bucket, _ = _split_prefix(uri)
         try:
             _, key = _split(uri)
-            for tried in range(_TRIES):
-                with translated(uri):
-                    head = self.client.head_object(Bucket=bucket, Key=key)
-                if head.keys() >= {"ContentLength", "ETag", "LastModified"}:
-                    return _info(uri, head["ContentLength"], head["ETag"], head["LastModified"])
-                self._pause(tried)
+            with translated(uri):
+                head = self.client.head_object(Bucket=bucket, Key=key)
         except ObjectNotFound:
             self._require_bucket(bucket)
             return None
-        raise StoreUnavailable(f"{uri}: the answer ended early, {_TRIES} times")
+        return _info(uri, head["ContentLength"], head["ETag"], head["LastModified"])
 
     def read(self, uri: str, *, etag: str | None = None) -> bytes:
         return self._get(uri, _of_version(uri, etag))
@@ -84,8 +80,8 @@ class S3Store:
         after = {"StartAfter": key_prefix + start} if start else {}
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=key_prefix, **after)
         for page in translated_pages(prefix, pages):
-            if "IsTruncated" not in page:  # an answer that ends within its head is taken for one without a body
-                raise StoreUnavailable(f"{prefix}: an answer to the listing ended early")
+            if "IsTruncated" not in page:  # an answer without a body
+                raise StoreUnavailable(f"{prefix}: the listing was answered with nothing")
             for item in page.get("Contents", ()):
                 uri = prefix + item["Key"].removeprefix(key_prefix)
                 yield _info(uri, item["Size"], item["ETag"], item["LastModified"])
@@ -203,7 +199,7 @@ class S3Store:
             try:
                 # Not `with answer["Body"]`: that gives the bare stream, without checks of length and checksum.
                 with translated(uri), closing(answer["Body"]):
-                    _check_head(uri, answer)
+                    _check_length(uri, answer)
                     content: bytes = answer["Body"].read()
                     return content
             except StoreUnavailable as exc:  # the client does not retry the reading of an answer
@@ -253,10 +249,10 @@ def _of_version(uri: str, etag: str | None) -> dict[str, str]:
     return {"Bucket": bucket, "Key": key} | ({} if etag is None else {"IfMatch": f'"{etag}"'})
 
 
-def _check_head(uri: str, answer: Mapping[str, Any]) -> None:
-    """Check that an answer tells its length in some way: one that ends within its head is taken for an empty object."""
+def _check_length(uri: str, answer: Mapping[str, Any]) -> None:
+    """Check that an answer tells its length in some way: any other may end anywhere."""
     if "ContentLength" not in answer and "transfer-encoding" not in answer["ResponseMetadata"]["HTTPHeaders"]:
-        raise StoreUnavailable(f"{uri}: the answer ended early, without its length")
+        raise StoreUnavailable(f"{uri}: the answer does not tell its length")
 
 
 def _info(uri: str, size_bytes: int, etag: str, modified_at: datetime) -> ObjectInfo:

@@ -1,0 +1,136 @@
+"""An answer of AWS that ends within its head is none, wherever it ends."""
+
+import ssl
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from compactor.adapters.aws.clients import s3_client
+from compactor.adapters.aws.s3.store import S3Store
+from compactor.core.errors import StoreUnavailable
+from tests.support.http_server import serving
+from tests.support.tls import Authority
+
+REGION = "eu-west-1"
+FOUND = (
+    b'HTTP/1.1 200 OK\r\nx-amz-request-id: 1\r\nETag: "abc"\r\nLast-Modified: Sat, 28 Nov 2026 20:00:00 GMT\r\n'
+    b"Content-Length: 2048\r\n\r\n"
+)
+REFUSED = b"HTTP/1.1 403 Forbidden\r\nServer: x\r\nContent-Length: 0\r\n\r\n"
+CUT = FOUND[: -len(b"48\r\n\r\n")]
+SECONDS = 10.0
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self) -> None:
+        assert isinstance(self.server, _Server)
+        self.wfile.write(self.server.told.pop(0))
+        self.close_connection = True
+
+    def handle_expect_100(self) -> bool:
+        self.do_HEAD()
+        return False
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class _Server(ThreadingHTTPServer):
+    """Answers requests with these bytes in turn, each over a connection that then ends."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.told: list[bytes] = []
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+
+@pytest.fixture
+def server(aws_endpoint: str) -> Iterator[_Server]:  # noqa: ARG001 - credentials come with it
+    made = _Server()
+    with serving(made):
+        yield made
+
+
+def asking_once(url: str) -> S3Store:
+    return S3Store(s3_client(REGION, url, attempts=1))
+
+
+def test_an_answer_may_end_nowhere_in_its_head(server: _Server) -> None:
+    """Within the digits of a length, too: the object would be shorter."""
+    store = asking_once(server.url)
+    for end in range(len(FOUND)):
+        server.told = [FOUND[:end]]
+        with pytest.raises(StoreUnavailable, match="s3://b/k"):
+            store.stat("s3://b/k")
+    server.told = [FOUND]
+    found = store.stat("s3://b/k")
+    assert found is not None
+    assert (found.size_bytes, found.etag) == (2048, "abc")
+
+
+def test_the_client_asks_again(server: _Server) -> None:
+    """As after a connection that broke."""
+    server.told = [CUT, FOUND]
+    found = S3Store(s3_client(REGION, server.url, attempts=2)).stat("s3://b/k")
+    assert found is not None
+    assert found.size_bytes == 2048
+
+
+@pytest.mark.parametrize("told", [REFUSED[:-2], REFUSED[:-4], REFUSED[:30]])
+def test_a_refusal_counts_only_if_it_is_whole(told: bytes, server: _Server) -> None:
+    """It may be of any kind, so that no operator is needed; also if the body of the request was waited for."""
+    store = asking_once(server.url)
+    server.told = [told, told]
+    with pytest.raises(StoreUnavailable, match="s3://b/k"):
+        store.stat("s3://b/k")
+    with pytest.raises(StoreUnavailable, match="s3://b/k"), store.writer("s3://b/k") as writer:
+        writer.write(b"1")
+
+
+@pytest.mark.parametrize("told", [b"HTTP/1.1 100 Continue\r\n", b"HTTP/1.1 100 Continue\r\nServer: x\r\n"])
+def test_a_request_that_waits_to_go_on_does_not_wait_for_ever(told: bytes, server: _Server) -> None:
+    """A body is sent once the server says so; a connection that ends before is one that broke."""
+    errors: list[Exception] = []
+
+    def write() -> None:
+        try:
+            with asking_once(server.url).writer("s3://b/k") as writer:
+                writer.write(b"1")
+        except StoreUnavailable as exc:
+            errors.append(exc)
+
+    server.told = [told]
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    assert len(errors) == 1
+
+
+def test_through_a_proxy(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its connections are others."""
+    monkeypatch.setenv("HTTP_PROXY", server.url)
+    monkeypatch.setenv("NO_PROXY", "")
+    store = asking_once("http://s3.test")
+    server.told = [CUT, FOUND]
+    with pytest.raises(StoreUnavailable, match="s3://b/k"):
+        store.stat("s3://b/k")
+    assert store.stat("s3://b/k") is not None
+
+
+def test_over_tls(server: _Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As over plain connections."""
+    authority = Authority.make(tmp_path, "trusted")
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(authority.file))
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(authority.server("right", "127.0.0.1"))
+    server.socket = tls.wrap_socket(server.socket, server_side=True)
+    store = asking_once(server.url.replace("http:", "https:"))
+    server.told = [CUT, FOUND]
+    with pytest.raises(StoreUnavailable, match="s3://b/k"):
+        store.stat("s3://b/k")
+    assert store.stat("s3://b/k") is not None
