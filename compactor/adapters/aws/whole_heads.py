@@ -5,6 +5,7 @@ lack its code, and an answer whose length is missing has no body: an empty objec
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPResponse, RemoteDisconnected
 from typing import Any, BinaryIO
@@ -45,32 +46,35 @@ class _Head:
 
 def _begin(answer: Any) -> None:
     """Read the head of an answer, as `HTTPResponse.begin` does."""
+    del answer.begin  # it is this function: the answer would not go before the garbage is collected
     head = answer.fp = _Head(answer.fp)
-    type(answer).begin(answer)
+    answer.begin()
     answer.fp = head.file
-    if head.last_line not in (b"\r\n", b"\n"):
+    if not head.last_line:
         raise RemoteDisconnected(_MESSAGE)
 
 
-def _made(make: Callable[..., Any], *arguments: Any, **options: Any) -> HTTPResponse:
-    answer: Any = make(*arguments, **options)
-    answer.begin = partial(_begin, answer)
-    return answer  # type: ignore[no-any-return]
+@dataclass(frozen=True, slots=True)
+class _WithWholeHeads:
+    """Makes answers, as `make` does, that refuse to end within their head."""
+
+    make: Callable[..., Any]
+
+    def __call__(self, *arguments: Any, **options: Any) -> HTTPResponse:
+        answer: Any = self.make(*arguments, **options)
+        answer.begin = partial(_begin, answer)
+        return answer  # type: ignore[no-any-return]
 
 
 class _WholeHeads:
     """What a connection does otherwise than that of botocore."""
 
-    response_class: Callable[..., Any]  # with each request, botocore may set another one
+    response_class: Callable[..., Any]  # botocore sets another one if an answer comes before the body was sent
 
     def getresponse(self) -> Any:
-        make = self.response_class
-        made = self.response_class = partial(_made, make)
-        try:
-            return super().getresponse()  # type: ignore[misc]  # of the other base
-        finally:
-            if self.response_class is made:  # else it was closed, and is as new
-                self.response_class = make
+        if not isinstance(self.response_class, _WithWholeHeads):
+            self.response_class = _WithWholeHeads(self.response_class)
+        return super().getresponse()  # type: ignore[misc]  # of the other base
 
     def _consume_headers(self, received: BinaryIO) -> None:
         """Read on after `100 Continue`; botocore would do so for ever where a connection ends."""
