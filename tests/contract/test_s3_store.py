@@ -258,6 +258,15 @@ def test_one_request_copies_no_more_than_s3_takes() -> None:
 HEAD = {"ContentLength": 3, "ETag": '"1"', "LastModified": datetime(2026, 1, 1, tzinfo=UTC)}
 
 
+@pytest.mark.parametrize("missing", HEAD)
+def test_an_answer_that_lacks_something_describes_no_object(missing: str, aws_endpoint: str) -> None:
+    """S3 tells its length, ETag and time of every object."""
+    with stubbed(aws_endpoint) as (store, stub, _):
+        stub.add_response("head_object", {name: value for name, value in HEAD.items() if name != missing})
+        with pytest.raises(StoreUnavailable, match="s3://b/k: the answer lacks its length, ETag or time"):
+            store.stat("s3://b/k")
+
+
 @pytest.mark.parametrize("told", [{}, {"CopyObjectResult": {}}])
 def test_a_copy_counts_once_s3_tells_its_etag(told: dict[str, Any], aws_endpoint: str) -> None:
     """S3 answers with success as it begins: an answer without a result, as of a broken connection, tells nothing."""

@@ -1,16 +1,21 @@
 """An answer of AWS that ends within its head is none, wherever it ends."""
 
+import gc
 import ssl
 import threading
 from collections.abc import Iterator
+from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from botocore.awsrequest import AWSHTTPConnectionPool, AWSHTTPSConnectionPool
 
 from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.s3.store import S3Store
-from compactor.core.errors import StoreUnavailable
+from compactor.adapters.aws.whole_heads import require_whole_heads
+from compactor.core.errors import AccessError, StoreUnavailable
 from tests.support.http_server import serving
 from tests.support.tls import Authority
 
@@ -20,20 +25,27 @@ FOUND = (
     b"Content-Length: 2048\r\n\r\n"
 )
 REFUSED = b"HTTP/1.1 403 Forbidden\r\nServer: x\r\nContent-Length: 0\r\n\r\n"
+STORED = b'HTTP/1.1 200 OK\r\nETag: "abc"\r\nContent-Length: 0\r\n\r\n'
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 CUT = FOUND[: -len(b"48\r\n\r\n")]
 SECONDS = 10.0
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    server: "_Server"
 
     def do_HEAD(self) -> None:
-        assert isinstance(self.server, _Server)
         self.wfile.write(self.server.told.pop(0))
-        self.close_connection = True
+        self.close_connection = not self.server.keeps
 
     def handle_expect_100(self) -> bool:
-        self.do_HEAD()
+        go_on, is_asked, told = self.server.told.pop(0).rpartition(CONTINUE)
+        self.wfile.write(go_on + is_asked)
+        if is_asked:
+            self.rfile.read(int(self.headers["Content-Length"]))
+        self.wfile.write(told)
+        self.close_connection = not self.server.keeps
         return False
 
     def log_message(self, *_: object) -> None:
@@ -41,11 +53,12 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    """Answers requests with these bytes in turn, each over a connection that then ends."""
+    """Answers requests with these bytes in turn, each over a connection that then ends, unless it `keeps` them."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.told: list[bytes] = []
+        self.keeps = False
         self.url = f"http://127.0.0.1:{self.server_port}"
 
 
@@ -57,7 +70,7 @@ def server(aws_endpoint: str) -> Iterator[_Server]:  # noqa: ARG001 - credential
 
 
 def asking_once(url: str) -> S3Store:
-    return S3Store(s3_client(REGION, url, attempts=1))
+    return S3Store(s3_client(REGION, url, attempts=1, timeout_seconds=SECONDS / 2))
 
 
 def test_an_answer_may_end_nowhere_in_its_head(server: _Server) -> None:
@@ -109,6 +122,45 @@ def test_a_request_that_waits_to_go_on_does_not_wait_for_ever(told: bytes, serve
     thread.start()
     thread.join(SECONDS)
     assert len(errors) == 1
+
+
+def test_an_answer_before_the_body_is_not_that_of_the_next_request(server: _Server) -> None:
+    """Servers in Go answer an empty body at once, and keep the connection; the next object may then be refused."""
+    server.keeps = True
+    store = asking_once(server.url)
+    server.told = [STORED, CONTINUE + STORED, STORED, CONTINUE + b"HTTP/1.1 503 Slow Down\r\nConnection: close\r\n\r\n"]
+    for content in (b"", b"1", b""):
+        store.put("s3://b/k", content)
+    with pytest.raises(StoreUnavailable, match="s3://b/k"):
+        store.put("s3://b/k", b"1")
+
+
+def test_an_answer_goes_with_its_last_reference(server: _Server) -> None:
+    """It holds a socket, and collections of garbage may be far between."""
+    server.keeps = True
+    store = asking_once(server.url)
+    server.told = [FOUND] * 10
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(10):
+            store.stat("s3://b/k")
+        assert sum(isinstance(each, HTTPResponse) for each in gc.get_objects()) <= 1  # the connection has the last one
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("name", ["http_session", "_manager", "_pool_classes_by_scheme"])
+def test_another_botocore_is_told(name: str) -> None:
+    """Without what is changed there, cut answers would count."""
+    pools = {"http": AWSHTTPConnectionPool, "https": AWSHTTPSConnectionPool}
+    manager = SimpleNamespace(pool_classes_by_scheme=pools)
+    session = SimpleNamespace(_manager=manager, _pool_classes_by_scheme=pools)
+    endpoint = SimpleNamespace(http_session=session)
+    for place in (endpoint, session):
+        vars(place).pop(name, None)
+    with pytest.raises(AccessError, match=r"botocore .* makes its connections"):
+        require_whole_heads(SimpleNamespace(_endpoint=endpoint))
 
 
 def test_through_a_proxy(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:

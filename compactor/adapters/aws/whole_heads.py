@@ -5,25 +5,35 @@ lack its code, and an answer whose length is missing has no body: an empty objec
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPResponse, RemoteDisconnected
 from typing import Any, BinaryIO
 
+import botocore
 from botocore.awsrequest import AWSHTTPConnection, AWSHTTPConnectionPool, AWSHTTPSConnection, AWSHTTPSConnectionPool
 
+from compactor.core.errors import AccessError
+
 _MESSAGE = "the answer ended within its head"
+_POOLS = {"http": AWSHTTPConnectionPool, "https": AWSHTTPSConnectionPool}
 
 
 def require_whole_heads(client: Any) -> None:
     """Have a boto3 client take an answer that ends within its head for a connection that broke, and so ask again.
 
     Raises:
-        AttributeError: This release of botocore keeps its connections elsewhere.
+        AccessError: This release of botocore has its connections elsewhere.
     """
-    session = client._endpoint.http_session  # noqa: SLF001 - no argument of a client says what its connections are
+    session = getattr(getattr(client, "_endpoint", None), "http_session", None)
+    manager = getattr(session, "_manager", None)
+    found = getattr(manager, "pool_classes_by_scheme", None), getattr(session, "_pool_classes_by_scheme", None)
+    if found != (_POOLS, _POOLS):
+        raise AccessError(
+            f"botocore {botocore.__version__} makes its connections in a way that is not known here; "
+            "expected the release of boto3 that the lock names: install it beside the code"
+        )
     pools = {"http": _Pool, "https": _TlsPool}
-    session._manager.pool_classes_by_scheme = session._pool_classes_by_scheme = pools  # noqa: SLF001
+    session._manager.pool_classes_by_scheme = session._pool_classes_by_scheme = pools  # type: ignore[union-attr] # noqa: SLF001
 
 
 class _Head:
@@ -37,48 +47,42 @@ class _Head:
         self.last_line = self.file.readline(limit)
         return self.last_line
 
-    def flush(self) -> None:
-        self.file.flush()
-
-    def close(self) -> None:
-        self.file.close()
-
 
 def _begin(answer: Any) -> None:
-    """Read the head of an answer, as `HTTPResponse.begin` does."""
-    del answer.begin  # it is this function: the answer would not go before the garbage is collected
+    """Read the head of an answer; refuse it if it ends early."""
+    del answer.begin  # it is this function, so that the answer refers to itself
     head = answer.fp = _Head(answer.fp)
-    answer.begin()
-    answer.fp = head.file
+    try:
+        answer.begin()
+    finally:
+        answer.fp = head.file
     if not head.last_line:
         raise RemoteDisconnected(_MESSAGE)
 
 
-@dataclass(frozen=True, slots=True)
-class _WithWholeHeads:
-    """Makes answers, as `make` does, that refuse to end within their head."""
-
-    make: Callable[..., Any]
-
-    def __call__(self, *arguments: Any, **options: Any) -> HTTPResponse:
-        answer: Any = self.make(*arguments, **options)
-        answer.begin = partial(_begin, answer)
-        return answer  # type: ignore[no-any-return]
+def _answer(make: Callable[..., Any], *arguments: Any, **options: Any) -> HTTPResponse:
+    made: Any = make(*arguments, **options)
+    made.begin = partial(_begin, made)
+    return made  # type: ignore[no-any-return]
 
 
 class _WholeHeads:
-    """What a connection does otherwise than that of botocore."""
+    """Of a connection: refuses answers that end within their head."""
 
-    response_class: Callable[..., Any]  # botocore sets another one if an answer comes before the body was sent
+    response_class: Callable[..., Any]
 
     def getresponse(self) -> Any:
-        if not isinstance(self.response_class, _WithWholeHeads):
-            self.response_class = _WithWholeHeads(self.response_class)
-        return super().getresponse()  # type: ignore[misc]  # of the other base
+        self.response_class = partial(_answer, self.response_class)
+        try:
+            return super().getresponse()  # type: ignore[misc]  # of the other base
+        finally:
+            # botocore sets another one for an answer that comes before the body was sent. It has the status of that
+            # answer, and botocore would use it again for the next one.
+            self.response_class = HTTPResponse
 
     def _consume_headers(self, received: BinaryIO) -> None:
         """Read on after `100 Continue`; botocore would do so for ever where a connection ends."""
-        for line in iter(received.readline, b"\r\n"):
+        while (line := received.readline()) not in (b"\r\n", b"\n"):
             if not line:
                 raise RemoteDisconnected(_MESSAGE)
 

@@ -24,7 +24,8 @@ _DENIED = re.compile(
 _PASSING = re.compile(
     r"SlowDown|AWSServiceThrottledException|AWSStatus500Exception|AWSServiceIOException|ApiCallTimeoutException"
     r"|AWSApiCallTimeoutException|Unable to execute HTTP request|ConnectTimeoutException|SocketTimeoutException"
-    r"|Connection reset|Connection refused|NoHttpResponseException|RequestTimeout|No space left on device"
+    r"|Connection reset|Connection refused|NoHttpResponseException|ConnectionClosedException|RequestTimeout"
+    r"|No space left on device"
 )
 """What they report if waiting helps. A lost executor is not included: its data may have killed it."""
 

@@ -19,11 +19,13 @@ from tests.faults.s3_server import ROOT, S3Server
 from tests.support.engines import engines_on_spark
 
 WRITES = frozenset({each for each in Operation if each not in {Operation.GET_OBJECT, Operation.HEAD_OBJECT}})
+NOT_REPEATED = frozenset({FaultKind.DONE_CUT_HEAD})  # by S3A, so that each costs the work of a task or of the stream
 ON_SPARK = {
     "refused": [Rule(kind, probability=0.02, burst=2) for kind in (FaultKind.SLOW_DOWN, FaultKind.INTERNAL_ERROR)],
     "cut off": [Rule(kind, probability=0.02) for kind in (FaultKind.RESET, FaultKind.TRUNCATED_BODY)]
     + [Rule(FaultKind.SLOW_BODY, probability=0.02), Rule(FaultKind.SILENCE, probability=0.005)],
-    "answers lost": [Rule(kind, WRITES, probability=0.04) for kind in sorted(LOST_ANSWERS)],
+    "answers lost": [Rule(kind, WRITES, probability=0.04) for kind in sorted(LOST_ANSWERS - NOT_REPEATED)]
+    + [Rule(kind, WRITES, probability=0.005) for kind in NOT_REPEATED],
     "lists and copies": [
         Rule(FaultKind.STALE_LISTING, probability=0.1),
         Rule(FaultKind.ERROR_IN_OK, probability=0.1),

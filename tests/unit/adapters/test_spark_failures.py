@@ -12,6 +12,7 @@ CASES = {
     "software.amazon.awssdk.services.s3.model.S3Exception: Please reduce your request rate. SlowDown": StoreUnavailable,
     "org.apache.hadoop.fs.s3a.AWSStatus500Exception: open s3://raw/a": StoreUnavailable,
     "java.net.SocketException: Connection reset": StoreUnavailable,
+    "java.io.UncheckedIOException: org.apache.http.ConnectionClosedException: Premature end": StoreUnavailable,
     "java.io.IOException: No space left on device": StoreUnavailable,
     "ExecutorLostFailure (executor 1 exited caused by one of the running tasks)": EngineFailed,
     "java.lang.OutOfMemoryError: Java heap space": EngineFailed,

@@ -59,6 +59,8 @@ class S3Store:
         except ObjectNotFound:
             self._require_bucket(bucket)
             return None
+        if not head.keys() >= {"ContentLength", "ETag", "LastModified"}:
+            raise StoreUnavailable(f"{uri}: the answer lacks its length, ETag or time")
         return _info(uri, head["ContentLength"], head["ETag"], head["LastModified"])
 
     def read(self, uri: str, *, etag: str | None = None) -> bytes:
