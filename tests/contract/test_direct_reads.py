@@ -313,9 +313,9 @@ def _hang_up(asked: BaseHTTPRequestHandler) -> None:
     asked.close_connection = True
 
 
-def _cut_head(status: int) -> Answer:
+def _head_alone(status: int, end: bytes = b"\r\n") -> Answer:
     def answer(asked: BaseHTTPRequestHandler) -> None:
-        asked.wfile.write(f"HTTP/1.1 {status} Text\r\nServer: x\r\n".encode())
+        asked.wfile.write(f"HTTP/1.1 {status} Text\r\nServer: x\r\n".encode() + end)
         asked.close_connection = True
 
     return answer
@@ -369,7 +369,7 @@ SPOILED = {
     "elsewhere": _answered(301, {"Content-Length": "0", "Location": "/other"}, b""),
     "refused": _answered(403, {"Content-Length": "0"}, b""),
     "hung up": _hang_up,
-    "hung up within the head": _cut_head(206),
+    "hung up within the head": _head_alone(206, end=b""),
 }
 
 
@@ -618,9 +618,7 @@ def test_a_direct_read_trusts_whom_the_client_trusts(
     monkeypatch.setenv("AWS_CA_BUNDLE", str(trusted.file))
     url = server.url.replace("http:", "https:")
     counted = Counted(s3_client(REGION, url))
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    tls.load_cert_chain(trusted.server("right", "127.0.0.1"))
-    server.socket = tls.wrap_socket(server.socket, server_side=True)
+    tls = trusted.secure(server)
     server.told = [_answered(206, SOUND | {"Connection": "close"})] * 2
     for _ in range(2):
         assert counted.store.read_range("s3://b/k", 0, 100) == CONTENT
@@ -633,18 +631,10 @@ def test_a_direct_read_trusts_whom_the_client_trusts(
 @pytest.mark.usefixtures("aws_endpoint")
 def test_an_answer_without_a_length_is_no_empty_object(server: _Server) -> None:
     """It may end anywhere, and the client takes it as it comes; a listing would have no objects."""
-
-    def untold(status: int) -> Answer:
-        def answer(asked: BaseHTTPRequestHandler) -> None:
-            asked.wfile.write(f"HTTP/1.1 {status} Text\r\nServer: x\r\n\r\n".encode())
-            asked.close_connection = True
-
-        return answer
-
     store = S3Store(s3_client(REGION, server.url), sleep=lambda _: None)
     for read in (store.read, lambda uri: store.read_range(uri, 0, 100)):
-        server.told = [untold(206), untold(206)]
+        server.told = [_head_alone(206)] * 2
         assert read("s3://b/k") == CONTENT
-    server.told = [untold(200)]
+    server.told = [_head_alone(200)]
     with pytest.raises(StoreUnavailable, match="s3://b/k: the listing was answered with nothing"):
         list(store.list("s3://b/k"))

@@ -1,7 +1,6 @@
 """An answer of AWS that ends within its head is none, wherever it ends."""
 
 import gc
-import ssl
 import threading
 from collections.abc import Iterator
 from http.client import HTTPResponse
@@ -59,13 +58,13 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.told: list[bytes] = []
         self.keeps = False
-        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.url = ""
 
 
 @pytest.fixture
 def server(aws_endpoint: str) -> Iterator[_Server]:  # noqa: ARG001 - credentials come with it
     made = _Server()
-    with serving(made):
+    with serving(made) as made.url:
         yield made
 
 
@@ -184,9 +183,7 @@ def test_over_tls(server: _Server, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """As over plain connections."""
     authority = Authority.make(tmp_path, "trusted")
     monkeypatch.setenv("AWS_CA_BUNDLE", str(authority.file))
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    tls.load_cert_chain(authority.server("right", "127.0.0.1"))
-    server.socket = tls.wrap_socket(server.socket, server_side=True)
+    authority.secure(server)
     store = asking_once(server.url.replace("http:", "https:"))
     server.told = [CUT, FOUND]
     with pytest.raises(StoreUnavailable, match="s3://b/k"):

@@ -213,7 +213,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif kind in {FaultKind.SILENCE, FaultKind.DONE_SILENCE}:
             self._stay_silent()
         elif kind is FaultKind.DONE_CUT_HEAD:
-            self._head(answer.status, answer.reason, answer.headers, _length_of(answer, content), is_cut=True)
+            length = int(answer.headers.get("content-length") or len(content))
+            self._head(answer.status, answer.reason, answer.headers, length, is_cut=True)
         else:
             self._answer(*_ANSWERS[kind])
 
@@ -369,12 +370,6 @@ class _Answer:
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
-
-
-def _length_of(answer: HTTPResponse, content: bytes) -> int | None:
-    """The length that an answer states, or has; None if it may have no body."""
-    length = answer.headers.get("content-length")
-    return int(length) if length else None if answer.status in {204, 304} else len(content)
 
 
 def _pieces(answer: HTTPResponse) -> Iterator[bytes]:

@@ -2,7 +2,9 @@
 
 import datetime as dt
 import ipaddress
+import ssl
 from dataclasses import dataclass
+from http.server import HTTPServer
 from pathlib import Path
 
 from cryptography import x509
@@ -57,6 +59,13 @@ class Authority:
         secret = key.private_bytes(serialization.Encoding.PEM, kind, serialization.NoEncryption())
         path.write_bytes(secret + _pem(signed) + _pem(self.certificate))
         return path
+
+    def secure(self, server: HTTPServer) -> ssl.SSLContext:
+        """Have a server on this machine speak TLS; with what, so that it can have another certificate later."""
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(self.server("right", "127.0.0.1"))
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+        return tls
 
 
 def _builder(

@@ -24,8 +24,8 @@ def require_whole_heads(client: Any) -> None:
     Raises:
         AccessError: This release of botocore has its connections elsewhere.
     """
-    session = getattr(getattr(client, "_endpoint", None), "http_session", None)
-    manager = getattr(session, "_manager", None)
+    session = http_session_of(client)
+    manager: Any = getattr(session, "_manager", None)
     found = getattr(manager, "pool_classes_by_scheme", None), getattr(session, "_pool_classes_by_scheme", None)
     if found != (_POOLS, _POOLS):
         raise AccessError(
@@ -33,7 +33,12 @@ def require_whole_heads(client: Any) -> None:
             "expected the release of boto3 that the lock names: install it beside the code"
         )
     pools = {"http": _Pool, "https": _TlsPool}
-    session._manager.pool_classes_by_scheme = session._pool_classes_by_scheme = pools  # type: ignore[union-attr] # noqa: SLF001
+    manager.pool_classes_by_scheme = session._pool_classes_by_scheme = pools  # noqa: SLF001
+
+
+def http_session_of(client: Any) -> Any:
+    """What makes the connections of a boto3 client; None if this release of botocore keeps it elsewhere."""
+    return getattr(getattr(client, "_endpoint", None), "http_session", None)
 
 
 class _Head:

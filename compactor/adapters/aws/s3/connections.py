@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from io import BufferedReader
 from typing import Any
 
+from compactor.adapters.aws.whole_heads import http_session_of
+
 PARTIAL = 206
 
 _STATUS = re.compile(rb"HTTP/1\.1 ([0-9]{3})[ \r]")
@@ -46,12 +48,12 @@ class Connections:
 
     def __init__(self, client: Any) -> None:
         # It is private, but there should not be two pools of connections. Another release may keep it elsewhere.
-        self._session = getattr(getattr(client, "_endpoint", None), "http_session", None)
+        self._session = http_session_of(client)
 
     def are_direct(self, url: str) -> bool:
         """Whether the client connects to the host of a URL, and not to a proxy. `get` is only for such URLs."""
         try:
-            return self._session._proxy_config.proxy_url_for(url) is None  # type: ignore[union-attr] # noqa: SLF001
+            return self._session._proxy_config.proxy_url_for(url) is None  # noqa: SLF001
         except AttributeError:
             return False
 
@@ -76,7 +78,7 @@ class Connections:
             raise ValueError("a header has a character that may end it")
         request = "\r\n".join([*lines, "\r\n"]).encode("ascii")
         try:
-            pool = self._session._manager.connection_from_url(url)  # type: ignore[union-attr] # noqa: SLF001
+            pool = self._session._manager.connection_from_url(url)  # noqa: SLF001
             timeout, put = pool.timeout, pool._put_conn  # noqa: SLF001
             connection = pool._get_conn()  # noqa: SLF001 - it closes one that the server has closed
         except AttributeError as exc:
