@@ -216,7 +216,7 @@ def variables_beside(env: Mapping[str, str], options: Options) -> dict[str, str]
     given = [("paths", "manifests"), ("paths", "output"), ("paths", "state"), ("input", "allowed_prefixes")]
     given += [(name, key) for name, table in options.given().items() for key in table]
     names = {f"COMPACTOR_{name}__{key}".upper() for name, key in given}
-    return {name: value for name, value in env.items() if name not in names}
+    return {name: value for name, value in env.items() if name.upper() not in names}
 
 
 def contradictions(paths: CompactPaths, options: Options, kept: Document) -> list[str]:

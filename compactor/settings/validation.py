@@ -79,7 +79,7 @@ def read_document(document: Mapping[str, object], sections: Sections) -> Source:
 
 
 def read_environment(env: Mapping[str, str], sections: Sections, source: Source) -> None:
-    """Apply the `COMPACTOR_<SECTION>__<KEY>` variables on top of the document."""
+    """Apply the `COMPACTOR_<SECTION>__<KEY>` variables, in letters of either case, on top of the document."""
     for variable in sorted(env):
         name, separator, key = variable.removeprefix(ENV_PREFIX).lower().partition(ENV_SEPARATOR)
         if not variable.startswith(ENV_PREFIX) or not separator:
@@ -91,6 +91,9 @@ def read_environment(env: Mapping[str, str], sections: Sections, source: Source)
         known = sections[name].model_fields
         if key not in known:
             source.faults.append(f"{shown_name}: unknown key {name}.{_name(key)} -> expected {_one_of(key, known)}")
+            continue
+        if other := source.origins.get(f"{name}.{key}"):
+            source.faults.append(f"{shown_name}: sets {name}.{key}, as {_name(other)} does -> expected one of them")
             continue
         source.origins[f"{name}.{key}"] = variable
         if _SURROGATE.search(env[variable]):
@@ -156,6 +159,8 @@ def _from_text(text: str, annotation: Any) -> object:
             return kind(text)
         if kind is dict or (kind is bool and text in {"true", "false"}):
             return json.loads(text)
+        if kind is typing.Literal:
+            return next((each for each in typing.get_args(annotation) if str(each) == text), text)
         if kind is tuple:
             is_json = text.lstrip().startswith("[")
             return json.loads(text) if is_json else [part.strip() for part in text.split(",") if part.strip()]

@@ -54,10 +54,15 @@ def test_arguments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "message"), [([], "--CONFIG: not among"), (["--CONFIG"], "CONFIG: expected one argument")]
+    ("argv", "message"),
+    [
+        ([], "--CONFIG: not among"),
+        (["--CONFIG"], "CONFIG: expected one argument"),
+        (["--CONFIG", "c.toml", "--COMPACTOR_STREAM_SOURCE", "x"], "--COMPACTOR_STREAM_SOURCE: not the name of a sett"),
+    ],
 )
 def test_arguments_that_will_not_do(argv: list[str], message: str) -> None:
-    """A job without settings is told so."""
+    """A job without settings, or with an argument that can name no setting, is told so."""
     with pytest.raises(SettingsError, match=message):
         job_arguments(["glue_entry.py", *argv])
 

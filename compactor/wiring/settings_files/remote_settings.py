@@ -7,7 +7,8 @@ from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import ObjectNotFound, SettingsError
 from compactor.core.layout import is_s3
 from compactor.core.ports import ObjectStore
-from compactor.settings.settings import Settings, load_settings, parse_settings, parse_toml
+from compactor.settings.settings import SECTIONS, Settings, load_settings, parse_settings, parse_toml
+from compactor.settings.validation import Source, read_environment
 
 
 def settings_at(
@@ -35,6 +36,8 @@ def store_of_settings(
     env: Mapping[str, str], *, timeout_seconds: float = 60, attempts: int | None = None
 ) -> ObjectStore:
     """Open the store that has settings in S3. No settings are known yet, so variables say how to reach it."""
-    region = env.get("COMPACTOR_AWS__REGION") or env.get("AWS_REGION")
-    endpoint_url = env.get("COMPACTOR_AWS__ENDPOINT_URL")
-    return StoreSpec(region, endpoint_url, timeout_seconds=timeout_seconds, attempts=attempts).open()
+    source = Source()  # its faults are told when the settings are read
+    read_environment(env, {"aws": SECTIONS["aws"]}, source)
+    aws = {key: str(value) for key, value in source.values.get("aws", {}).items()}
+    region = aws.get("region") or env.get("AWS_REGION")
+    return StoreSpec(region, aws.get("endpoint_url"), timeout_seconds=timeout_seconds, attempts=attempts).open()

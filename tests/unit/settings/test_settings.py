@@ -1,10 +1,12 @@
 """Promises of the settings: every fault at once, and nothing but settings or faults from any document."""
 
+import json
 import pickle
 import tomllib
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import pytest
 from hypothesis import given
@@ -16,6 +18,8 @@ from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
 from compactor.settings.settings import REFUSED_SPARK_CONF, SECTIONS, Settings, load_settings, parse_settings
+from compactor.settings.validation import read_document, read_environment, validate
+from compactor.wiring.settings_files.job_arguments import job_arguments, overriding
 from compactor.wiring.settings_files.remote_settings import settings_at
 from tests.support.aws_stand_in import REGION
 
@@ -313,6 +317,86 @@ def test_a_fault_of_a_variable_says_so(variable: str, text: str) -> None:
     assert fault.isprintable()
 
 
+def variable_of(key: str) -> str:
+    return f"COMPACTOR_{key.upper().replace('.', '__')}"
+
+
+def valid_values() -> Iterator[tuple[str, object]]:
+    """Valid values of every key: those of the shipped files, defaults, bounds, and each of several choices."""
+    for name in SHIPPED:
+        for section, table in tomllib.loads((CONFIG / name).read_text()).items():
+            yield from ((f"{section}.{key}", value) for key, value in table.items())
+    for section, model in SECTIONS.items():
+        for key, field in model.model_fields.items():
+            if not field.is_required():
+                yield f"{section}.{key}", field.get_default(call_default_factory=True)
+            if get_origin(field.annotation) is Literal:
+                yield from ((f"{section}.{key}", choice) for choice in get_args(field.annotation))
+            if field.annotation is bool:
+                yield from ((f"{section}.{key}", choice) for choice in (True, False))
+            bounds = (getattr(rule, name, None) for rule in field.metadata for name in ("ge", "le"))
+            yield from ((f"{section}.{key}", bound) for bound in bounds if bound is not None)
+
+
+def texts_of(value: object) -> Iterator[str]:
+    """How a value is written into a variable: lists in both ways."""
+    if isinstance(value, list | tuple):
+        yield ", ".join(value)
+    yield value if isinstance(value, str) else json.dumps(value)
+
+
+def test_every_valid_value_is_taken_from_a_variable() -> None:
+    """Any key takes as text what it takes from a file: numbers, also of a few choices, truth values, lists, tables."""
+    tried, wrong = set(), []
+    rest = document()
+    for key, value in valid_values():
+        section, _, name = key.partition(".")
+        model = SECTIONS[section]
+        expected = getattr(model.model_validate({**rest.get(section, {}), name: value}), name)
+        for text in texts_of(value):
+            source = read_document(rest, SECTIONS)
+            read_environment({variable_of(key): text}, SECTIONS, source)
+            found = validate(section, model, source)
+            if found is None or getattr(found, name) != expected:
+                wrong.append((key, text, source.faults))
+        tried.add(key)
+    assert wrong == []
+    assert tried == KEYS
+
+
+@pytest.mark.parametrize(
+    "name", ["STREAM__MAX_ATTEMPTS", "STREAM__max_attempts", "stream__MAX_ATTEMPTS", "Stream__Max_Attempts"]
+)
+def test_letters_of_either_case(name: str) -> None:
+    """A variable names its key in letters of either case; two that name one key are refused, whichever comes later."""
+    variable = f"COMPACTOR_{name}"
+    assert parse_settings(document(), {variable: "9"}).stream.max_attempts == 9
+    other = "COMPACTOR_STREAM__MAX_attempts"
+    (fault,) = faults_of(document(), {variable: "9", other: "8"})
+    assert "sets stream.max_attempts, as COMPACTOR_" in fault
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("STREAM__MAX_ATTEMPTS2", "unknown key stream.max_attempts2"),
+        ("STREAM2__MAX_ATTEMPTS", "unknown section stream2"),
+        ("STREAM__MAX-ATTEMPTS", "unknown key stream.max-attempts"),
+        ("STREAM__MAX_ATTEMPTS", "stream.max_attempts: 0 (from COMPACTOR_STREAM__MAX_ATTEMPTS)"),
+        ("stream__max_attempts", "stream.max_attempts: 0 (from COMPACTOR_stream__max_attempts)"),
+        ("__", "unknown section"),
+    ],
+)
+def test_an_argument_says_what_the_variable_says(name: str, words: str) -> None:
+    """An argument of the job is taken or refused exactly as the variable of its name is; none is dropped."""
+    variable = f"COMPACTOR_{name}"
+    for argv in ([f"--{variable}", "0"], [f"--{variable}=0"]):
+        arguments = overriding(job_arguments(["glue_entry.py", "--CONFIG", "c.toml", *argv]))
+        assert arguments == {variable: "0"}
+        assert faults_of(document(), arguments) == faults_of(document(), {variable: "0"})
+    assert words in " ".join(faults_of(document(), {variable: "0"}))
+
+
 def test_variables_that_are_no_overrides_are_let_be() -> None:
     """Only `COMPACTOR_<SECTION>__<KEY>` is an override."""
     env = {
@@ -422,7 +506,7 @@ def test_any_document_gives_settings_or_faults(made: dict[str, Any], env: dict[s
 
 def test_settings_kept_in_s3(aws_endpoint: str) -> None:
     """Settings may be an object in S3; one that is not there, or no TOML, is told of with its place."""
-    env = {"COMPACTOR_AWS__ENDPOINT_URL": aws_endpoint, "AWS_REGION": REGION}
+    env = {"COMPACTOR_aws__endpoint_url": aws_endpoint, "AWS_REGION": REGION}
     s3 = s3_client(REGION, aws_endpoint)
     make_buckets(["settings"], region=REGION, endpoint_url=aws_endpoint)
     s3.put_object(Bucket="settings", Key="c.toml", Body=(CONFIG / "dev.toml").read_bytes())
