@@ -1,5 +1,6 @@
 """The places and settings of `compactor compact`, which turns one folder into another. No I/O."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,22 @@ LEASE_SECONDS = 20
 """How long a dead planner keeps its files claimed. The next call waits for that; a late planner does no harm."""
 
 Document = dict[str, dict[str, Any]]
+
+_LASTING: dict[str, tuple[str, str, Any, bool]] = {
+    "--format": ("input", "format", "ndjson", True),
+    "--grok": ("input", "grok", {}, True),
+    "--hive-keys": ("input", "hive_keys", False, True),
+    "--names": ("schema", "names", "safe", False),
+    # Claims say which files were taken. In another table none were: each line would become a second row.
+    "--claims": ("builder", "claims", "", False),
+}
+"""Options that say how all input of a destination is read: section, key, default, and whether it may be edited.
+
+The columns of the destination decide about `--schema` and `--types`. Any call may give the others anew.
+"""
+
+_WIDER_FORMAT = ("format", "ndjson", "json")
+"""The only one of these that a call may change: `json` reads all that `ndjson` reads, and in the same way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +192,6 @@ def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, 
         document[name] = {**document.get(name, {}), **table}
     if options.grok is not None and isinstance(grok, dict):
         document["input"]["grok"] = {**grok, "pattern": options.grok}  # with the definitions that the user added
-    elif options.format in {"ndjson", "json"} and grok:
-        document["input"]["grok"] = {}
     if has_schema_file(document):
         document["schema"]["file"] = paths.schema_file
     return document
@@ -220,20 +235,35 @@ def variables_beside(env: Mapping[str, str], options: Options) -> dict[str, str]
 
 
 def contradictions(paths: CompactPaths, options: Options, kept: Document) -> list[str]:
-    """What a call asks for and its destination has otherwise, once and for all; each as a fault."""
-    faults: list[str] = []
-    for option, given, section, key, default in (
-        ("--names", options.names, "schema", "names", "safe"),
-        # Claims say which files were taken. In another table none were: each line would become a second row.
-        ("--claims", options.claims, "builder", "claims", ""),
-    ):
+    """What a call asks for and its destination has otherwise since its first call; each as a fault."""
+    given, faults = options.given(), list[str]()
+    for option, (section, key, default, is_editable) in _LASTING.items():
         has = kept.get(section, {}).get(key, default)
-        if given is not None and given != has:
-            faults.append(
-                f"{option} {given}: {paths.output} has {section}.{key} = {has!r} since its first call -> expected "
-                f"the same, or another DST"
-            )
+        asked = given.get(section, {}).get(key, has)
+        if key == "grok" and isinstance(has, dict) and "pattern" in has:
+            has, asked = has["pattern"], asked.get("pattern")
+        elif key == "grok" or (key, has, asked) == _WIDER_FORMAT:
+            continue
+        if asked == has:
+            continue
+        what = option if asked is True else f"{option} {asked}"
+        if key == "format" and options.format is None:
+            what = f"--grok {options.grok}"
+        edited = f", or another {section}.{key} in {paths.settings_file} for later files" if is_editable else ""
+        found = f"{paths.output} has {section}.{key} = {json.dumps(has)} since its first call"
+        faults.append(f"{what}: {found} -> expected the same, another DST{edited}")
     return faults
+
+
+def remembered(options: Options, kept: Document, document: Document) -> list[str]:
+    """What a call changed in the settings of its destination, for later calls, too; each as a key with its value."""
+    changed = [
+        (f"{section}.{key}", document[section][key])
+        for section, table in options.given().items()
+        for key in table
+        if document[section][key] != kept.get(section, {}).get(key)
+    ]
+    return [f"{key} = {json.dumps(value)}" for key, value in changed]
 
 
 def has_new_source(paths: CompactPaths, kept: Mapping[str, Any] | None) -> bool:

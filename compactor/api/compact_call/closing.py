@@ -36,6 +36,7 @@ class Closing:
     verification: VerifyReport | None = None  # what it verified; None if work is left
     engine: EngineChoice | None = None  # what wrote the rows; None if nothing was to be written
     seconds: float = 0.0  # from beginning to end
+    remembered: list[str] = field(default_factory=list)  # settings of DST that it changed, for later calls, too
     schema_file: str | None = None  # the types of DST; None if all columns are strings
     outputs: list[str] = field(default_factory=list)  # the Parquet files that it made visible
 

@@ -127,6 +127,7 @@ class FolderRun:
             return closing
         self._types.keep(app, self.source_planner(app).data(Plan()))
         self.folder.keep(app.store, app.runs)
+        closing.remembered = self.folder.remembered
         app = self._resumed(app, closing)
         closing.is_planned = not closing.is_interrupted
         if closing.is_planned:

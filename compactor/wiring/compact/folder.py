@@ -39,10 +39,16 @@ class FolderSettings:
     document: Document
     kept: Document | None
 
+    @property
+    def remembered(self) -> list[str]:
+        """What this call changed in the settings of an earlier one, each as a key with its value."""
+        return [] if self.kept is None else compact_paths.remembered(self.options, self.kept, self.document)
+
     def keep(self, store: ObjectStore, runs: Runs) -> None:
         """Write the settings beside the state if they are new.
 
         Raises:
+            SettingsError: Another first call was faster, and asked for something else.
             CompactorError: Another run is at work there that does not know of this source.
         """
         kept, document = self.kept, self.document
@@ -51,6 +57,7 @@ class FolderSettings:
                 return
             # Another first call was faster. Its source, which may be another one, must stay in the settings.
             kept = _read(self.paths, store)
+            _check_lasting(self.paths, self.options, kept)
             document = compact_paths.settings_document(self.paths, self.options, kept)
         if document == kept:
             return
@@ -79,11 +86,15 @@ def folder_settings(paths: CompactPaths, options: Options, env: Mapping[str, str
     beside = compact_paths.variables_beside(env, options)
     aws = parse_settings(compact_paths.settings_document(paths, options, None), beside).aws
     kept = _read(paths, StoreSpec.of(aws).open())
-    if kept is not None and (faults := compact_paths.contradictions(paths, options, kept)):
-        raise SettingsError(faults)
+    _check_lasting(paths, options, kept)
     document = compact_paths.settings_document(paths, options, kept)
     settings = dataclasses.replace(parse_settings(document, beside), folder=paths.handle)
     return FolderSettings(paths, options, settings, document, kept)
+
+
+def _check_lasting(paths: CompactPaths, options: Options, kept: Document | None) -> None:
+    if kept is not None and (faults := compact_paths.contradictions(paths, options, kept)):
+        raise SettingsError(faults)
 
 
 def _read(paths: CompactPaths, store: ObjectStore) -> Document | None:

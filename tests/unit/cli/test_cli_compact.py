@@ -437,15 +437,13 @@ def test_lines_of_text(raw: Path, out: Path) -> None:
     kept = out.with_name("rows.compactor") / "compactor.toml"
     settings = tomllib.loads(kept.read_text())["input"]
     assert (settings["format"], settings["grok"]) == ("grok", {"pattern": "%{WORD:verb} %{NUMBER:size:int}"})
-    kept.write_text(kept.read_text().replace('size:int}"', 'size:int}", patterns = { WORD = "[A-Z]+" }'))
+    edited = kept.read_text().replace('"%{WORD:verb} %{NUMBER:size:int}"', '"^%{WORD:verb} %{NUMBER:size:int}"')
+    kept.write_text(edited.replace('size:int}"', 'size:int}", patterns = { WORD = "[A-Z]+" }'))
     write(raw / "2025-12-02.log", b"PUT 3\nput 4\n")
     assert call(raw, out, "--grok", "^%{WORD:verb} %{NUMBER:size:int}").exit_code == 0
     rows = ds.dataset(out).to_table().select(["verb", "size"]).to_pylist()
     assert sorted(row["size"] for row in rows) == [1, 3, 22]
-    write(raw / "2025-12-03.ndjson", b'{"verb": "GET", "size": 5}\n')
-    assert call(raw, out, "--format", "ndjson").exit_code == 0
-    assert tomllib.loads(kept.read_text())["input"]["grok"] == {}
-    assert len(ds.dataset(out).to_table()) == 4
+    assert "patterns" in tomllib.loads(kept.read_text())["input"]["grok"]
 
 
 @pytest.mark.parametrize(

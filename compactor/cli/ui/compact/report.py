@@ -59,6 +59,8 @@ def show(closing: Closing) -> None:
         ("new", _new(closing)),
     ]
     fields += _skipped(closing)
+    if closing.remembered:
+        fields.append(("remembered", closing.remembered))
     if closing.resumed:
         fields.append(("resumed", f"{count(closing.resumed, 'manifest')} of an earlier call, or of another one"))
     if closing.rebuilt:
