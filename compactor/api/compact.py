@@ -31,8 +31,8 @@ class CompactResult:
         exit_code: How `compactor compact` would end: 0; 1 if work is left, which the same call continues; 3 if a person
             has to act.
         is_unfinished: Whether the same call would continue the work.
-        needs_operator: Whether something was quarantined or not taken, counts do not add up, or under half of the lines
-            are rows.
+        needs_operator: Whether something was quarantined or not taken, counts do not add up, under half of the lines
+            are rows, or rows look like envelopes.
         output: DST, which holds rows only.
         rejects_folder: The folder of the rejects.
         settings_file: The settings that all other commands and functions find by DST.

@@ -12,7 +12,7 @@ from threading import Event
 from compactor.adapters.local.folder_events import FolderEvents
 from compactor.api.compact_call.closing import Closing, unfinished_lines
 from compactor.api.compact_call.run import FolderRun
-from compactor.cli.ui.compact.left_out import left_out_lines
+from compactor.cli.ui.compact.left_out import envelope_fields, field_lines, left_out_fields
 from compactor.cli.ui.compact.report import document, quarantined_fields
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import print_json
@@ -156,7 +156,8 @@ class FolderWatch:
             also = f", {count(rejects, 'rejected line')}" if rejects else ""
             files = count(closing.new_files, "file")
             echo(f"{files}, {count(closing.run.records, 'row')}{also} in {duration(closing.seconds)}")
-        self._tell([*left_out_lines(closing.plan.left_out), *unfinished_lines(closing), *_faults(closing)])
+        found = [*left_out_fields(closing.plan.left_out), *envelope_fields(closing.envelopes)]
+        self._tell([*field_lines(found), *unfinished_lines(closing), *_faults(closing)])
 
     def _tell(self, lines: list[str]) -> None:
         for line in lines:

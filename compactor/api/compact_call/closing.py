@@ -9,6 +9,7 @@ from compactor.core.layout import Layout
 from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.planning import Plan
+from compactor.ndjson.files.envelopes import Envelope
 from compactor.ndjson.kinds.kind import READ_AS_JSON
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.compact_paths import CompactPaths
@@ -39,6 +40,8 @@ class Closing:
     remembered: list[str] = field(default_factory=list)  # settings of DST that it changed, for later calls, too
     schema_file: str | None = None  # the types of DST; None if all columns are strings
     outputs: list[str] = field(default_factory=list)  # the Parquet files that it made visible
+    envelopes: list[Envelope] = field(default_factory=list)  # files of this call whose rows are envelopes
+    is_format_given: bool = False  # whether someone chose `input.format`, and so what one row is
 
     @property
     def new_files(self) -> int:
@@ -57,12 +60,18 @@ class Closing:
         return bool(self.run.failures) or (is_left and (self.is_interrupted or not self.run.stuck))
 
     @property
+    def doubtful_envelopes(self) -> list[Envelope]:
+        """Files whose rows are envelopes, unless someone chose what one row is."""
+        return [] if self.is_format_given else self.envelopes
+
+    @property
     def needs_operator(self) -> bool:
         """Whether an operator has to act: a manifest is stuck, input was left out, or counts do not add up.
 
-        Also if under half of the lines are rows, of this call or of all: SRC may not be what it seems.
+        Also if SRC may not be what it seems: under half of the lines are rows, of this call or of all, or rows of this
+        call are envelopes and the format was not chosen.
         """
-        return bool(self.plan.left_out) or self.is_doubtful
+        return bool(self.plan.left_out) or self.is_doubtful or bool(self.doubtful_envelopes)
 
     @property
     def is_doubtful(self) -> bool:

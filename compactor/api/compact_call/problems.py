@@ -17,6 +17,8 @@ def problems_of(closing: Closing) -> Iterator[str]:
         yield f"not finished: {count(left, 'manifest')} left"
     if closing.plan.held and not closing.dry_run:
         yield f"{count(closing.plan.held, 'file')} held by another planner"
+    for envelope in closing.doubtful_envelopes:
+        yield f"{envelope.uri}: {envelope.words}"
     for each in closing.plan.left_out:
         yield f"{each.uri}: {each.reason}: {each.detail}"
     if closing.verification is not None:

@@ -15,7 +15,7 @@ from compactor.adapters.source_listing import SourceListing
 from compactor.api.compact_call.closing import Closing
 from compactor.api.compact_call.types import FolderTypes
 from compactor.api.display import Display, StopRequests, counter
-from compactor.core.documents.records import Commit
+from compactor.core.documents.records import Commit, FileReport
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.source_places import in_words
 from compactor.core.layout import is_s3
@@ -31,6 +31,7 @@ from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
 from compactor.manifests.planning import LINKS, Plan
 from compactor.manifests.sources.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
 from compactor.manifests.sources.planning import OnReplaced, SourcePlanner, left_out
+from compactor.ndjson.files.envelopes import find_envelopes, longest_rows
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import Settings
 from compactor.telemetry.logs import run_in_log
@@ -69,6 +70,7 @@ class FolderRun:
     verifies_all: bool = True
     _commits: list[Commit] = field(default_factory=list, init=False)
     _outputs: list[str] = field(default_factory=list, init=False)
+    _longest_rows: list[FileReport] = field(default_factory=list, init=False)
     _ended: list[ManifestKey] = field(default_factory=list, init=False)
     _types: FolderTypes = field(init=False)
 
@@ -120,6 +122,7 @@ class FolderRun:
             check_rows_are_known(paths, app.layout, app.store)
         closing = Closing(paths, app.layout, Plan(), dry_run=self.dry_run, is_deep=self.deep)
         closing.schema_file = self.folder.settings.schema.file or None
+        closing.is_format_given = "format" in self.folder.settings.input.model_fields_set
         if self.dry_run:
             closing.plan = planner.plan(survey, dry_run=True)
             return closing
@@ -135,6 +138,7 @@ class FolderRun:
             self._work_on(app, closing)
         if closing.plan.replacements and not closing.is_unfinished:
             self._replace(closing.plan, closing)
+        closing.envelopes = find_envelopes(app.store, self._longest_rows)
         if not closing.is_unfinished:
             closing.verification = self._verified(app)
         return closing
@@ -190,6 +194,7 @@ class FolderRun:
         if isinstance(result.outcome, Commit):
             self._commits.append(result.outcome)
             self._outputs += [each.final for each in result.outcome.outputs]
+            self._longest_rows = longest_rows([*self._longest_rows, *result.outcome.files])
 
     def _replace(self, plan: Plan, closing: Closing) -> None:
         """Make the rows of replaced files again; those that cannot be are quarantined."""

@@ -86,8 +86,8 @@ def compact(
     s3://bucket/prefix. No settings file is needed. A second call takes only new files, and continues where the first
     was interrupted. SIGTERM and Ctrl-C stop it after the work in flight.
 
-    Exit codes: 2 also if SRC holds no data; 3 if something was quarantined or not taken, counts do not add up, or under
-    half of the lines are rows; 130 if interrupted.
+    Exit codes: 2 also if SRC holds no data; 3 if something was quarantined or not taken, counts do not add up, under
+    half of the lines are rows, or rows look like envelopes; 130 if interrupted.
     """
     if invocation.config is not None:
         raise click.UsageError("compact takes no settings file; with one, use plan, run --once and verify")

@@ -6,6 +6,7 @@ from compactor.cli.documents.common import Document, Time
 from compactor.cli.documents.verify import Verification
 from compactor.job.run_report import RunReport
 from compactor.manifests.planning import LeftOut
+from compactor.ndjson.files.envelopes import Envelope
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 
 
@@ -27,6 +28,10 @@ class NotTaken(Document, of=LeftOut):
 
 class RebuiltManifest(Document, of=Rebuilt):
     """One manifest whose rows were made again."""
+
+
+class EnvelopeFile(Document, of=Envelope):
+    """A file whose rows look like envelopes: the records are the elements of an array in each row."""
 
 
 class Compaction(Document):
@@ -55,6 +60,10 @@ class Compaction(Document):
     held_until: Time | None = Field(description="End of the last of those leases; null if nothing is held.")
     resumed_manifests: int | None = Field(
         description="Manifests that waited before this call planned any; null in a dry run."
+    )
+    envelopes: list[EnvelopeFile] | None = Field(
+        description="Files of this call whose rows look like envelopes, among those with the longest rows; null in a "
+        "dry run."
     )
     rebuilt: list[RebuiltManifest] | None = Field(
         description="Manifests whose rows were made again with replaced files; null in a dry run."

@@ -61,6 +61,7 @@ from compactor.manifests.kinesis.streams_seen import StreamSeen
 from compactor.manifests.planning import LeftOut, Plan
 from compactor.manifests.spilled.totals import PlanTotals
 from compactor.ndjson.diagnosis import Fault
+from compactor.ndjson.files.envelopes import Envelope
 from compactor.ops.accept.acceptor import Acceptor, Losses, LostRange, NotLost
 from compactor.ops.canary.checker import CanaryStopped
 from compactor.ops.canary.progress import Hop, Progress
@@ -610,6 +611,7 @@ def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Docume
         rebuilt=[Rebuilt("m1", "a file was replaced", 2, 1, 1, 3, 0)],
         run=RunReport(failures={"m1": "it is too much"}, stuck={"m2": "a record is damaged"}),
         left=Backlog(manifests=2, begun_manifests=1, input_bytes=400),
+        envelopes=[Envelope("/b", "Records", 120, 1)],
     )
     typed = replace(
         held, run=RunReport(), left=Backlog(), verification=TYPED, schema_file="/rows.compactor/schema.toml"

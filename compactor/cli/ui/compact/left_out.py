@@ -1,4 +1,4 @@
-"""What `compact` shows of objects that it did not take: those that are no data, and those that need a person."""
+"""What `compact` shows of objects that are no data, or that need a person: not taken, or not the records they seem."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,7 @@ from compactor.cli.ui.output import Field
 from compactor.core.layout import canonical, folder
 from compactor.core.text.formatting import count
 from compactor.manifests.planning import LINKS, SKIP_REASONS, LeftOut, Plan
+from compactor.ndjson.files.envelopes import Envelope
 from compactor.settings.compact_paths import CompactPaths
 
 _WORDS = {
@@ -48,9 +49,17 @@ def left_out_fields(left_out: Sequence[LeftOut]) -> list[Field]:
     return fields
 
 
-def left_out_lines(left_out: Sequence[LeftOut]) -> list[str]:
-    """The same as one line each."""
-    return [": ".join([value[0], *value[1:]]) for _, value in left_out_fields(left_out)]
+def envelope_fields(envelopes: Sequence[Envelope]) -> list[Field]:
+    """The first file whose rows look like envelopes."""
+    if not envelopes:
+        return []
+    more = f"; also {count(len(envelopes) - 1, 'more file')}" if len(envelopes) > 1 else ""
+    return [("envelopes", [envelopes[0].uri, f"{envelopes[0].words}{more}"])]
+
+
+def field_lines(fields: Sequence[Field]) -> list[str]:
+    """The same as one line each, without the names."""
+    return [": ".join([value[0], *value[1:]]) for _, value in fields]
 
 
 def left_out_moves(left_out: Sequence[LeftOut]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 from compactor.api.compact_call.closing import Closing, unfinished_lines
 from compactor.api.compact_call.problems import FEW_ROWS
 from compactor.cli.ui.common.misfits import misfit_fields
-from compactor.cli.ui.compact.left_out import left_out_fields, left_out_moves, skipped_fields
+from compactor.cli.ui.compact.left_out import envelope_fields, left_out_fields, left_out_moves, skipped_fields
 from compactor.cli.ui.compact.quarantined import quarantined_lines
 from compactor.cli.ui.failures import say
 from compactor.cli.ui.output import Field, picked, print_fields
@@ -37,6 +37,7 @@ def document(closing: Closing) -> dict[str, Any]:
         **picked(plan, "planned_before", "touched", "renamed", "replaced", "misdated", "skipped"),
         **picked(plan, "left_out", "held", "held_until"),
         "resumed_manifests": None if closing.dry_run else closing.resumed,
+        "envelopes": None if closing.dry_run else closing.envelopes,
         "rebuilt": None if closing.dry_run else closing.rebuilt,
         "run": None if closing.dry_run else closing.run,
         "backlog": left and {**picked(left, "manifests", "begun_manifests"), "input_bytes": left.input_bytes or 0},
@@ -73,6 +74,7 @@ def show(closing: Closing) -> None:
         fields.append(("files", f"{count(run.output_files, 'file')}, {size(run.output_bytes)}"))
         fields.append(("engine", str(closing.engine)))
         fields.append(("took", f"{duration(closing.seconds)}, {rate(run.input_bytes, closing.seconds)}"))
+    fields += envelope_fields(closing.envelopes)
     if closing.schema_file is not None:
         fields.append(("types", closing.schema_file))
     if closing.verification is not None:
@@ -152,6 +154,10 @@ def _next_moves(closing: Closing) -> None:
         left = "" if closing.left is None else f"{count(closing.left.manifests, 'manifest')} left; "
         say(f"not finished: {left}run this command again to continue")
         return
+    if closing.doubtful_envelopes:
+        key = closing.doubtful_envelopes[0].key
+        echo("", f"next        split envelopes into lines first, as in: jq -c '.{key}[]' FILE > FILE.ndjson")
+        echo("            if one row for each is right, add --format ndjson: it is remembered")
     if plan.left_out:
         echo("", *(f"next        {move}" for move in left_out_moves(plan.left_out)))
     if closing.is_doubtful:

@@ -1,0 +1,130 @@
+"""Finds files whose rows are envelopes: JSON objects that hold the actual records in an array."""
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from heapq import nlargest
+
+import orjson
+
+from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.records import FileReport, FileStatus
+from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
+from compactor.core.map_ordered import map_ordered
+from compactor.core.text.formatting import count
+from compactor.ndjson.codecs import decode
+from compactor.ndjson.decoded_pieces import BOM
+from compactor.ndjson.files.object_reading import RANGES_AHEAD, InputStore, open_file, read_ranges
+
+MAX_FILES_READ = 20
+"""How many files of a call are read for it: those with the longest rows."""
+
+MAX_HEAD_BYTES = 16 * 1024 * 1024
+"""How much of a file is decoded for it; as long as a line may be by default."""
+
+KNOWN_KEYS = frozenset({"Records", "logEvents", "resourceLogs", "resourceMetrics", "resourceSpans"})
+"""Keys of the array in events of S3 and CloudTrail, in CloudWatch Logs subscriptions, and in OTLP."""
+
+MIN_ELEMENTS = 10
+"""How many objects an array under any other key has in an envelope."""
+
+MIN_SHARE = 0.9
+"""Which part of the text of the envelope such an array takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A file with envelopes.
+
+    Attributes:
+        uri: The file.
+        key: The key of the array.
+        elements: How many objects the array of the first envelope has.
+        rows: How many rows the file has.
+    """
+
+    uri: str
+    key: str
+    elements: int
+    rows: int
+
+    @property
+    def words(self) -> str:
+        """As in "looks like an envelope: 120 elements in `Records`"."""
+        first = f" of the first of {self.rows:,} rows" if self.rows > 1 else ""
+        return f"looks like an envelope: {count(self.elements, 'element')} in `{self.key}`{first}"
+
+
+def longest_rows(reports: Iterable[FileReport]) -> list[FileReport]:
+    """The files with the longest rows on average, at most `MAX_FILES_READ`."""
+    with_rows = (each for each in reports if each.status is FileStatus.COMPACTED and each.records)
+    return nlargest(MAX_FILES_READ, with_rows, key=lambda each: each.decoded_bytes / each.records)
+
+
+def find_envelopes(store: InputStore, reports: Iterable[FileReport]) -> list[Envelope]:
+    """Read the first record of each file, and return the files in which it is an envelope.
+
+    A file that can no longer be read in the version of its report is passed over.
+
+    Raises:
+        StoreUnavailable: Passing trouble of the store.
+    """
+    return [each for each in map_ordered(partial(_envelope, store), reports) if each is not None]
+
+
+def recognise_envelope(record: bytes, *, is_only: bool) -> tuple[str, int] | None:
+    """Return the key of the array and how many elements it has; None if the record is no envelope.
+
+    Args:
+        record: JSON.
+        is_only: Whether its file has no other record. Otherwise only `KNOWN_KEYS` are recognised.
+    """
+    try:
+        parsed = orjson.loads(record)
+    except orjson.JSONDecodeError:
+        return None
+    arrays = {key: value for key, value in parsed.items() if _holds_objects(value)} if isinstance(parsed, dict) else {}
+    for key, elements in arrays.items():
+        if key in KNOWN_KEYS:
+            return key, len(elements)
+        is_most = len(elements) >= MIN_ELEMENTS and len(orjson.dumps(elements)) >= MIN_SHARE * len(orjson.dumps(parsed))
+        if is_only and is_most:
+            return key, len(elements)
+    return None
+
+
+def _holds_objects(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+
+
+def _envelope(store: InputStore, report: FileReport) -> Envelope | None:
+    try:
+        head = _head(store, report)
+    except (AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound):
+        return None
+    # JSON documents may have line feeds in them; of several ones, the first that fits on a line is recognised.
+    documents = (head, head.partition(b"\n")[0]) if report.format == "json" else (head.partition(b"\n")[0],)
+    found = next(filter(None, (recognise_envelope(each, is_only=report.records == 1) for each in documents)), None)
+    return found and Envelope(report.uri, *found, rows=report.records)
+
+
+def _head(store: InputStore, report: FileReport) -> bytes:
+    """The first decoded bytes: up to the end of the first line that is not blank, or of a JSON file all that may be."""
+    opened = open_file(store, ManifestFile(uri=report.uri, etag=report.etag or None), any_version=False)
+    head = bytearray()
+    with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(store, opened, pool)) as stored:
+        for piece in _without_blank_start(decode(report.codec, stored)):
+            head += piece
+            if len(head) >= MAX_HEAD_BYTES or (report.format == "ndjson" and b"\n" in piece):
+                break
+    return bytes(head)
+
+
+def _without_blank_start(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    has_begun = False
+    for piece in pieces:
+        text = piece if has_begun else piece.removeprefix(BOM).lstrip()
+        has_begun = has_begun or bool(text)
+        yield text
