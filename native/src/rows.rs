@@ -9,7 +9,7 @@ use crate::keys::{KeyRules, Keys, Place};
 use crate::memory::{NoRoom, room};
 use crate::scan::{Field, Value};
 use crate::sparse::{ColumnRows, TextRuns};
-use crate::strings::unescape_into;
+use crate::strings::{unescape, unescape_into};
 use crate::text::TextRows;
 
 /// What is known of a key.
@@ -243,7 +243,7 @@ impl Rows {
             }
             // Escapes are never shorter than what they stand for.
             (Column::Texts(texts), Value::Text { inner, escaped: true }) => {
-                texts.push_with(inner.len(), |bytes| unescape_into(inner, bytes))
+                texts.push_with(inner.len(), |target| unescape(inner, target))
             }
             (Column::Typed(column), Value::Source(text) | Value::Text { inner: text, escaped: false }) => {
                 if column.push_value(text)? { Ok(()) } else { self.rescue(number, value) }

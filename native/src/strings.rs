@@ -39,10 +39,6 @@ pub fn characters(text: &[u8]) -> usize {
     text.iter().filter(|byte| !matches!(byte, 0x80..=0xBF)).count()
 }
 
-/// Bytes by which the target of a long text grows at once: few enough that its zeros are still in the processor's cache
-/// when they are overwritten.
-const WINDOW: usize = 4096;
-
 /// So many stretches without an escape are worth a call of the library, which copies all bytes before the next one.
 const FAR: u32 = 2;
 
@@ -66,47 +62,56 @@ const MEANT: [u8; 256] = {
     meant
 };
 
-/// Appends what the inside of a string stands for.
+/// Writes what the inside of a string stands for to the beginning of a target.
 ///
 /// # Arguments
 ///
 /// * `inner` - What is between the quotes of a valid JSON string.
-pub fn unescape_into(inner: &[u8], target: &mut Vec<u8>) {
-    let mut rest = unescape_stretches_into(inner, target);
+/// * `target` - As long as `inner` at least: an escape is never shorter than what it stands for. What is behind the text
+///   has no meaning afterwards.
+///
+/// # Returns
+///
+/// The length of the text.
+pub fn unescape(inner: &[u8], target: &mut [u8]) -> usize {
+    let (mut at, mut end) = unescape_stretches(inner, target);
     loop {
-        let behind = plain_into(rest, target);
-        let Some(escape) = rest.get(behind + 1..) else { return };
-        rest = if escape[0] == b'u' {
-            let (character, digits) = unicode(&escape[1..]);
-            target.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-            &escape[1 + digits..]
+        let length = copy_plain(&inner[at..], &mut target[end..]);
+        (at, end) = (at + length, end + length);
+        let Some(escape) = inner.get(at + 1) else { return end };
+        at += 2;
+        if *escape == b'u' {
+            let (character, digits) = unicode(&inner[at..]);
+            end += character.encode_utf8(&mut target[end..]).len();
+            at += digits;
         } else {
-            target.push(MEANT[usize::from(escape[0])]);
-            &escape[1..]
-        };
+            target[end] = MEANT[usize::from(*escape)];
+            end += 1;
+        }
     }
 }
 
-/// The same for the beginning of a long text; returns the rest, which is short.
+/// Appends what the inside of a string stands for, as [`unescape`] does.
+pub fn unescape_into(inner: &[u8], target: &mut Vec<u8>) {
+    let start = target.len();
+    target.resize(start + inner.len(), 0);
+    let length = unescape(inner, &mut target[start..]);
+    target.truncate(start + length);
+}
+
+/// The same for the beginning of a long text; returns where its short rest begins, and where that is written.
 ///
 /// Escapes often follow each other closely, as in JSON within a string: a stretch is looked at once for all of them.
-fn unescape_stretches_into<'a>(inner: &'a [u8], target: &mut Vec<u8>) -> &'a [u8] {
-    let mut rest = inner;
-    let (mut end, mut plain) = (target.len(), 0);
-    // An escape is never shorter than what it stands for, so no more room is needed than the text takes.
-    let most = end + inner.len();
+fn unescape_stretches(inner: &[u8], target: &mut [u8]) -> (usize, usize) {
+    let (mut at, mut end, mut plain) = (0, 0, 0);
     // A copy of a stretch may begin at any of its bytes, and an escape may end up to 11 bytes behind it, so there must be
     // two of them to read and to write.
-    while let (Some(text), Some(ahead)) = (rest.get(..2 * AHEAD), specials_ahead(rest, 0)) {
-        if target.len() < end + 2 * AHEAD {
-            target.resize(most.min(end + WINDOW), 0);
-        }
+    while let (Some(text), Some(ahead)) = (inner[at..].get(..2 * AHEAD), specials_ahead(inner, at)) {
         plain = if ahead.backslashes == 0 { plain + 1 } else { 0 };
         if plain == FAR {
-            target.truncate(end);
-            let length = memchr::memchr(b'\\', rest).unwrap_or(rest.len());
-            target.extend_from_slice(&rest[..length]);
-            (rest, end, plain) = (&rest[length..], target.len(), 0);
+            let length = memchr::memchr(b'\\', &inner[at..]).unwrap_or(inner.len() - at);
+            target[end..end + length].copy_from_slice(&inner[at..at + length]);
+            (at, end, plain) = (at + length, end + length, 0);
             continue;
         }
         let (mut from, mut places) = (0, ahead.backslashes);
@@ -131,32 +136,29 @@ fn unescape_stretches_into<'a>(inner: &'a [u8], target: &mut Vec<u8>) -> &'a [u8
             }
             places &= if from < AHEAD { u32::MAX << from } else { 0 };
         }
-        rest = &rest[from..];
+        at += from;
     }
-    target.truncate(end);
-    rest
+    (at, end)
 }
 
-/// Appends what is before the first backslash; returns its length.
+/// Copies what is before the first backslash; returns its length.
 #[inline]
-fn plain_into(text: &[u8], target: &mut Vec<u8>) -> usize {
+fn copy_plain(text: &[u8], target: &mut [u8]) -> usize {
     let mut at = 0;
     // Escapes often follow each other closely, as in JSON within a string: eight bytes at once need no call of the
     // library.
     while at < SHORT
         && let Some(chunk) = text[at..].first_chunk::<8>()
     {
-        target.extend_from_slice(chunk);
+        target[at..at + chunk.len()].copy_from_slice(chunk);
         let places = places_of(b'\\', u64::from_le_bytes(*chunk));
         if places != 0 {
-            let before = (places.trailing_zeros() / 8) as usize;
-            target.truncate(target.len() - (chunk.len() - before));
-            return at + before;
+            return at + (places.trailing_zeros() / 8) as usize;
         }
         at += chunk.len();
     }
     let length = memchr::memchr(b'\\', &text[at..]).unwrap_or(text.len() - at);
-    target.extend_from_slice(&text[at..at + length]);
+    target[at..at + length].copy_from_slice(&text[at..at + length]);
     at + length
 }
 
@@ -178,13 +180,14 @@ fn unicode(digits: &[u8]) -> (char, usize) {
 mod tests {
     use super::*;
 
+    /// The target is as long as the text is written, and not a byte longer.
     fn unescaped(inner: &str) -> String {
-        let mut target = Vec::with_capacity(6 + inner.len());
-        target.extend_from_slice(b"before");
-        let room = target.capacity();
-        unescape_into(inner.as_bytes(), &mut target);
-        assert_eq!(target.capacity(), room, "it needs more room than the text takes");
-        String::from_utf8(target.split_off(6)).unwrap()
+        let mut appended = b"before".to_vec();
+        unescape_into(inner.as_bytes(), &mut appended);
+        let mut target = vec![b'?'; inner.len()];
+        let length = unescape(inner.as_bytes(), &mut target);
+        assert_eq!(&appended[6..], &target[..length]);
+        String::from_utf8(appended.split_off(6)).unwrap()
     }
 
     /// Each escape behind and before plain texts of each length: next to each other, a few bytes apart, and far apart.
@@ -213,14 +216,14 @@ mod tests {
         }
     }
 
-    /// Texts far longer than a window, of all escapes at changing distances.
+    /// Long texts, of all escapes at changing distances.
     #[test]
     fn long_texts() {
         let escapes = ["\\\"", "\\\\", "\\n", "\\u0041", "\\ud83d\\ude00", "\\t\\t\\t"];
         let meant = ["\"", "\\", "\n", "A", "😀", "\t\t\t"];
         for shift in 0..AHEAD {
             let (mut written, mut expected) = ("x".repeat(shift), "x".repeat(shift));
-            while written.len() < 3 * WINDOW {
+            while written.len() < 12_000 {
                 let number = written.len() % escapes.len();
                 written += escapes[number];
                 expected += meant[number];

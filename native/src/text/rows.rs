@@ -29,11 +29,21 @@ pub struct TextRows {
     rows: usize,
     /// Where the last text or the last nulls begin, or `UNKNOWN`: rows that replace their last text need no search for it.
     last: usize,
+    /// How many bytes were set to 0 to make room, ever.
+    #[cfg(test)]
+    pub zeroed_bytes: usize,
 }
 
 impl Default for TextRows {
     fn default() -> Self {
-        Self { stream: Vec::new(), used: 0, rows: 0, last: UNKNOWN }
+        Self {
+            stream: Vec::new(),
+            used: 0,
+            rows: 0,
+            last: UNKNOWN,
+            #[cfg(test)]
+            zeroed_bytes: 0,
+        }
     }
 }
 
@@ -58,6 +68,10 @@ impl TextRows {
 
     /// Appends a text of so many bytes at most.
     ///
+    /// # Arguments
+    ///
+    /// * `write` - Writes it to the beginning of so many bytes, and returns its length.
+    ///
     /// # Errors
     ///
     /// There is no memory for it.
@@ -65,14 +79,12 @@ impl TextRows {
     /// # Panics
     ///
     /// It has 4 GiB, which no block of lines can hold.
-    pub fn push_with(&mut self, max_bytes: usize, append: impl FnOnce(&mut Vec<u8>)) -> Result<(), NoRoom> {
-        self.stream.truncate(self.used);
-        room(&mut self.stream, LENGTH_BYTES + max_bytes)?;
-        self.stream.extend_from_slice(&[0; LENGTH_BYTES]);
-        append(&mut self.stream);
-        let length = length_of(self.stream.len() - self.used - LENGTH_BYTES);
-        self.stream[self.used..self.used + LENGTH_BYTES].copy_from_slice(&length);
-        self.close(self.stream.len());
+    pub fn push_with(&mut self, max_bytes: usize, write: impl FnOnce(&mut [u8]) -> usize) -> Result<(), NoRoom> {
+        let start = self.used + LENGTH_BYTES;
+        self.make_room(LENGTH_BYTES + max_bytes)?;
+        let length = write(&mut self.stream[start..start + max_bytes]);
+        self.stream[self.used..start].copy_from_slice(&length_of(length));
+        self.close(start + length);
         Ok(())
     }
 
@@ -111,9 +123,7 @@ impl TextRows {
     /// A batch has 2^32 rows.
     #[inline]
     pub fn push_nulls(&mut self, nulls: usize) -> Result<(), NoRoom> {
-        if self.used + NULLS_BYTES > self.stream.len() {
-            self.grow(NULLS_BYTES)?;
-        }
+        self.make_room(NULLS_BYTES)?;
         let count = u32::try_from(nulls).expect("batches have less than 2^32 rows");
         let slot = &mut self.stream[self.used..self.used + NULLS_BYTES];
         slot[..LENGTH_BYTES].copy_from_slice(&NULLS.to_le_bytes());
@@ -167,22 +177,29 @@ impl TextRows {
 
     #[inline(never)]
     fn push_slowly(&mut self, text: &[u8]) -> Result<(), NoRoom> {
-        let end = self.used + LENGTH_BYTES + text.len();
-        if end > self.stream.len() {
-            self.grow(LENGTH_BYTES + text.len().max(SHORT))?;
-        }
-        self.stream[self.used..self.used + LENGTH_BYTES].copy_from_slice(&length_of(text.len()));
-        self.stream[self.used + LENGTH_BYTES..end].copy_from_slice(text);
-        self.close(end);
-        Ok(())
+        self.push_with(text.len(), |target| {
+            target.copy_from_slice(text);
+            text.len()
+        })
     }
 
-    /// Makes room for so many bytes, and some more.
+    /// Makes sure that so many bytes can be written behind the last row.
+    #[inline]
+    fn make_room(&mut self, bytes: usize) -> Result<(), NoRoom> {
+        if self.stream.len() - self.used < bytes { self.grow(bytes) } else { Ok(()) }
+    }
+
+    /// Makes room for so many bytes, which it has not, and for as many as it has: what is written once per row must not
+    /// depend on all rows before it.
     #[cold]
     fn grow(&mut self, bytes: usize) -> Result<(), NoRoom> {
         self.stream.truncate(self.used);
-        room(&mut self.stream, bytes)?;
+        room(&mut self.stream, bytes.max(SHORT_BYTES))?;
         self.stream.resize(self.stream.capacity(), 0);
+        #[cfg(test)]
+        {
+            self.zeroed_bytes += self.stream.len() - self.used;
+        }
         Ok(())
     }
 

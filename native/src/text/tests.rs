@@ -62,9 +62,14 @@ fn ended(output: &mut Output) -> Bytes {
 fn push(rows: &mut TextRows, text: Option<&str>) {
     match text {
         Some(text) if text.len() % 2 == 0 => rows.push(text.as_bytes(), (0, text.len())).unwrap(),
-        Some(text) => rows.push_with(text.len(), |bytes| bytes.extend_from_slice(text.as_bytes())).unwrap(),
+        Some(text) => rows.push_with(text.len() + text.len() % 5, |target| written_to(target, text)).unwrap(),
         None => rows.push_nulls(1).unwrap(),
     }
+}
+
+fn written_to(target: &mut [u8], text: &str) -> usize {
+    target[..text.len()].copy_from_slice(text.as_bytes());
+    text.len()
 }
 
 fn found(file: &Bytes) -> (Texts, Texts) {
@@ -197,5 +202,32 @@ fn truncated_rows() {
             let file = ended(&mut output);
             assert_eq!(found(&file).0, expected);
         }
+    }
+}
+
+/// Whatever stands beside what, room is made for about as much as is written: a row costs its own bytes, and not those of
+/// the rows before it.
+#[test]
+fn room_for_rows() {
+    let kinds: [fn(&mut TextRows); 5] = [
+        |rows| push(rows, Some("even")),
+        |rows| push(rows, Some("odd")),
+        |rows| rows.push(&[b'x'; 300], (0, 100)).unwrap(),
+        |rows| rows.push_with(300, |_| 1).unwrap(),
+        |rows| rows.push_nulls(3).unwrap(),
+    ];
+    for mix in 1..1_usize << kinds.len() {
+        let mut rows = TextRows::default();
+        for number in 0..3_000 {
+            let kind = number % kinds.len();
+            if mix >> kind & 1 == 1 {
+                kinds[kind](&mut rows);
+            }
+            if number % 1_000 == 999 {
+                rows.truncate(rows.len() - 1);
+            }
+        }
+        let most = 4 * (rows.used() + 300);
+        assert!(rows.zeroed_bytes <= most, "mix {mix:b}: {} bytes for {}", rows.zeroed_bytes, rows.used());
     }
 }
