@@ -11,15 +11,13 @@ from deploy.job_wheels import JOB_WHEELS
 from deploy.package import FUNCTIONS_ZIP, JOB_ZIP
 from deploy.wheel import WHEELS
 
-MODULES = "JobModules"
-
 
 @dataclass(frozen=True, slots=True)
 class Artefact:
     """A file to upload.
 
     Attributes:
-        parameter: The template's parameter that contains the key.
+        parameter: The template's parameter that contains the key; empty for a wheel, which the template lists.
         key: The key in the artefact bucket.
         sha256: Hexadecimal.
     """
@@ -29,6 +27,11 @@ class Artefact:
     key: str
     size_bytes: int
     sha256: str
+
+    @property
+    def is_wheel(self) -> bool:
+        """Whether pip installs it on Glue."""
+        return not self.parameter
 
 
 def artefacts(environment: str, settings_file: Path, glue_version: str, dist: Path) -> list[Artefact]:
@@ -55,10 +58,9 @@ def artefacts(environment: str, settings_file: Path, glue_version: str, dist: Pa
 
 def artefact_key(environment: str, parameter: str, sha256: str, suffix: str) -> str:
     """The key of an artefact, in one of the folders that the template lets roles read."""
-    kind = "job" if parameter.startswith("Job") else parameter.removesuffix("Key").lower()
     if suffix.endswith(".whl"):
-        # pip needs the name of a wheel. A parameter of CloudFormation, 4,096 characters at most, has all these keys.
-        return f"{environment}/{kind}/{sha256[:16]}/{suffix}"
+        return f"{environment}/job/{sha256[:32]}/{suffix}"  # pip needs the name of a wheel
+    kind = "job" if parameter.startswith("Job") else parameter.removesuffix("Key").lower()
     return f"{environment}/{kind}/{sha256[:32]}.{suffix}"
 
 
@@ -70,11 +72,11 @@ def _wanted(settings_file: Path, glue_version: str, dist: Path) -> Iterator[tupl
     own = sorted(dist.glob(WHEELS))
     others = [] if glue_version == "5.1" else sorted((dist / JOB_WHEELS.name).glob("*.whl"))
     for wheel in (*own, *others):
-        yield MODULES, wheel, wheel.name, "a wheel of the job"
+        yield "", wheel, wheel.name, "a wheel of the job"
     if glue_version != "5.1":
         for wheels, folder, expected in (
             (own, dist / WHEELS, "the package: make package"),
             (others, dist / JOB_WHEELS.name / "*.whl", "the packages of the job: make glue-environment"),
         ):
             if not wheels:
-                yield MODULES, folder, "", expected
+                yield "", folder, "", expected

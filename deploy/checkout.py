@@ -7,16 +7,13 @@ from typing import Any
 
 from compactor.core.errors import SettingsError
 from compactor.settings.settings import Settings, load_settings
-from deploy.artefacts import MODULES, Artefact, artefacts
+from deploy.artefacts import Artefact, artefacts
 from deploy.locks import job_modules
 from deploy.parameters_file import read_parameters
 from deploy.shards import with_shards
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.streams import with_streams
-from deploy.template_file import load_template
-
-MAX_PARAMETER_CHARACTERS = 4096
-"""The longest value of a parameter [CloudFormation quotas]."""
+from deploy.template_file import load_template, with_modules
 
 NewSession = Callable[..., Any]
 """Creates a boto3 session for a `region_name`."""
@@ -56,10 +53,10 @@ def read_checkout(environment: str, new_session: NewSession, root: Path) -> Chec
     given, tags = read_parameters(root / "deploy" / "parameters" / f"{environment}.json")
     file = _settings_file(environment, root)
     files = artefacts(settings.metrics.environment, file, given.get("GlueVersion", ""), root / "dist")
-    template = with_shards(with_streams(load_template(), settings), settings)
-    parameters = stack_parameters(
-        template, settings_parameters(settings), _artefact_parameters(files, given), given, settings=settings
-    )
+    template = with_modules(load_template(), _modules(files, given))
+    template = with_shards(with_streams(template, settings), settings)
+    keys = {each.parameter: each.key for each in files if each.parameter}
+    parameters = stack_parameters(template, settings_parameters(settings), keys, given, settings=settings)
     return Checkout(
         settings=settings, session=session, template=template, parameters=parameters, files=files, tags=tags
     )
@@ -86,15 +83,11 @@ def _session(new_session: NewSession, region: str) -> Any:
     return session
 
 
-def _artefact_parameters(files: Sequence[Artefact], given: Mapping[str, str]) -> dict[str, str]:
-    keys = {each.parameter: each.key for each in files}
+def _modules(files: Sequence[Artefact], given: Mapping[str, str]) -> list[str]:
+    """What pip installs on Glue, of which 5.1 takes the packages from an index."""
     bucket = given.get("ArtefactBucketName", "")
-    wheels = [f"s3://{bucket}/{each.key}" for each in files if each.parameter == MODULES]
-    modules = ",".join([job_modules(), *wheels] if given.get("GlueVersion") == "5.1" else wheels)
-    if len(modules) > MAX_PARAMETER_CHARACTERS:
-        expected = f"{MAX_PARAMETER_CHARACTERS:,} at most, by a shorter ArtefactBucketName"
-        raise SettingsError([f"JobModules: {len(modules):,} characters -> expected {expected}"])
-    return {**keys, MODULES: modules}
+    wheels = [f"s3://{bucket}/{each.key}" for each in files if each.is_wheel]
+    return [*job_modules(), *wheels] if given.get("GlueVersion") == "5.1" else wheels
 
 
 def _is_uploaded(s3: Any, bucket: str, key: str) -> bool:

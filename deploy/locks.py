@@ -38,7 +38,7 @@ def job_packages(left_out: frozenset[str] = frozenset()) -> list[str]:
     return [name for name in names if name not in left_out]
 
 
-def job_modules() -> str:
-    """What pip installs on Glue 5.1, in the form of `--additional-python-modules`."""
+def job_modules() -> list[str]:
+    """What pip installs from an index on Glue 5.1, as `package==version`."""
     versions = locked("job")
-    return ",".join(f"{name}=={versions[canonicalize_name(name)]}" for name in job_packages(ON_GLUE_5))
+    return [f"{name}=={versions[canonicalize_name(name)]}" for name in job_packages(ON_GLUE_5)]

@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from compactor.cost.price_list import HOURS_A_MONTH, prices_of
 from compactor.cost.price_table import AS_OF, REGIONS
 from compactor.cost.prices import JobSize
-from deploy.artefacts import MODULES, Artefact
+from deploy.artefacts import Artefact
 from deploy.existing_names import Client, is_taken, planned_names
 from deploy.job_wheels import wheel_faults
 from deploy.pip import PackagingError
@@ -96,7 +96,7 @@ class Preflight:
             yield "ok", f"{name} is {status}"
 
     def _artefacts(self) -> Iterator[tuple[State, str]]:
-        wheels = [each.path for each in self.files if each.parameter == MODULES]
+        wheels = [each.path for each in self.files if each.is_wheel]
         own = [path for path in wheels if path.name.startswith("ndjson_compactor-")]
         others = [path for path in wheels if path not in own]
         faults = [*wheel_faults(others)] if others else []

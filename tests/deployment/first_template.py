@@ -15,6 +15,7 @@ from tests.deployment.looks import (
     new_account,
     new_key,
     page,
+    real_bucket,
     refused_starts,
     repaired,
     restored,
@@ -22,8 +23,6 @@ from tests.deployment.looks import (
     spark_ui,
     window,
 )
-
-MODULES = "s3://b/own-1-cp311-abi3-manylinux_2_28_x86_64.whl,s3://b/pyarrow-1-cp313-cp313-manylinux_2_28_x86_64.whl"
 
 
 def _job_role(world: World, sid: str) -> Document:
@@ -34,8 +33,16 @@ def _job_role(world: World, sid: str) -> Document:
 
 
 def _old_environment(world: World) -> None:
-    modules = world.parameters["JobModules"]
-    world.parameters["JobModules"] = modules.replace("cp313-manylinux_2_28", "cp313-linux").replace("2_28", "2_35")
+    arguments = world.document["Resources"]["Job"]["Properties"]["DefaultArguments"]
+    modules = arguments["--additional-python-modules"]
+    arguments["--additional-python-modules"] = modules.replace("2_28", "2_35")
+
+
+def _old_modules(world: World) -> None:
+    arguments = world.document["Resources"]["Job"]["Properties"]["DefaultArguments"]
+    world.parameters["JobModules"] = arguments["--additional-python-modules"]
+    world.document["Parameters"]["JobModules"] = {"Type": "String"}
+    arguments["--additional-python-modules"] = {"Ref": "JobModules"}
 
 
 def _old_retention(world: World) -> None:
@@ -118,13 +125,8 @@ class Fault:
 
 
 FAULTS = (
-    Fault(
-        "an environment of another machine",
-        _old_environment,
-        environment,
-        "needs glibc 2.35",
-        (("JobModules", MODULES),),
-    ),
+    Fault("an environment of another machine", _old_environment, environment, "needs glibc 2.35"),
+    Fault("a parameter with all wheels", _old_modules, real_bucket, "[size of a parameter]"),
     Fault("names that a failed creation keeps", _old_retention, second_try, "already exists [name is taken]"),
     Fault("reserved concurrency in a new account", _old_concurrency, new_account, "[unreserved executions]"),
     Fault("a log group that is empty", _old_page, page, "Glue writes nothing to the log group error"),

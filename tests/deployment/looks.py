@@ -24,6 +24,9 @@ from tests.support.aws_account import glue_rules
 from tests.support.aws_account.account import Account
 from tests.support.control_scene import Scene
 
+LONGEST_BUCKET_NAME = 63
+"""Characters: "Bucket names must be between 3 (min) and 63 (max) characters long" [S3 user guide]."""
+
 GLUES_FILES = ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject")
 """What a folder that Glue fills takes, as far as any way of filling it goes."""
 
@@ -75,6 +78,16 @@ def second_try(world: World) -> Iterator[str]:
 def new_account(world: World) -> Iterator[str]:
     """A deployment into an account with the quota of a new one."""
     yield from _refused(Deployment(Account(concurrency=10)), world)
+
+
+def real_bucket(world: World) -> Iterator[str]:
+    """A deployment whose bucket of artefacts has the longest name that S3 takes."""
+    bucket = "acme-artefacts-".ljust(LONGEST_BUCKET_NAME, "x")
+    given = parameters_of("dev") | {"ArtefactBucketName": bucket} | world.parameters
+    text = json.dumps({"parameters": given, "document": world.document})
+    renamed = json.loads(text.replace(parameters_of("dev")["ArtefactBucketName"], bucket))
+    deployment = Deployment(Account(objects={f"{bucket}/{given['FunctionsKey']}"}))
+    yield from _refused(deployment, World(document=renamed["document"], parameters=renamed["parameters"]))
 
 
 def _refused(deployment: Deployment, world: World) -> Iterator[str]:

@@ -8,10 +8,10 @@ from typing import Any
 
 from compactor.settings.settings import load_settings
 from deploy.artefacts import artefact_key
-from deploy.locks import job_modules
 from deploy.resolved import Document, Resolver, pseudo_parameters
 from deploy.stack_parameters import settings_parameters
-from deploy.template_file import load_template
+from deploy.template_file import load_template, with_modules
+from tests.deployment.job_wheels import wheel_names
 
 ROOT = Path(__file__).resolve().parents[2]
 PSEUDO = pseudo_parameters("eu-central-1", "123456789012")
@@ -20,11 +20,16 @@ ARTEFACTS = ("SettingsKey", "FunctionsKey", "JobScriptKey", "JobPackageKey")
 
 @cache
 def _template() -> Document:
-    return load_template()
+    return with_modules(load_template(), modules("example-artefacts-dev"))
+
+
+def modules(bucket: str) -> list[str]:
+    """The wheels that Glue 6.0 installs, where `make deploy` puts them."""
+    return [f"s3://{bucket}/{artefact_key('dev', '', '0' * 64, name)}" for name in wheel_names()]
 
 
 def template() -> Document:
-    """A copy of the template that a test may change."""
+    """A copy of the template that `make deploy` uploads, which a test may change."""
     copied: Document = _copy(_template())
     return copied
 
@@ -41,7 +46,7 @@ def parameters_of(environment: str) -> dict[str, str]:
     settings = load_settings(ROOT / "config" / f"{environment}.toml", {})
     keys = {name: artefact_key(environment, name, name * 4, "x") for name in ARTEFACTS}
     defaults = {name: each["Default"] for name, each in _template()["Parameters"].items() if "Default" in each}
-    return {**defaults, **settings_parameters(settings), **keys, "JobModules": job_modules(), **given}
+    return {**defaults, **settings_parameters(settings), **keys, **given}
 
 
 def resources(document: Document, parameters: Mapping[str, str]) -> dict[str, Document]:

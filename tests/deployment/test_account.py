@@ -50,6 +50,8 @@ REFUSED: list[tuple[str, Change, dict[str, str], Account]] = [
     ("parameter", lambda _: None, {"LogDays": "8"}, Account()),
     ("parameter", lambda _: None, {"MaxWorkers": "1"}, Account()),
     ("parameter", lambda _: None, {"MaintenanceWindow": "Sunday"}, Account()),
+    ("size of a parameter", lambda _: None, {"AlarmEmail": "x" * 4097}, Account()),
+    ("size of the template", put("Metadata", "x" * 1_000_000), {}, Account()),
     ("dependency", a_circle, {}, Account()),
     ("unreserved executions", lambda _: None, {"ReserveConcurrency": "yes"}, Account(concurrency=101)),
     ("code is missing", put("SealerFunction/Properties/Code/S3Key", "none.zip"), {}, Account()),

@@ -24,17 +24,19 @@ from compactor.schema.schema import Column, SchemaVersion
 from compactor.settings.settings import Settings, load_settings, parse_settings
 from deploy.__main__ import deploy, main
 from deploy.existing_names import NAMES, planned_names
-from deploy.locks import job_modules, locked
+from deploy.locks import job_modules
 from deploy.preflight import Preflight
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.template_file import with_columns
+from tests.deployment.job_wheels import OWN_WHEEL, wheel_names
+from tests.deployment.looks import LONGEST_BUCKET_NAME
 from tests.deployment.resolving import PSEUDO, ROOT, parameters_of, resources, template
+from tests.support.aws_account.stacks import MAX_PARAMETER_BYTES
 
 REGION = "eu-central-1"
 BUCKET = "example-artefacts-dev"
 BUCKET_ARN = "arn:aws:s3tables:eu-central-1:123456789012:bucket/orders-tables"
-OWN_WHEEL = "ndjson_compactor-0.1.0-cp311-abi3-manylinux_2_28_x86_64.whl"
 FAST = {"Delay": 0, "MaxAttempts": 10}
 EMPTY_ZIP = b"PK\x05\x06" + bytes(18)
 POLICY = '{"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}}'
@@ -72,8 +74,8 @@ def root(tmp_path: Path) -> Path:
 def make_job_wheels(folder: Path) -> None:
     """Empty wheels of the job's packages."""
     folder.mkdir()
-    for name, version in locked("job").items():
-        (folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl").write_bytes(EMPTY_ZIP)
+    for name in wheel_names()[1:]:
+        (folder / name).write_bytes(EMPTY_ZIP)
 
 
 def kinds(session: Any) -> set[str]:
@@ -111,7 +113,7 @@ def test_from_plan_to_stack(session: Any, root: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.full
-def test_the_native_engine_on_glue_5(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_native_engine_on_glue_5(session: Any, root: Path) -> None:
     """On Glue 5.1 pip installs the wheel from the artefact bucket, where it keeps its name."""
     file = root / "deploy" / "parameters" / "dev.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "GlueVersion": "5.1"}))
@@ -120,22 +122,31 @@ def test_the_native_engine_on_glue_5(session: Any, root: Path, capsys: pytest.Ca
     listed = session.client("s3").list_objects_v2(Bucket=BUCKET)["Contents"]
     [key] = [each["Key"] for each in listed if each["Key"].endswith(f"/{name}")]
     assert key.startswith("dev/job/")
-    [modules] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  JobModules ")]
-    assert modules.split()[-1] == f"{job_modules()},s3://{BUCKET}/{key}"
+    assert installed(session) == [*job_modules(), f"s3://{BUCKET}/{key}"]
 
 
-def test_glue_6_gets_wheels_alone(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Glue 6.0 installs wheels of the artefact bucket, each by its hash, and asks no package index."""
-    deploy("dev", Session, confirm=lambda: True, root=root)
-    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  JobModules ")]
-    modules = line.split()[-1].split(",")
-    assert len(modules) == len(locked("job")) + 1
-    listed = {each["Key"] for each in session.client("s3").list_objects_v2(Bucket=BUCKET)["Contents"]}
-    assert {module.removeprefix(f"s3://{BUCKET}/") for module in modules} <= listed
+def installed(session: Any) -> list[str]:
+    """What pip installs for the deployed job."""
+    job = Stack(session.client("cloudformation"), "compactor-dev").deployed().template["Resources"]["Job"]
+    modules: str = job["Properties"]["DefaultArguments"]["--additional-python-modules"]
+    return modules.split(",")
+
+
+def test_glue_6_gets_wheels_alone(session: Any, root: Path) -> None:
+    """Glue 6.0 installs wheels of the artefact bucket, each by its hash, and asks no package index.
+
+    With the real names, in a bucket with the longest name that S3 takes, their places are longer than a parameter.
+    """
+    bucket = "acme-artefacts-".ljust(LONGEST_BUCKET_NAME, "x")
+    session.client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": REGION})
     file = root / "deploy" / "parameters" / "dev.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "ArtefactBucketName": "b" * 200}))
-    with pytest.raises(SettingsError, match="expected 4,096 at most"):
-        deploy("dev", Session, confirm=lambda: True, root=root)
+    file.write_text(json.dumps({**json.loads(file.read_text()), "ArtefactBucketName": bucket}))
+    deploy("dev", Session, confirm=lambda: True, root=root)
+    modules = installed(session)
+    assert [module.rpartition("/")[2] for module in modules] == [OWN_WHEEL, *sorted(wheel_names()[1:])]
+    assert len(",".join(modules)) > MAX_PARAMETER_BYTES
+    listed = {each["Key"] for each in session.client("s3").list_objects_v2(Bucket=bucket)["Contents"]}
+    assert {module.removeprefix(f"s3://{bucket}/") for module in modules} <= listed
 
 
 def test_without_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,14 @@ RULES = {
         "CloudFormation template reference, Parameters",
         "A regular expression that represents the patterns to allow for String or CommaDelimitedList types.",
     ),
+    "size of a parameter": Rule(
+        "CloudFormation user guide, CloudFormation quotas, Parameter value: 4,096 bytes",
+        "Maximum size of a parameter value.",
+    ),
+    "size of the template": Rule(
+        "CloudFormation user guide, CloudFormation quotas, Template body size in an S3 object: 1 MB",
+        "Maximum size of a template body that you can pass in an S3 object",
+    ),
     "dependency": Rule(
         "CloudFormation template reference, DependsOn attribute", "Circular dependency between resources"
     ),

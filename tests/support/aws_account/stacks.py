@@ -1,5 +1,6 @@
 """Stacks: created in order, rolled back after a failure, updated and deleted by the policies of their resources."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from tests.support.aws_account.resource import Resource, has_own_name
 from tests.support.aws_account.rules import Refused
 
 REGION, NUMBER = "eu-central-1", "123456789012"
+MAX_PARAMETER_BYTES, MAX_TEMPLATE_BYTES = 4096, 1_000_000
 KEEPS = {"Retain", "RetainExceptOnCreate"}
 _CAN_BE_UPDATED = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"}
 
@@ -39,6 +41,11 @@ class Plan:
 
 def planned(stack: str, template: Mapping[str, Any], parameters: Mapping[str, str]) -> Plan:
     """The resources of a template; `Refused` if it cannot be filled in."""
+    if len(json.dumps(template).encode()) > MAX_TEMPLATE_BYTES:
+        raise Refused("size of the template", f"the template is larger than {MAX_TEMPLATE_BYTES} bytes")
+    for name, given in parameters.items():
+        if len(given.encode()) > MAX_PARAMETER_BYTES:
+            raise Refused("size of a parameter", f"parameter {name}: {len(given.encode())} bytes")
     for name, about in template["Parameters"].items():
         value = parameters.get(name, about.get("Default"))
         fits = value is not None and re.fullmatch(about.get("AllowedPattern", "(?s:.*)"), str(value))
