@@ -44,6 +44,22 @@ def test_many_small_files_become_files_of_the_target_size(new_workspace, ratio):
     assert is_even(sizes)
 
 
+@pytest.mark.parametrize("engine", ["spark"], indirect=True)
+@pytest.mark.parametrize(("size_bytes", "conversions"), [(MIB // 2, 1), (2 * MIB, 2)])
+def test_a_sample_is_measured_where_there_may_be_several_files(new_workspace, monkeypatch, size_bytes, conversions):
+    """What fits into one file is converted once: a sample of it would be all of it."""
+    tasks = []
+
+    def counted(session, task):
+        tasks.append(task)
+        return convert(session, task)
+
+    monkeypatch.setattr("compactor.adapters.spark.engine.convert", counted)
+    workspace = new_workspace(ratio=None, output={"target_file_bytes": MIB})
+    assert len(workspace.compact({"00": body(0, size_bytes)}).commit.outputs) == tasks[-1].files
+    assert len(tasks) == conversions
+
+
 @pytest.mark.parametrize("partitioning", ["coalesce", "rebalance"])
 def test_both_partitionings_write_the_planned_files(spark, tmp_path, partitioning):
     """Rows go to exactly as many files as planned, whether they are shuffled or not."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -37,15 +38,20 @@ MAX_OVERFLOW_KEYS = 1_000
 SAMPLE_BYTES = 32 * 1024 * 1024
 """Decoded bytes to sample from the first manifest, before any commit has measured a ratio."""
 
-_WRITE_CONF = {
+_LARGEST_RATIO = 1.0
+"""Parquet bytes per decoded byte that a manifest has at most, if nothing was measured: JSON repeats every key."""
+
+_CONF = {
     # Query engines disagree about INT96, Spark's default.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Write all dates in the calendar of ISO 8601, as in the text.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     # Tables know columns by these ids.
     "spark.sql.parquet.fieldId.write.enabled": "true",
+    # Nothing is filtered, and Spark would reset the filters of all columns before each row.
+    "spark.sql.json.filterPushdown.enabled": "false",
 }
-"""Write settings that hold whatever the defaults of the Spark session."""
+"""Settings that hold whatever the defaults of the Spark session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ class SparkEngine:
     name = "spark"
 
     def __post_init__(self) -> None:
-        for name, value in _WRITE_CONF.items():
+        for name, value in _CONF.items():
             self.session.conf.set(name, value)
 
     def is_healthy(self) -> bool:
@@ -168,8 +174,7 @@ class SparkEngine:
 
     def _convert(self, conversion: _Conversion, staging: str) -> _Converted | None:
         inspection = conversion.inspection
-        ratio = conversion.request.ratio or self._sampled_ratio(conversion, staging)
-        files = planned_files(inspection.decoded_bytes, ratio, self.rules.target_file_bytes)
+        files = self._planned_files(conversion, staging)
         rescued_values = self._convert_to(f"{staging}out/", files, inspection.sources, conversion)
         if rescued_values is None:
             return None
@@ -196,6 +201,15 @@ class SparkEngine:
             compression=self.rules.compression,
         )
         return convert(self.session, task)
+
+    def _planned_files(self, conversion: _Conversion, staging: str) -> int:
+        """The number of files to write. A sample is measured only where it can tell of more than one."""
+        planned = partial(
+            planned_files, conversion.inspection.decoded_bytes, target_file_bytes=self.rules.target_file_bytes
+        )
+        if conversion.request.ratio:
+            return planned(ratio=conversion.request.ratio)
+        return 1 if planned(ratio=_LARGEST_RATIO) == 1 else planned(ratio=self._sampled_ratio(conversion, staging))
 
     def _sampled_ratio(self, conversion: _Conversion, staging: str) -> float:
         """Parquet bytes per decoded byte, measured on a few files that are written like the whole manifest."""
