@@ -36,6 +36,7 @@ KAFKA := .tools/kafka/.fetched
 KINESIS := .tools/kinesis-local/.fetched
 READY := $(DEVELOPER) $(NATIVE) $(S3A_JARS)
 CRATE := native/Cargo.toml
+RUST := $(shell find native/src -name '*.rs')
 VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 HOUSE := tests/unit/house
@@ -49,8 +50,8 @@ RELEASE_STEPS := lint checkov simulate spec-full spec-guards test-guards test-fa
 help: ## Show this
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(USER) ## Set up .venv for `compactor compact`: 300 MB, under a minute, with cargo about 4 minutes more
-	@echo "Ready: .venv/bin/compactor compact SRC DST. For other commands: .venv/bin/pip install -e '.[aws]', [spark] or [report]"
+install: $(USER) ## Set up .venv for `compactor compact`, with the native engine if there is cargo (about 4 minutes), else with Spark, which needs Java
+	@echo "Ready: .venv/bin/compactor compact SRC DST. For places on S3, first: .venv/bin/pip install 'ndjson-compactor[aws]'"
 
 demo: $(READY) $(if $(filter kafka,$(SOURCE)),$(KAFKA)) ## Run the whole job on a local stand-in for AWS (SIZE=1gb; SOURCE=listing without Spark, SOURCE=kafka with a broker)
 	@$(BIN)/compactor demo --size $(SIZE) --source $(SOURCE)
@@ -229,14 +230,11 @@ $(VENV):
 	@$(PYTHON) -m venv .venv
 	@touch $@
 
-# The developer's set-up contains the user's, and stays.
-$(USER): $(VENV) pyproject.toml locks/base.txt native/Cargo.lock
-	@if [[ -e $(DEVELOPER) ]]; then $(MAKE) --no-print-directory dev; else \
-		echo "Installing what compact needs into .venv ..." && \
-		$(BIN)/pip $(PIP_INSTALL) --require-hashes --requirement locks/base.txt && \
-		$(BIN)/pip $(PIP_INSTALL) --no-deps --config-settings native=no --editable . && \
-		{ $(BIN)/python -m deploy.install || true; }; fi
-	@touch $@
+# The developer's set-up contains the user's, and stays. Without the native engine, the next call tries again to build it.
+$(USER): $(VENV) pyproject.toml locks/install.txt locks/install-spark.txt $(CRATE) native/Cargo.lock $(RUST)
+	@if [[ -e $(DEVELOPER) ]]; then \
+		$(MAKE) --no-print-directory dev && { [[ -e $(NATIVE) ]] || $(BIN)/python -m compactor.ops.doctor.java; }; \
+	else $(BIN)/python -m deploy.install --packages && touch $@ || [[ $$? == 1 ]]; fi
 
 $(DEVELOPER): $(VENV) pyproject.toml locks/development.txt native/wheel_backend.py
 	@echo "Installing the tools of development into .venv ..."
@@ -270,7 +268,7 @@ $(KINESIS): $(DEVELOPER) tests/support/kinesis_server.py
 	else echo "Without Node and npm input from Kinesis is tested in memory and on moto only" >&2; fi
 
 # The native engine needs cargo. Without it every target that could use the engine says so and tries again.
-$(NATIVE): $(DEVELOPER) $(CRATE) native/Cargo.lock $(shell find native/src -name '*.rs')
+$(NATIVE): $(DEVELOPER) $(CRATE) native/Cargo.lock $(RUST)
 	@if $(BIN)/python -m deploy.install; then touch $@; fi
 
 $(RELEASE_TOOLS): locks/release.txt

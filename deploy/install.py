@@ -1,41 +1,77 @@
-"""Installs this checkout into this Python, with the native engine if it can be built: `python -m deploy.install`.
+"""Installs this checkout into this Python with an engine that works: `python -m deploy.install`.
 
-Without cargo, or if the build fails, one line says so, and the package is installed without the engine.
+The native engine if cargo can build it, else Spark if there is Java. Without both, one line says what to install.
 """
 
 import os
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from compactor.ops.doctor.java import java_fault
 from deploy import ROOT
 from deploy.pip import PackagingError, pip
-from deploy.wheel import LOG, NO_CARGO, WITHOUT_NATIVE, build_environment, has_cargo
+from deploy.wheel import LOG, RUST, WITHOUT_NATIVE, build_environment, cargo_fault
+
+PACKAGES = "--packages"
+"""The option that also installs what the package needs, from `locks/`."""
+
+_WITH_NATIVE, _WITH_SPARK, _FAILED = 0, 1, 2
 
 
-def main() -> int:
-    """Install the package; returns 1 if that was without the native engine."""
-    if not has_cargo():
-        return _without_native(NO_CARGO)
-    sys.stdout.write("Building the native engine; the first build takes about 4 minutes ...\n")
-    sys.stdout.flush()
+def main(options: Sequence[str]) -> int:
+    """Install the package; returns 0 with the native engine, 1 with Spark alone, 2 if no engine was installed."""
     try:
-        _install(log=Path(sys.prefix) / LOG)
+        return _install(with_packages=PACKAGES in options)
     except PackagingError as exc:
-        return _without_native(str(exc))
-    return 0
+        sys.stderr.write(f"{exc}\n")
+        return _FAILED
 
 
-def _without_native(reason: str) -> int:
-    if find_spec("compactor_native") is not None:  # built from older sources, so it may not fit
-        _install(*WITHOUT_NATIVE)
-    sys.stderr.write(f"The native engine was not built, the Spark engine is used: {reason}\n")
-    return 1
+def _install(*, with_packages: bool) -> int:
+    fault = cargo_fault()
+    if not fault:
+        if with_packages:
+            _install_packages("install")
+        fault = _build_native()
+    if not fault:
+        return _WITH_NATIVE
+    if java := java_fault(os.environ):
+        raise PackagingError(
+            f"No engine can run here: {fault}; {java} -> install either {RUST}, or Java 17 or 21, then run this again"
+        )
+    if with_packages:
+        _install_packages("install-spark")
+    if with_packages or find_spec("compactor_native") is not None:  # that was built from older sources
+        _install_package(*WITHOUT_NATIVE)
+    sys.stderr.write(f"The native engine was not built, the Spark engine is used: {fault}\n")
+    return _WITH_SPARK
 
 
-def _install(*options: str, log: Path | None = None) -> None:
+def _build_native() -> str:
+    """Install the package with the native engine; returns why that failed, or nothing."""
+    _say("Building the native engine; the first build takes about 4 minutes ...")
+    try:
+        _install_package(log=Path(sys.prefix) / LOG)
+    except PackagingError as exc:
+        return str(exc)
+    return ""
+
+
+def _install_packages(lock: str) -> None:
+    _say("Installing what compact needs into .venv ...")
+    pip("install", "--require-hashes", "--requirement", str(ROOT / "locks" / f"{lock}.txt"))
+
+
+def _install_package(*options: str, log: Path | None = None) -> None:
     pip("install", "--no-deps", *options, "--editable", str(ROOT), log=log, env=build_environment(os.environ))
 
 
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from deploy import ROOT
 from deploy.pip import PackagingError
-from deploy.wheel import LOG, NO_CARGO, RELEASE_GLIBC, build_wheel, glibc_of, has_cargo
+from deploy.wheel import LOG, RELEASE_GLIBC, build_wheel, cargo_fault, glibc_of
 
 DIST = ROOT / "dist"
 SDISTS = "ndjson_compactor-*.tar.gz"
@@ -26,8 +26,8 @@ def release_wheel(folder: Path) -> Path:
     Raises:
         PackagingError: There is no cargo or no zig, the build failed, or the wheel needs something newer.
     """
-    if not has_cargo():
-        raise PackagingError(NO_CARGO)
+    if fault := cargo_fault():
+        raise PackagingError(fault)
     if find_spec("ziglang") is None:
         raise PackagingError("zig is not installed in this Python, expected the packages of locks/release.txt")
     wheel = build_wheel(folder, folder / LOG)

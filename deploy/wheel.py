@@ -18,7 +18,8 @@ from deploy.pip import EPOCH_SECONDS, PackagingError, pip
 
 WHEELS = "ndjson_compactor-*.whl"
 LOG = "native-build.log"
-NO_CARGO = "cargo is not installed"
+RUST = "Rust 1.88 or later"
+"""What builds the native engine, as `rust-version` in its Cargo.toml."""
 
 WITHOUT_NATIVE = ("--config-settings", "native=no")
 """The options of pip that leave the native engine out."""
@@ -29,15 +30,27 @@ GLUE_GLIBC = (2, 34)
 RELEASE_GLIBC = (2, 28)
 """The glibc that a released wheel needs at most. zig links against it on any machine."""
 
+_VERSION = re.compile(r"(\d+)\.(\d+)")
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_x86_64\.")
 _GLUE_MACHINE = "Linux x86_64"
 _MATURIN = ("maturin", "build", "--release", "--locked", "--strip")
 _ZIG = ("--zig", "--compatibility", "manylinux_{}_{}".format(*RELEASE_GLIBC))
 
 
-def has_cargo() -> bool:
-    """Whether the native engine can be built on this machine."""
-    return shutil.which("cargo") is not None
+def cargo_fault() -> str:
+    """Why this machine cannot build the native engine; empty if it can."""
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        return "cargo is not installed"
+    done = subprocess.run([cargo, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
+    found, needed = (_VERSION.search(text) for text in (done.stdout, RUST))
+    if needed and (not found or _numbers(found) < _numbers(needed)):
+        return f"{cargo} is {done.stdout.strip() or 'without a toolchain'}, expected {RUST}"
+    return ""
+
+
+def _numbers(version: re.Match[str]) -> tuple[int, int]:
+    return int(version[1]), int(version[2])
 
 
 def why_not_for_glue() -> str:
@@ -45,7 +58,7 @@ def why_not_for_glue() -> str:
     machine = f"{platform.system()} {platform.machine()}"
     if machine != _GLUE_MACHINE:
         return f"Glue is {_GLUE_MACHINE}, this is {machine}"
-    return "" if has_cargo() else NO_CARGO
+    return cargo_fault()
 
 
 def build_wheel(folder: Path, log: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The build backend: makes a wheel of the package with the native engine, which needs cargo, or one without it.
+"""The build backend: makes a wheel of the package with the native engine if there is cargo, else one without it.
 
 `pip install --config-settings native=no` leaves the native engine out. maturin builds with it, setuptools without it.
 """
@@ -12,20 +12,16 @@ from typing import Any
 MATURIN = "maturin==1.16.0"
 SETUPTOOLS = "setuptools==80.9.0"
 NO_CARGO = (
-    "cargo is not installed, and the native engine is built with it: install Rust 1.88 or later, or leave the engine "
-    "out with --config-settings native=no; compact then needs Spark and Java"
+    "cargo is not installed, so the native engine is left out, and compact needs Spark and Java; to have it, install "
+    "Rust 1.88 or later, then install this again\n"
 )
 
 Settings = Mapping[str, Any] | None
 
 
 def _is_native(config_settings: Settings) -> bool:
-    """Whether the wheel gets the native engine; ends the process with one line if that cannot be built here."""
-    if (config_settings or {}).get("native") == "no":
-        return False
-    if shutil.which("cargo") is None:
-        sys.exit(NO_CARGO)
-    return True
+    """Whether the wheel gets the native engine."""
+    return (config_settings or {}).get("native") != "no" and shutil.which("cargo") is not None
 
 
 def _backend(config_settings: Settings) -> Any:
@@ -33,15 +29,21 @@ def _backend(config_settings: Settings) -> Any:
 
 
 def _needed(config_settings: Settings = None) -> list[str]:
-    return [MATURIN if _is_native(config_settings) else SETUPTOOLS]
+    if _is_native(config_settings):
+        return [MATURIN]
+    if (config_settings or {}).get("native") != "no":
+        sys.stderr.write(NO_CARGO)  # `pip --verbose` shows it
+    return [SETUPTOOLS]
 
 
 get_requires_for_build_wheel = get_requires_for_build_editable = _needed
 
 
-def get_requires_for_build_sdist(config_settings: Settings = None) -> list[str]:
+def get_requires_for_build_sdist(_config_settings: Settings = None) -> list[str]:
     """What the archive of the sources is made with; maturin asks cargo which files belong to the crate."""
-    return [MATURIN] if _is_native({**(config_settings or {}), "native": "yes"}) else []
+    if shutil.which("cargo") is None:
+        sys.exit("cargo is not installed, which the archive of the sources is made with")
+    return [MATURIN]
 
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:

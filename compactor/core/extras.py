@@ -1,9 +1,11 @@
 """What is installed only by choice: the extras of the package, and what each of them is for."""
 
+import sys
 from importlib.util import find_spec
 from typing import Literal
 
 from compactor.core.errors import ExtraMissing
+from compactor.core.text.safe_text import quoted
 
 DISTRIBUTION = "ndjson-compactor"
 """The name of the package on an index. Its import is `compactor`."""
@@ -17,7 +19,7 @@ EXTRAS: dict[Extra, tuple[str, str]] = {
     "kafka": ("confluent_kafka", "input from Kafka"),
     "msk": ("aws_msk_iam_sasl_signer", "clusters of MSK with IAM"),
     "report": ("pygal", "the page of `compactor report`"),
-    "spark": ("pyspark", "Spark"),
+    "spark": ("pyspark", "Spark, which also needs Java 17 or 21"),
 }
 """A package that only this extra brings, and what needs it."""
 
@@ -39,5 +41,5 @@ def is_installed(extra: Extra) -> bool:
 
 
 def install_command(extra: Extra) -> str:
-    """The command that installs an extra."""
-    return f"pip install '{DISTRIBUTION}[{extra}]'"
+    """The command that adds an extra to this Python; it builds nothing, for the package itself is there."""
+    return f"{quoted(sys.executable)} -m pip install '{DISTRIBUTION}[{extra}]'"

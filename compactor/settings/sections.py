@@ -204,8 +204,10 @@ class Convert(Section):
 class Stream(Section):
     """How the streaming job processes manifests."""
 
-    source: Literal["spark", "listing"] = _key(
-        "spark", '"spark" streams manifests with Spark; "listing" lists them, without Spark and Java, in one process'
+    source: Literal["auto", "spark", "listing"] = _key(
+        "auto",
+        '"spark" streams manifests with Spark; "listing" lists them, without Spark and Java, in one process; '
+        '"auto" takes spark if pyspark and Java are installed',
     )
     max_manifests_per_trigger: int = _key(8, "most manifests in one micro-batch", ge=1, le=10_000)
     max_manifests_per_checkpoint: int = _key(

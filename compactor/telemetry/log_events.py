@@ -175,7 +175,7 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         {
             "engine": "its name",
             "why": "why it was chosen",
-            "source": "setting `stream.source`",
+            "source": "where manifests come from, `spark` or `listing`",
             "watched": "the folder that it watches for manifests; empty if it ends when nothing is left to do",
         },
     ),

@@ -28,7 +28,7 @@ from compactor.ops.doctor.runner import Check, run_checks
 from compactor.schema.catalog import catalog_columns
 from compactor.settings.sections import Builder, Convert, Stream
 from compactor.settings.settings import Settings
-from compactor.wiring.engine_choice import engine_of
+from compactor.wiring.engine_choice import engine_of, source_choice
 from compactor.wiring.operator_components import OperatorComponents
 from compactor.wiring.settings_files.grok_reader import grok_reader
 
@@ -85,12 +85,18 @@ def _machine_checks(settings: Settings | None, env: Mapping[str, str], *, is_fol
     if is_needed and (settings is None or uses_s3(settings)):
         checks.append(Check("s3a", lambda: machine_checks.s3a(this_machine.find_spark()), needs=("spark",)))
     checks.append(Check("native", lambda: machine_checks.native(engine, why_not=why_not_installed())))
+    jobs = () if is_folder else tuple(each for each in parts if each is not None)
+    checks += [Check("source", partial(_source, each), stream=each.name) for each in jobs]
     checks += [
         Check("pattern", partial(_pattern, each), stream=each.name) for each in parts if each is not None and each.grok
     ]
     if settings is None:
         checks.append(Check("aws", lambda: machine_checks.aws(is_installed=is_installed("aws"))))
     return [*checks, Check("disk", lambda: _disks(settings, env))]
+
+
+def _source(settings: Settings) -> Finding:
+    return findings.ok(f"manifests come from {source_choice(settings)}")
 
 
 def _pattern(settings: Settings) -> Finding:
@@ -106,7 +112,7 @@ def _needs_spark(settings: Settings | None, *, is_folder: bool) -> bool:
     """Whether nothing works without Spark: `compact` needs it for its engine alone, a job for its stream, too."""
     if engine_of(settings.convert if settings else Convert()) != "native":
         return True
-    return settings is not None and not is_folder and settings.stream.source == "spark"
+    return settings is not None and not is_folder and source_choice(settings).name == "spark"
 
 
 def _disks(settings: Settings | None, env: Mapping[str, str]) -> list[Finding]:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,7 @@ from tests.support.documents import (
     run,
 )
 from tests.support.extras import NATIVE
+from tests.support.machines import path_with, user_environment, user_variables
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -184,42 +186,68 @@ def test_an_example_that_prints_something_else_is_noticed(lake: Path, monkeypatc
             run(Block("here", "sh", "compactor nothing"), {}, database)
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+@dataclass(frozen=True)
+class Checkout:
     """A folder like a fresh clone after `make install`, with some events of the reader's own."""
+
+    folder: Path
+    engine: str
+    path: Path
+
+    def shell(self, lines: list[str]) -> str:
+        """Run lines of a document, but for those that `make` runs; returns what they print."""
+        script = "set -e\n" + "\n".join(line for line in lines if not line.startswith("make "))
+        done = subprocess.run(
+            ["bash", "-c", script],
+            cwd=self.folder,
+            env=user_variables(self.folder, self.path),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=360,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("native", marks=NATIVE.needed),
+        pytest.param("spark", marks=pytest.mark.full),
+        pytest.param("both", marks=[NATIVE.needed, pytest.mark.full]),
+    ]
+)
+def checkout(request: pytest.FixtureRequest, tmp_path: Path) -> Checkout:
+    """One after `make install` on a machine with cargo, or with Java alone, or after `make dev` on one with both."""
+    engine: str = request.param
     for name in ("config", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
+    programs = Path(sys.executable).parent
+    if engine != "both":
+        lock = "install" if engine == "native" else "install-spark"
+        programs = user_environment(tmp_path / "environment", lock=lock, native=engine == "native")
     (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
+    (tmp_path / ".venv" / "bin").symlink_to(programs)
     events = tmp_path / "my-events"
     events.mkdir()
     (events / "2025-12-21-mine.ndjson").write_bytes(make_event_lines(1, 200))
-    return tmp_path
+    java = () if engine == "native" else ("java",)
+    return Checkout(tmp_path, engine, path_with(tmp_path / "path", *java))
 
 
-@NATIVE.needed
-def test_the_first_screen_of_the_readme_runs(checkout: Path) -> None:
-    """The first commands work as written, and print what stands below them."""
-    first = blocks_of(README, "sh")[0]
-    check_printed(first, shell(first.lines, checkout))
-
-
-@pytest.mark.full
 @pytest.mark.timeout(400)
-def test_the_commands_of_the_readme_run(checkout: Path) -> None:
-    """The walk to a job of one's own, and what an operator asks after it, as written."""
-    told = shell([line for block in blocks_of(README, "sh") for line in block.lines], checkout)
+def test_the_commands_of_the_readme_run(checkout: Checkout) -> None:
+    """The first screen, the walk to a job of one's own, and what an operator asks after it, as written."""
+    first, *others = blocks_of(README, "sh")
+    printed = checkout.shell(first.lines)
+    if checkout.engine == "spark":
+        printed_by_native = "files     1 file, 1.2 kB\nengine    native: it is installed\n"
+        assert first.printed is not None
+        assert printed_by_native in first.printed
+        by_spark = first.printed.replace(printed_by_native, "files     1 file, ... kB\nengine    spark: ...\n")
+        first = replace(first, printed=by_spark)
+    check_printed(first, printed)
+    told = checkout.shell([line for block in others for line in block.lines])
     assert "none" in told
-    assert list((checkout / "data" / "output").rglob("*.snappy.parquet"))
-    assert (checkout / "data" / "report.html").exists()
-
-
-def shell(lines: list[str], folder: Path) -> str:
-    """Run lines of a document, but for those that `make` runs; returns what they print."""
-    script = "set -e\n" + "\n".join(line for line in lines if not line.startswith("make "))
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=360
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert list((checkout.folder / "data" / "output").rglob("*.snappy.parquet"))
+    assert (checkout.folder / "data" / "report.html").exists()

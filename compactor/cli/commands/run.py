@@ -55,7 +55,7 @@ def run(invocation: Invocation, *, once: bool, shard: str | None) -> ExitCode:
     invocation.start_log(level="warning")
     line = LiveLine()
     app = new_app(settings, on_crash_point=line.on_crash_point, on_result=line.on_result)
-    say(f"engine {app.engine_choice}")
+    say(f"engine {app.engine_choice}; manifests from {app.source_choice}")
     if app.needs_spark:
         say("starting Spark ...")
     if not once:
@@ -86,7 +86,7 @@ def run_job(
         "run.engine_chosen",
         engine=app.engine_name,
         why=app.engine_choice.reason,
-        source=app.settings.stream.source,
+        source=app.source_choice.name,
         watched="" if once else app.layout.manifests_folder,
     )
     report = _run(app, once=once, session_context=session_context)

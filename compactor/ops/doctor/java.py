@@ -39,10 +39,15 @@ def java_fault(env: Mapping[str, str]) -> str | None:
     return find_java(env).fault
 
 
-def find_java(env: Mapping[str, str], answer_seconds: float = _ANSWER_SECONDS) -> Java:
-    """Find the Java that Spark would start, in `JAVA_HOME` or else on the `PATH`, and ask for its version."""
+def java_program(env: Mapping[str, str]) -> str | None:
+    """The path of the Java that Spark would start, in `JAVA_HOME` or else on the `PATH`; None if there is none."""
     home = env.get("JAVA_HOME", "")
-    found = shutil.which(str(Path(home, "bin", "java"))) if home else shutil.which("java", path=env.get("PATH"))
+    return shutil.which(str(Path(home, "bin", "java"))) if home else shutil.which("java", path=env.get("PATH"))
+
+
+def find_java(env: Mapping[str, str], answer_seconds: float = _ANSWER_SECONDS) -> Java:
+    """Find the Java that Spark would start, and ask for its version."""
+    home, found = env.get("JAVA_HOME", ""), java_program(env)
     if found is None and home:
         return Java(f"Java {_EXPECTED} is needed: JAVA_HOME is {home}, and there is no bin/java in it")
     if found is None:

@@ -45,6 +45,7 @@ from compactor.ndjson.kinds.formats import Formats
 from compactor.settings.sections import retry_rules
 from compactor.settings.settings import Settings
 from compactor.wiring.components import Replacements
+from compactor.wiring.engine_choice import SourceChoice, source_choice
 from compactor.wiring.job.table_components import TableComponents
 
 if TYPE_CHECKING:
@@ -274,13 +275,18 @@ class App(TableComponents):
         tell_left_out(self.job_registry.latest(), self.settings.metadata_columns)
 
     @cached_property
+    def source_choice(self) -> SourceChoice:
+        """Where the job takes its manifests from, and why."""
+        return source_choice(self.settings)
+
+    @cached_property
     def needs_spark(self) -> bool:
         """Whether the job runs on Spark: for its stream, or for its engine.
 
         Raises:
             SettingsError: The settings ask for a job without Spark, and its engine needs Spark.
         """
-        if self.settings.stream.source == "spark":
+        if self.source_choice.name == "spark":
             return True
         if self.engine_name != "native":
             why = f"the engine is {self.engine_choice.name} ({self.engine_choice.reason})"

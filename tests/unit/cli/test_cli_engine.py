@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from compactor.cli.commands import run as module
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import SettingsError
 from compactor.settings.sections import Convert
+from compactor.settings.settings import parse_settings, parse_toml
 from compactor.wiring import engine_choice as choices
 from tests.support.extras import NATIVE
 from tests.support.workspace import Workspace, make_workspace
@@ -24,10 +26,10 @@ from tests.support.workspace import Workspace, make_workspace
 @pytest.mark.parametrize(
     ("engine", "missing", "shown"),
     [
-        ("auto", "", "native: its wheel is installed"),
-        ("auto", "its wheel is not installed", "spark: the native wheel is not installed, about 50 times slower"),
+        ("auto", "", "native: it is installed"),
+        ("auto", "the native engine is not installed", "spark: the native engine is not installed; about 50 times"),
         ("spark", "", 'spark: convert.engine is "spark"'),
-        ("native", "its wheel is not installed", 'native: convert.engine is "native"'),
+        ("native", "the native engine is not installed", 'native: convert.engine is "native"'),
     ],
 )
 def test_which_engine_and_why(engine: str, missing: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,6 +37,30 @@ def test_which_engine_and_why(engine: str, missing: str, shown: str, monkeypatch
     monkeypatch.setattr(choices, "is_installed", lambda: not missing)
     monkeypatch.setattr(choices, "why_not_installed", lambda: missing)
     assert str(choices.engine_choice(Convert(engine=engine))).startswith(shown)
+
+
+@pytest.mark.parametrize(
+    ("source", "engine", "installed", "java", "shown"),
+    [
+        ("auto", "native", True, True, "spark: pyspark and Java are installed"),
+        ("auto", "native", True, False, "listing: there is no Java"),
+        ("auto", "native", False, True, "listing: pyspark is not installed"),
+        ("auto", "spark", False, False, "spark: the engine is spark"),
+        ("spark", "native", False, False, 'spark: stream.source is "spark"'),
+        ("listing", "native", True, True, 'listing: stream.source is "listing"'),
+    ],
+)
+def test_where_manifests_come_from_and_why(
+    source: str, engine: str, installed: bool, java: bool, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless the settings say it, from Spark where it is installed with Java, else from listings."""
+    monkeypatch.setattr(choices.extras, "is_installed", lambda _: installed)
+    monkeypatch.setenv("PATH", str(Path(shutil.which("java") or "").parent if java else tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    workspace = make_workspace(tmp_path)
+    text = f'{workspace.config.read_text()}\n[stream]\nsource = "{source}"\n[convert]\nengine = "{engine}"\n'
+    settings = parse_settings(parse_toml(text.encode(), "x"))
+    assert str(choices.source_choice(settings)) == shown
 
 
 def listing(root: Path) -> Workspace:
@@ -97,7 +123,7 @@ def test_compact_names_its_engine(tmp_path: Path) -> None:
     for path in (tmp_path / "raw").iterdir():
         os.utime(path, (time.time() - 3600,) * 2)
     words = ["compact", str(tmp_path / "raw"), str(tmp_path / "rows")]
-    assert "engine    native: its wheel is installed" in CliRunner().invoke(command, words).stdout
+    assert "engine    native: it is installed" in CliRunner().invoke(command, words).stdout
     assert json.loads(CliRunner().invoke(command, [*words, "--json"]).stdout)["engine"] is None
 
 

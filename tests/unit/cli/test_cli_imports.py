@@ -107,8 +107,8 @@ def test_an_extra_that_is_missing(extra: str, arguments: list[str], tmp_path: Pa
     package, purpose = EXTRAS[extra]  # type: ignore[index]
     done = command(tmp_path, *arguments, missing=package)
     assert (done.returncode, done.stdout) == (2, "")
-    said = f"compactor: {purpose}: {package} is not installed -> pip install '{DISTRIBUTION}[{extra}]'\n"
-    assert done.stderr == said
+    added = f"{sys.executable} -m pip install '{DISTRIBUTION}[{extra}]'"
+    assert done.stderr == f"compactor: {purpose}: {package} is not installed -> {added}\n"
     assert {path.name for path in tmp_path.iterdir()} == {"modules.json"}
 
 
@@ -117,7 +117,7 @@ def test_the_page_of_the_report_needs_an_extra(tmp_path: Path) -> None:
     arguments = ["--config", str(write_settings(tmp_path)), "report"]
     done = command(tmp_path, *arguments, missing="pygal")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith(f"pygal is not installed -> pip install '{DISTRIBUTION}[report]'\n")
+    assert done.stderr.endswith(f"pygal is not installed -> {sys.executable} -m pip install '{DISTRIBUTION}[report]'\n")
     assert command(tmp_path, *arguments, "--json", missing="pygal,jinja2,markupsafe").returncode == 0
 
 

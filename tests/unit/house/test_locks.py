@@ -16,6 +16,8 @@ from tools.lock import CONTENTS
 HASHED = re.compile(r"[\w.-]+==[\w.+!]+( ; [^\\]+)? \\(\n    --hash=sha256:[0-9a-f]{64}( \\)?)+\n")
 GROUPS = {
     "base": ("",),
+    "install": ("", "report"),
+    "install-spark": ("", "report", "spark"),
     "job": ("", "aws", "iceberg"),
     "functions": ("functions",),
     "development": ("", *EXTRAS, "bench", "dev"),

@@ -34,9 +34,9 @@ def why_not_installed() -> str:
     try:
         found = getattr(importlib.import_module("compactor_native"), "INTERFACE", 1)
     except ImportError:
-        return "the installed wheel is without it"
+        return "the native engine is not installed"
     if found != INTERFACE:
-        return f"the installed module has interface {found}, expected {INTERFACE}: it is of another release"
+        return f"the installed native engine has interface {found}, expected {INTERFACE}: it is of another release"
     return ""
 
 
@@ -47,7 +47,7 @@ def native_module() -> Any:
         StagingError: It cannot be used.
     """
     if why := why_not_installed():
-        raise StagingError(f"the native kernel: {why}")
+        raise StagingError(why)
     return importlib.import_module("compactor_native")
 
 

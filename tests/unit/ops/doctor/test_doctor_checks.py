@@ -318,8 +318,8 @@ def test_machines() -> None:
     assert spark(SparkFound("4.1.1", "shipped")).state == "ok"
     assert s3a(SparkFound("4.1.1", "fetched")).state == "ok"
     assert "s3a_jars" in s3a(SparkFound("4.1.1", "at start")).next_move
-    assert native("native", why_not="the installed wheel is without it").state == "fault"
-    assert native("auto", why_not="the installed wheel is without it").state == "ok"
+    assert native("native", why_not="the native engine is not installed").state == "fault"
+    assert native("auto", why_not="the native engine is not installed").state == "ok"
 
 
 @pytest.mark.parametrize(
