@@ -164,18 +164,22 @@ def find_trace(settings: Settings, thing: str, days: int) -> Trace:
 
 def _found(tracer: Tracer, thing: str, days: int) -> Trace:
     if "/" in thing or not MANIFEST_ID.fullmatch(thing):
-        return tracer.trace(_absolute(thing), days=days)
+        return tracer.trace(absolute_uri(thing), days=days)
     found = tracer.trace_manifest(thing)
     if found.state is not TraceState.UNKNOWN:
         return found
-    as_file = tracer.trace(_absolute(thing), days=days)
+    as_file = tracer.trace(absolute_uri(thing), days=days)
     if as_file.state is TraceState.UNKNOWN:
         as_file.searched = f"for a manifest {found.searched}; for a file {as_file.searched}"
     return as_file
 
 
-def _absolute(uri: str) -> str:
-    """The URI as given; a relative path starts at the current working directory."""
+def absolute_uri(uri: str) -> str:
+    """The URI as given; a relative path starts at the current working directory.
+
+    Raises:
+        SettingsError: It cannot name anything.
+    """
     if is_kafka(uri):
         if not is_range(uri):
             raise SettingsError([f"{uri!r} -> expected kafka://cluster/topic/partition?offset=N, or {RANGE_EXPECTED}"])

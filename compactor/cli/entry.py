@@ -22,6 +22,7 @@ GROUPS = {
         "trace": "Show where a file, a manifest or an output is.",
         "rejects": "Show rejected lines: where each is, and what is wrong with it.",
         "redrive": "Process dead letters, quarantined files or rejected lines again.",
+        "dismiss": "Give up quarantined files: nothing asks for a person because of them any more.",
         "rebuild": "Make the rows of lost or damaged files again, from the same input.",
         "schema": "Show the schema versions and what each added; suggest, retire or publish columns.",
         "report": "Report on a period as one page of HTML that needs no network.",

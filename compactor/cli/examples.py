@@ -50,6 +50,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("compactor --config s3://bucket/compactor.toml deploy check", "Take the settings from S3."),
         ("compactor deploy check prod --timeout 600 --json", "Give the hops to a program, after 10 minutes at most."),
     ),
+    "dismiss": (
+        ("compactor dismiss rows logs/notes.csv --why 'not a log'", "Give up a file that is not NDJSON."),
+        ("compactor dismiss rows logs/a.gz logs/b.gz --why 'lost' --dry-run", "Show what would be given up."),
+        ("compactor dismiss s3://bucket/raw/a.gz --why 'sent again as b.gz'", "Give up a file of a job."),
+    ),
     "doctor": (
         ("compactor doctor", "Check this machine, and everything that the settings name."),
         ("compactor doctor --config s3://bucket/compactor.toml --elsewhere", "Check what a job on Glue needs."),

@@ -391,9 +391,9 @@ class Layout:
         """The folder of what was planned of topics, and of the drafts of their manifests."""
         return f"{folder(self.state)}kafka/"
 
-    def accepted_losses(self, manifest_id: str) -> str:
-        """The folder of the accepted losses of a manifest."""
-        return f"{folder(self.state)}losses/{manifest_id}/"
+    def dismissals(self, manifest_id: str) -> str:
+        """The folder of the dismissed input of a manifest."""
+        return f"{folder(self.state)}dismissed/{manifest_id}/"
 
     @property
     def topics_folder(self) -> str:

@@ -9,6 +9,7 @@ _FOLDER = "tests/unit/cli/test_cli_folder.py"
 _GROWN = "tests/unit/manifests/test_grown_files.py"
 _LIFE = "tests/unit/manifests/test_folder_life.py"
 _LATER = "tests/unit/ops/redrive/test_later_rows.py"
+_SETTLED = "tests/unit/cli/test_cli_settled.py"
 
 FOLDERS = (
     Guard(
@@ -185,5 +186,33 @@ FOLDERS = (
         "                if last.holder == self._index.note:\n",
         "                if True:\n",
         (_CLAIMS + "::test_the_index_of_another_journal_of_the_same_length_is_forgotten",),
+    ),
+    Guard(
+        "a file that was removed counts again when it is back",
+        "ops/redrive/settling/quarantined_file.py",
+        'if each.how != "removed" or is_gone(state, uri, otherwise=True)}',
+        "}",
+        (_SETTLED,),
+    ),
+    Guard(
+        "a file with rows is not settled by its removal",
+        "ops/accept/dismisser.py",
+        "        kept = with_rows({canonical(each.uri) for each in gone}) if gone else ()\n",
+        "        kept: Collection[str] = ()\n",
+        (_SETTLED,),
+    ),
+    Guard(
+        "a file that may not be asked for is not taken for a removed one",
+        "ops/accept/dismisser.py",
+        "otherwise=False",
+        "otherwise=True",
+        (_SETTLED,),
+    ),
+    Guard(
+        "a file that is gone when a call reads it is named by that call",
+        "api/compact_call/run.py",
+        " and each.manifest_id not in ended",
+        "",
+        (_SETTLED,),
     ),
 )

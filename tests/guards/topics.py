@@ -432,10 +432,10 @@ TOPICS = (
         ("tests/unit/ops/redrive/test_large_ranges.py",),
     ),
     Guard(
-        "the acceptance of a loss settles a range that was quarantined for any reason",
+        "a dismissal settles input that was quarantined for any reason",
         "ops/redrive/settling/quarantined_file.py",
-        "    ranges = [each for each in files if is_topic_or_stream(each.uri)]\n",
-        "    ranges = [each for each in files if each.status is FileStatus.MISSING and is_topic_or_stream(each.uri)]\n",
+        "each.manifest_id for each in files if not each.is_settled))\n",
+        "each.manifest_id for each in files if not each.is_settled and each.status == 'missing'))\n",
         ("tests/unit/ops/accept/test_acceptor.py",),
     ),
     Guard(

@@ -7,7 +7,6 @@ from pydantic import TypeAdapter
 
 from compactor.control.gathering import BreakerClosed, StartsRefused
 from compactor.control.notices import Told
-from compactor.core.documents.accepted_losses import AcceptedLoss
 from compactor.core.documents.chains.kafka_records import KafkaLink, KafkaOrigin, TopicProgress
 from compactor.core.documents.chains.kinesis_records import (
     KinesisDraft,
@@ -19,6 +18,7 @@ from compactor.core.documents.chains.kinesis_records import (
     KinesisSeen,
 )
 from compactor.core.documents.closed_dates import ClosedDate, ClosedTotals, ClosingBegun
+from compactor.core.documents.dismissals import Dismissal
 from compactor.core.documents.erasures import Erasure, ErasureDone
 from compactor.core.documents.expired import Expired
 from compactor.core.documents.formats import FORMATS
@@ -57,7 +57,7 @@ MODELS: Mapping[str, Any] = {
         model.__name__: TypeAdapter(model)
         for model in (
             Accepted,
-            AcceptedLoss,
+            Dismissal,
             Attempt,
             AttemptFailure,
             AttemptsFolded,

@@ -17,6 +17,7 @@ from compactor.wiring.engine_choice import EngineChoice
 
 if TYPE_CHECKING:
     from compactor.ops.rebuild.rebuild_report import Rebuilt
+    from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 
 
 @dataclass(slots=True)
@@ -34,6 +35,7 @@ class Closing:
     is_interrupted: bool = False  # a signal stopped it
     is_planned: bool = True  # whether it got as far as new files
     left: Backlog | None = None  # what still waits; None in a dry run, which does not check
+    settled: "list[QuarantinedFile]" = field(default_factory=list)  # what earlier calls quarantined and it settled
     verification: VerifyReport | None = None  # what it verified; None if work is left
     engine: EngineChoice | None = None  # what wrote the rows; None if nothing was to be written
     seconds: float = 0.0  # from beginning to end

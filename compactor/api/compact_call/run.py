@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compactor.adapters.local.native.usable_threads import usable_threads
+from compactor.adapters.local.person import person
 from compactor.adapters.local.sqlite.cache_place import seen_file
 from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
@@ -26,12 +27,15 @@ from compactor.job.service import Service
 from compactor.job.steps.results import CompactionResult
 from compactor.ledger.backlog import Backlog, read_backlog
 from compactor.manifests.changed_files import changed_files
+from compactor.manifests.fates.grown_files import is_of
 from compactor.manifests.fates.summarised_files import NothingSummarised, SummarisedFiles
 from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
 from compactor.manifests.planning import LINKS, Plan
 from compactor.manifests.sources.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
 from compactor.manifests.sources.planning import OnReplaced, SourcePlanner, left_out
 from compactor.ndjson.files.envelopes import find_envelopes, longest_rows
+from compactor.ops.accept.dismisser import Dismisser
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import Settings
 from compactor.telemetry.logs import run_in_log
@@ -141,7 +145,25 @@ class FolderRun:
         closing.envelopes = find_envelopes(app.store, self._longest_rows)
         if not closing.is_unfinished:
             closing.verification = self._verified(app)
+            closing.settled = self._settled(app, closing.verification)
         return closing
+
+    def _settled(self, app: App, report: VerifyReport) -> list[QuarantinedFile]:
+        """Settle what earlier calls quarantined and is gone from the sources by now; returns it."""
+        ended = {key.id for key in self._ended}
+        found = [
+            each
+            for each in report.quarantined_files
+            if not each.is_settled and each.manifest_id not in ended and is_of(self.folder.paths.sources, each.uri)
+        ]
+        dismisser = Dismisser(state=app.state, by=person())
+        settled = {
+            (each.manifest_id, each.uri): each for each in dismisser.removed(found, self.source_planner(app).with_rows)
+        }
+        report.quarantined_files = [
+            settled.get((each.manifest_id, each.uri), each) for each in report.quarantined_files
+        ]
+        return [*settled.values()]
 
     def _planner(self, app: App) -> PatientPlanner:
         return PatientPlanner(self.source_planner(app), app.clock, self.sleep, on_wait=self._tell_of_wait)

@@ -10,7 +10,6 @@ from compactor.cli.invocation import Invocation, body, json_option, stream_optio
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.core.text.formatting import beside_first, by_name, fates
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.trace.trace import Trace, TracedReject, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS
 
@@ -148,16 +147,7 @@ def _quarantined(found: Trace) -> list[str]:
     """The quarantined versions of a file, without one that the state tells of."""
     files = found.quarantined if found.kind == "file" else ()
     told = found.manifest_id if found.needs_operator and found.state is TraceState.QUARANTINED else ""
-    return [f"{each.status} in manifest {each.manifest_id}; {_end(each)}" for each in files if each.manifest_id != told]
-
-
-def _end(file: QuarantinedFile) -> str:
-    """What settled a quarantined version."""
-    if file.is_given_up:
-        return file.settled_by
-    if file.settled_by:
-        return f"a later version was compacted by manifest {file.settled_by}"
-    return "redriven since" if file.redriven else "not settled: no later version was compacted"
+    return [f"{each.status} in manifest {each.manifest_id}; {each.fate}" for each in files if each.manifest_id != told]
 
 
 def _redrives(found: Trace) -> list[str]:

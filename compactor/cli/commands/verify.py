@@ -1,5 +1,6 @@
 """`compactor verify`: proves that every line is where the ledger says."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -138,6 +139,9 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
             fields.append(
                 ("", f"{count(report.inputs_erased, 'input file')} of manifests with erased lines, not compared")
             )
+    ended = Counter(each.ended for each in report.quarantined_files if each.is_settled)
+    if ended:
+        fields.append(("settled files", by_name(ended)))
     fields.append(("discrepancies", f"{len(report.discrepancies):,}" if report.discrepancies else "none"))
     print_fields(fields)
     show_list([_shown(each) for each in report.discrepancies], spaced=True)

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Document, Time
+from compactor.cli.documents.dismiss import DismissedFile
 from compactor.cli.documents.verify import Verification
 from compactor.job.run_report import RunReport
 from compactor.manifests.planning import LeftOut
@@ -64,6 +65,9 @@ class Compaction(Document):
     envelopes: list[EnvelopeFile] | None = Field(
         description="Files of this call whose rows look like envelopes, among those with the longest rows; null in a "
         "dry run."
+    )
+    settled: list[DismissedFile] | None = Field(
+        description="Files that earlier calls quarantined and that need no person any more; null in a dry run."
     )
     rebuilt: list[RebuiltManifest] | None = Field(
         description="Manifests whose rows were made again with replaced files; null in a dry run."

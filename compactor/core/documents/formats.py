@@ -40,7 +40,7 @@ class Format:
 
 FORMATS: Mapping[str, Format] = {
     "Accepted": Format(),
-    "AcceptedLoss": Format(),
+    "Dismissal": Format(),
     "Attempt": Format(),
     "AttemptFailure": Format(),
     "AttemptsFolded": Format(),

@@ -1,17 +1,20 @@
 """Plans the files of sources: each version once, whatever happened to the files between two calls."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
+from compactor.core.errors import RecordUnreadable
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import ObjectInfo
 from compactor.manifests.claiming import ClaimState, claim_key
 from compactor.manifests.fates.file_fates import Fates, Replacement
+from compactor.manifests.fates.history_search import HistorySearch
 from compactor.manifests.fates.summarised_files import NothingSummarised, SummarisedFiles
+from compactor.manifests.file_search import FileSearch
 from compactor.manifests.others import count_others
 from compactor.manifests.planning import LeftOut, Plan, Planner, is_settled, listed_file
 from compactor.manifests.sources.fates import SourceFates
@@ -55,6 +58,16 @@ class SourcePlanner:
         """
         with closing(self.new_listed()) as listed:
             return self._planned(listed, settle_seconds, dry_run=dry_run)
+
+    def with_rows(self, uris: Collection[str]) -> set[str]:
+        """Those of some files (canonical URIs) that have rows in any version; all if that is not known."""
+        search = FileSearch(state=self.planner.state, allowed_prefixes=self.planner.allowed_prefixes)
+        history = HistorySearch(search=search, files=self.summarised, may_learn=False)
+        try:
+            namings = list(history.everywhere(uris, size_bytes=0, is_wanted=lambda _: False))
+        except RecordUnreadable:
+            return set(uris)
+        return {each.uri for each in namings if each.state == "compacted"}
 
     def _planned(self, listed: ListedFiles, settle_seconds: float, *, dry_run: bool) -> Plan:
         plan = Plan()

@@ -1,1 +1,1 @@
-"""Accepts that quarantined ranges of topics and streams are gone for good."""
+"""Gives up quarantined input: ranges of topics and streams that are gone for good, and files."""

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from compactor.core.documents.accepted_losses import AcceptedLoss
+from compactor.core.documents.dismissals import Dismissal
 from compactor.core.documents.records import Commit, FileReport
 from compactor.core.kafka.ports import OpenKafka
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.kinesis.places import is_kinesis
-from compactor.ledger.history.accepted_losses import AcceptedLosses
+from compactor.ledger.history.dismissals import Dismissals
 from compactor.ledger.state import State
 from compactor.ops.redrive.ranges import NothingLeft, RangesLeft, Untold
 from compactor.ops.redrive.scan import find_redrivable
@@ -80,13 +80,18 @@ class Acceptor:
 
     def accept(self, losses: Losses, why: str) -> None:
         """Put on record that these are accepted; what was accepted meanwhile stays as it is."""
-        records = AcceptedLosses(self.state)
+        records = Dismissals(self.state)
         for each in losses.lost:
-            now = self.state.clock.now()
-            loss = AcceptedLoss(
-                manifest_id=each.manifest_id, uri=each.uri, why=why, by=self.by, accepted_at=now, unasked=each.unasked
+            loss = Dismissal(
+                manifest_id=each.manifest_id,
+                uri=each.uri,
+                how="accepted",
+                why=why,
+                by=self.by,
+                dismissed_at=self.state.clock.now(),
+                unasked=each.unasked,
             )
-            records.accept(loss)
+            records.put(loss)
 
 
 @dataclass(frozen=True, slots=True)

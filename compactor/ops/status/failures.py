@@ -109,10 +109,12 @@ class FailureReader:
         since = min((each.started_at for each in quarantined), default=None)
         later = [each.key for each in recent if since is not None and each.decided_at > since]
         # If the log of redrives cannot be read, a person has to check.
-        files = [each for each in settled(self.state, quarantined, later, self.cache.rows) if not each.is_settled]
+        checked = settled(self.state, quarantined, later, self.cache.rows)
+        files = [each for each in checked if not each.is_settled]
         looked_at = len(recent) if len(asked) < COMMITS_READ else latest_first.index(asked[-1]) + 1
         statuses = dict(Counter(str(file.status) for file in files))
-        return FilesQuarantined(looked_at, len(files), statuses, tuple(files[:_NAMED]))
+        dismissed = sum(bool(each.dismissed) for each in checked)
+        return FilesQuarantined(looked_at, len(files), statuses, tuple(files[:_NAMED]), dismissed)
 
     def _files_of(self, summary: RecentCommit) -> list[QuarantinedFile]:
         known = self.cache.quarantined.get(summary.manifest_id)

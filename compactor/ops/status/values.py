@@ -96,6 +96,7 @@ class FilesQuarantined:
     open: int  # how many files
     by_status: Mapping[str, int]
     latest: tuple[QuarantinedFile, ...] = ()  # some of the files, the latest first
+    dismissed: int = 0  # how many others were given up, by a person or because they are gone
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,12 @@ from typing import Any
 import pytest
 
 from compactor import trace, verify
+from compactor.adapters.local.person import person
+from compactor.adapters.local.store import LocalStore
+from compactor.core.errors import AccessError
+from compactor.core.ports import ObjectInfo
+from compactor.manifests.planning import Plan
+from compactor.manifests.sources.patient_planning import PatientPlanner
 from tests.support import extras
 from tests.support.releases import call
 
@@ -109,6 +116,108 @@ def test_an_earlier_version_settles_nothing(raw: Path) -> None:
     assert compact("--on-replaced", "append") == 0
     assert set(codes(path).values()) == {0}
     assert open_files() == {0}
+
+
+STRAY = b"a,b\n1,2\n"
+
+
+def test_a_stray_file_that_is_removed(raw: Path) -> None:
+    """The next call says so in one line and ends well; it counts again if it comes back, and no longer if it goes."""
+    path = put(raw / "b.csv", STRAY, days=2)
+    assert compact() == 3
+    assert compact() == 3
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    path.unlink()
+    assert call("verify", "rows").exit_code == 3
+    assert open_files() == {1}
+    said = call("compact", "raw", "rows")
+    assert said.exit_code == 0
+    assert re.findall("^settled +(.*)", said.output, re.MULTILINE) == [
+        f"{path} was removed and is settled: it had no rows"
+    ]
+    assert "settled" not in call("compact", "raw", "rows").output
+    assert set(codes(path).values()) == {0}
+    assert open_files() == {0}
+    [file] = trace("rows", path).quarantined
+    assert (file.dismissed, file.settled_by.partition(" at ")[0]) == ("removed", f"found removed by {person()}")
+    path.write_bytes(STRAY)
+    os.utime(path, ns=times)
+    assert set(codes(path).values()) == {3}
+    assert document("compact", "raw", "rows")["planned_before"] == 2
+    path.unlink()
+    assert set(codes(path).values()) == {0}
+
+
+def test_what_is_not_settled_by_itself(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of another source, one that may not be asked for, and one that was gone before its call could read it."""
+    stray = put(raw / "b.csv", STRAY, days=2)
+    assert compact() == 3
+    stray.unlink()
+    (raw.parent / "other").mkdir()
+    put(raw.parent / "other" / "c.ndjson", ROWS, days=2)
+    assert call("compact", "other", "rows").exit_code == 3
+    with monkeypatch.context() as patched:
+        real = LocalStore.stat
+
+        def stat(store: LocalStore, uri: str) -> ObjectInfo | None:
+            if uri.endswith("b.csv"):
+                raise AccessError(uri)
+            return real(store, uri)
+
+        patched.setattr(LocalStore, "stat", stat)
+        assert compact() == 3
+    assert compact() == 0
+    brief = put(raw / "d.ndjson", ROWS, days=2)
+    plan = PatientPlanner.plan
+
+    def then_gone(*words: Any, **options: Any) -> Plan:
+        planned = plan(*words, **options)
+        brief.unlink(missing_ok=True)
+        return planned
+
+    monkeypatch.setattr(PatientPlanner, "plan", then_gone)
+    assert compact() == 3
+    assert compact() == 0
+
+
+def test_a_stray_file_that_is_dismissed(raw: Path) -> None:
+    """Who, when and why is shown by all commands, which need no person any more; a good version is taken later."""
+    path = put(raw / "b.csv", STRAY, days=2)
+    assert compact() == 3
+    words = ["dismiss", "rows", "raw/b.csv", "--why", "not a log"]
+    assert call(*words, "--dry-run").exit_code == 0
+    assert set(codes(path).values()) == {3}
+    assert f"{path}: not_ndjson in manifest " in call(*words).output
+    assert set(codes(path).values()) == {0}
+    assert open_files() == {0}
+    shown = f"dismissed by {person()} at "
+    [file] = verify("rows").quarantined_files
+    assert (file.settled_by.startswith(shown), file.settled_by.endswith(": not a log")) == (True, True)
+    assert shown in call("trace", "rows", "raw/b.csv").output
+    assert re.search("^settled files +1 dismissed$", call("verify", "rows").output, re.MULTILINE)
+    assert "; 1 dismissed" in call("status", "rows").output
+    assert call("report", "rows", "--out", "page.html").exit_code == 0
+    assert shown in Path("page.html").read_text()
+    again = call(*words)
+    assert (again.exit_code, f"{path}: it is not quarantined: {shown}" in again.output) == (3, True)
+    put(path, b'{"id": 7}\n', days=1)
+    assert compact() == 0
+    assert trace("rows", path).rows == 1
+
+
+@pytest.mark.usefixtures("raw")
+def test_what_cannot_be_dismissed() -> None:
+    """A file that has rows, one that no record names, and a range of a topic."""
+    assert compact() == 0
+    for name, why in [
+        ("raw/a.ndjson", "it is not quarantined: done: "),
+        ("raw/none", "it is not quarantined: unknown: "),
+        ("kafka://main/events/0?from=0&to=2", "it is of a topic or stream; expected `compactor accept`"),
+    ]:
+        refused = call("dismiss", "rows", name, "--why", "late")
+        assert (refused.exit_code, why in refused.output) == (3, True), refused.output
+    assert "`compactor verify " in call("dismiss", "rows", "raw/none", "--why", "late").output
+    assert call("dismiss", "rows", "--why", "late").exit_code == 2
 
 
 def test_samples_of_a_version_that_is_settled(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,7 @@ from compactor.manifests.spilled.totals import PlanTotals
 from compactor.ndjson.diagnosis import Fault
 from compactor.ndjson.files.envelopes import Envelope
 from compactor.ops.accept.acceptor import Acceptor, Losses, LostRange, NotLost
+from compactor.ops.accept.dismisser import Dismisser, Dismissible
 from compactor.ops.canary.checker import CanaryStopped
 from compactor.ops.canary.progress import Hop, Progress
 from compactor.ops.forget.erasing_stager import ErasingStager
@@ -88,7 +89,7 @@ from tests.support.harness import Harness
 from tests.support.json_documents import check_documents
 from tests.support.json_shapes import shape_of, shape_of_schema
 from tests.support.report_day import TEN_WORKERS, WHOLE_DAY, ReportDay, report_on
-from tests.support.statuses import COMMITS, STATUSES
+from tests.support.statuses import COMMITS, MISSING_FILE, STATUSES
 from tests.support.streams import write_stream_settings
 from tests.support.workspace import DAY, GOOD, Workspace, make_workspace
 from tools.json_schemas import FOLDER, NAMES, schema_of, text_of
@@ -401,6 +402,15 @@ def acceptances(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Docume
     return [nothing, document, workspace.json("accept", "--why", "late", "--yes")[0]]
 
 
+def dismissals(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
+    """Of a file that is not there, and of one that is quarantined, whose redrive can or cannot be read."""
+    nothing, code = workspace.json("dismiss", "no-such.csv", "--why", "late")
+    assert code == ExitCode.NEEDS_OPERATOR
+    files = [MISSING_FILE, replace(MISSING_FILE, redriven=None)]
+    monkeypatch.setattr(Dismisser, "find", lambda *_: Dismissible(files))
+    return [nothing, workspace.json("dismiss", "a.csv", "--why", "late")[0]]
+
+
 def erasures(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     """A dry run, one that fails, one with a surplus file beside it that leaves its input, and one that leaves work."""
     manifest_id = workspace.plan()
@@ -608,6 +618,7 @@ def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Docume
         Plan(skipped={"empty": 1}, held=2, held_until=COMMITS[0].decided_at, left_out=[LeftOut("/a", "changed", "b")]),
         dry_run=False,
         is_deep=False,
+        settled=[MISSING_FILE, replace(MISSING_FILE, redriven=None)],
         rebuilt=[Rebuilt("m1", "a file was replaced", 2, 1, 1, 3, 0)],
         run=RunReport(failures={"m1": "it is too much"}, stuck={"m2": "a record is damaged"}),
         left=Backlog(manifests=2, begun_manifests=1, input_bytes=400),
@@ -672,6 +683,7 @@ COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {
     "close": closings,
     "retire": retirements,
     "accept": acceptances,
+    "dismiss": dismissals,
     "forget": erasures,
     "table": tables,
     "cost": costs,

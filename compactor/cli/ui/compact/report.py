@@ -9,6 +9,7 @@ from compactor.cli.ui.common.misfits import misfit_fields
 from compactor.cli.ui.compact.left_out import envelope_fields, left_out_fields, left_out_moves, skipped_fields
 from compactor.cli.ui.compact.quarantined import quarantined_lines
 from compactor.cli.ui.failures import say
+from compactor.cli.ui.lists import SHOWN
 from compactor.cli.ui.output import Field, picked, print_fields
 from compactor.cli.ui.terminal import echo
 from compactor.core.inputs.source_places import in_words
@@ -38,6 +39,7 @@ def document(closing: Closing) -> dict[str, Any]:
         **picked(plan, "left_out", "held", "held_until"),
         "resumed_manifests": None if closing.dry_run else closing.resumed,
         "envelopes": None if closing.dry_run else closing.envelopes,
+        "settled": None if closing.dry_run else closing.settled,
         "rebuilt": None if closing.dry_run else closing.rebuilt,
         "run": None if closing.dry_run else closing.run,
         "backlog": left and {**picked(left, "manifests", "begun_manifests"), "input_bytes": left.input_bytes or 0},
@@ -77,6 +79,10 @@ def show(closing: Closing) -> None:
     fields += envelope_fields(closing.envelopes)
     if closing.schema_file is not None:
         fields.append(("types", closing.schema_file))
+    if closing.settled:
+        more = len(closing.settled) - SHOWN
+        found = [f"{each.uri} was {each.dismissed} and is settled: it had no rows" for each in closing.settled[:SHOWN]]
+        fields.append(("settled", found + ([f"and {more:,} more"] if more > 0 else [])))
     if closing.verification is not None:
         fields += _verified(closing.verification, closing)
     print_fields(fields)

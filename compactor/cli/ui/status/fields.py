@@ -161,9 +161,10 @@ def _letters(found: Status) -> list[str]:
 def _files(found: Status) -> list[str]:
     files = found.quarantined_files
     commits = f" in the latest {_latest(files.commits)}" if files.commits else ""
+    dismissed = f"; {files.dismissed:,} dismissed" if files.dismissed else ""
     if not files.open:
-        return [f"none quarantined{commits}"]
-    words = f"{count(files.open, 'file')} quarantined{commits}: {by_name(files.by_status)}"
+        return [f"none quarantined{commits}{dismissed}"]
+    words = f"{count(files.open, 'file')} quarantined{commits}: {by_name(files.by_status)}{dismissed}"
     return [words, *(short(each.uri, VALUE_WIDTH) for each in files.latest[:1])]
 
 

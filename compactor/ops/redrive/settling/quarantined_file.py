@@ -4,20 +4,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from typing import Literal
 
-from compactor.core.documents.accepted_losses import AcceptedLoss
+from compactor.core.documents.dismissals import Dismissal, How
 from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileStatus
-from compactor.core.errors import ObjectNotFound, StuckError
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.errors import AccessError, ObjectNotFound, StuckError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.history.accepted_losses import AcceptedLosses
+from compactor.ledger.history.dismissals import Dismissals
 from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.history.unsummarised import Unsummarised, summarised_since, unsummarised_if_readable
 from compactor.ledger.state import State
 from compactor.ops.redrive.settling.later_rows import KnownRows, Version, later_rows, searched_from
-
-_ACCEPTED = "loss accepted by "
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +29,9 @@ class QuarantinedFile:
     committed_at: datetime  # when its manifest was committed
     redriven: bool | None  # whether it was redriven since; None where that could not be read
     started_at: datetime  # when the attempt began that quarantined it
-    # The manifest that compacted a later version of the file, or who accepted its loss and why; empty if none is known
+    # The manifest that compacted a later version of the file, or who dismissed it and why; empty if none is known
     settled_by: str = ""
+    dismissed: How | Literal[""] = ""  # how it was given up; empty if it was not
 
     @property
     def is_settled(self) -> bool:
@@ -40,9 +39,18 @@ class QuarantinedFile:
         return self.redriven is True or bool(self.settled_by)
 
     @property
-    def is_given_up(self) -> bool:
-        """Whether a person accepted that it is gone."""
-        return self.settled_by.startswith(_ACCEPTED)
+    def ended(self) -> str:
+        """What settled it, in one word or two; empty if it is open."""
+        return self.dismissed or ("later version" if self.settled_by else "redriven" if self.redriven else "")
+
+    @property
+    def fate(self) -> str:
+        """What settled it, in words."""
+        if self.dismissed:
+            return self.settled_by
+        if self.settled_by:
+            return f"a later version was compacted by manifest {self.settled_by}"
+        return "redriven since" if self.redriven else "not settled: no later version was compacted"
 
 
 def quarantined_files(commit: Commit, committed_at: datetime | None = None) -> list[QuarantinedFile]:
@@ -69,8 +77,8 @@ def settled(
     """Quarantined files, with what settled each. The one rule, for all commands.
 
     A quarantined version of a file is settled once it was redriven, or once an attempt that began later compacted that
-    file. A version that was quarantined then settles nothing, and neither does a file that is gone. Of a range of a
-    topic or stream that is gone, a person may accept that.
+    file. A version that was quarantined then settles nothing, and neither does a file that is gone. A person may
+    dismiss it; see `Dismissal`.
 
     Args:
         state: Has the records.
@@ -78,7 +86,7 @@ def settled(
         keys: The manifests that may have later versions; None for all that were written since.
         known: Rows that were found before; gets those that are found now.
     """
-    checked = _with_losses(state, _with_redrives(state, files))
+    checked = _with_dismissals(state, _with_redrives(state, files))
     left = [each for each in checked if not each.is_settled]
     if not left:
         return checked
@@ -104,31 +112,33 @@ def _version(file: QuarantinedFile) -> Version:
     return Version(file.manifest_id, file.uri, file.started_at)
 
 
-def _with_losses(state: State, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:
-    """The files, with who accepted that a range of a topic or stream is gone."""
-    ranges = [each for each in files if is_topic_or_stream(each.uri)]
-    gone = [each for each in ranges if not each.is_settled]
-    ids = list(dict.fromkeys(each.manifest_id for each in gone))
-    losses = dict(zip(ids, map_ordered(partial(_accepted, AcceptedLosses(state)), ids), strict=True))
-    words = {
-        (each.manifest_id, each.uri): _words(loss)
-        for each in gone
-        if (loss := losses[each.manifest_id].get(each.uri)) is not None
-    }
-    return [replace(each, settled_by=words.get((each.manifest_id, each.uri), each.settled_by)) for each in files]
+def _with_dismissals(state: State, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:
+    """The files, with who dismissed those that were not redriven."""
+    ids = list(dict.fromkeys(each.manifest_id for each in files if not each.is_settled))
+    found = dict(zip(ids, map_ordered(partial(_in_effect, state), ids), strict=True))
+
+    def marked(file: QuarantinedFile) -> QuarantinedFile:
+        dismissal = None if file.is_settled else found[file.manifest_id].get(file.uri)
+        return file if dismissal is None else replace(file, settled_by=dismissal.words, dismissed=dismissal.how)
+
+    return list(map(marked, files))
 
 
-def _words(loss: AcceptedLoss) -> str:
-    unasked = ", without asking brokers" if loss.unasked else ""
-    return f"{_ACCEPTED}{loss.by} at {loss.accepted_at:%Y-%m-%d %H:%M:%S} UTC{unasked}: {loss.why}"
-
-
-def _accepted(losses: AcceptedLosses, manifest_id: str) -> Mapping[str, AcceptedLoss]:
-    """The accepted losses of a manifest; none if they cannot be read, so that it still needs an operator."""
+def _in_effect(state: State, manifest_id: str) -> Mapping[str, Dismissal]:
+    """The dismissals of a manifest; none if they cannot be read, so that its files still need an operator."""
     try:
-        return losses.of(manifest_id)
+        found = Dismissals(state).of(manifest_id)
     except (ObjectNotFound, StuckError):
         return {}
+    return {uri: each for uri, each in found.items() if each.how != "removed" or is_gone(state, uri, otherwise=True)}
+
+
+def is_gone(state: State, uri: str, *, otherwise: bool) -> bool:
+    """Whether there is no such object; `otherwise` where it may not be asked for."""
+    try:
+        return state.store.stat(uri) is None
+    except AccessError:
+        return otherwise
 
 
 def _with_redrives(state: State, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:

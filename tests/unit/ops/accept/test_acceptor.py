@@ -8,7 +8,7 @@ from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CompactorError, SettingsError, StoreUnavailable
 from compactor.core.kafka.ports import LiveTopic, OpenKafka
 from compactor.core.kafka.ranges import Topic
-from compactor.ledger.history.accepted_losses import AcceptedLosses
+from compactor.ledger.history.dismissals import Dismissals
 from compactor.ops.accept.acceptor import Acceptor, Losses
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
@@ -79,7 +79,7 @@ def test_a_loss_is_accepted_once(scene: Scene) -> None:
     found = scene.acceptor().find()
     scene.acceptor("ann@host").accept(found, "first")
     scene.acceptor("bob@host").accept(found, "second")
-    [loss] = AcceptedLosses(scene.app.state).of(found.lost[0].manifest_id).values()
+    [loss] = Dismissals(scene.app.state).of(found.lost[0].manifest_id).values()
     assert (loss.by, loss.why) == ("ann@host", "first")
     assert scene.acceptor().find() == Losses()
 
@@ -109,7 +109,7 @@ def test_a_topic_that_is_gone_can_be_accepted(scene: Scene) -> None:
 def test_an_unreadable_acceptance_settles_nothing(scene: Scene) -> None:
     """A person has to look at it."""
     [lost] = scene.accept().lost
-    [record] = [info.uri for info in scene.app.store.list(scene.app.layout.accepted_losses(lost.manifest_id))]
+    [record] = [info.uri for info in scene.app.store.list(scene.app.layout.dismissals(lost.manifest_id))]
     scene.app.store.put(record, b"damaged")
     found = scene.app.verifier().verify_all()
     assert [each.status for each in found.quarantined_files if not each.is_settled] == [FileStatus.MISSING]
@@ -207,7 +207,7 @@ def test_ranges_of_a_cluster_that_is_gone_for_good(tmp_path: Path) -> None:
     acceptor.accept(found, "switched off in May")
     state = scene.app().state
     ids = {lost.manifest_id for lost in found.lost}
-    losses = [loss for each in ids for loss in AcceptedLosses(state).of(each).values()]
+    losses = [loss for each in ids for loss in Dismissals(state).of(each).values()]
     assert {loss.uri for loss in losses if loss.unasked} == OLD_RANGES
     report = scene.app().verifier().verify_all()
     assert not report.needs_operator

@@ -142,8 +142,8 @@ CASES = {
         "act",
         [f"^1 input file is quarantined: 1 unreadable. Next: fix the cause, then {REDRIVE_FILES}, then {AGAIN}.$"],
         "needs_you",
-        "not redriven",
-        ("not redriven",),
+        "not settled",
+        ("not settled: no later version was compacted",),
     ),
     "quarantined, a job": Case(
         QUARANTINED,
@@ -151,8 +151,8 @@ CASES = {
         "act",
         ["^1 input file is quarantined: 1 unreadable. Next: fix the cause, then `compactor redrive files`.$"],
         "needs_you",
-        "not redriven",
-        ("not redriven",),
+        "not settled",
+        ("not settled: no later version was compacted",),
     ),
     "a dead letter, a folder": Case(
         broken,

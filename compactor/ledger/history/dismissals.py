@@ -1,0 +1,38 @@
+"""The records of dismissals: each is created once, beside those of other inputs of its manifest."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from compactor.core.documents.dismissals import Dismissal
+from compactor.core.documents.records import read_record
+from compactor.core.map_ordered import map_ordered
+from compactor.ledger.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Dismissals:
+    """Reads and writes these records."""
+
+    state: State
+
+    def put(self, dismissal: Dismissal) -> bool:
+        """Put a dismissal on record; returns False if there was one before, which stays."""
+        name = hashlib.sha256(dismissal.uri.encode()).hexdigest()[:32]
+        uri = f"{self.state.layout.dismissals(dismissal.manifest_id)}{name}.json"
+        return self.state.store.create(uri, dismissal.model_dump_json().encode())
+
+    def of(self, manifest_id: str) -> Mapping[str, Dismissal]:
+        """The dismissals of a manifest, by the URI of the input.
+
+        Raises:
+            RecordUnreadable: A record is damaged.
+        """
+        infos = self.state.store.list(self.state.layout.dismissals(manifest_id))
+        return {each.uri: each for each in map_ordered(self._read, (info.uri for info in infos))}
+
+    def _read(self, uri: str) -> Dismissal:
+        data = self.state.store.read(uri)
+        return read_record(
+            Dismissal.model_validate_json, data, uri, kind="Dismissal", expected="the dismissal of an input"
+        )

@@ -1,0 +1,78 @@
+"""Puts on record that quarantined files are given up: by a person, or because they are gone or excluded by now."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from compactor.core.documents.dismissals import Dismissal, How
+from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.layout import canonical
+from compactor.ledger.history.dismissals import Dismissals
+from compactor.ledger.state import State
+from compactor.ops.accept.acceptor import NotLost
+from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.selection import Scope
+from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, is_gone
+
+
+@dataclass(slots=True)
+class Dismissible:
+    """What of some named files can be dismissed.
+
+    Attributes:
+        dismissed: Their quarantined versions that are not settled.
+        refused: The others, without a manifest.
+    """
+
+    dismissed: list[QuarantinedFile] = field(default_factory=list)
+    refused: list[NotLost] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dismisser:
+    """Dismisses quarantined files. Ranges of topics and streams are no matter of it: brokers are asked about these.
+
+    Attributes:
+        by: Who dismisses.
+    """
+
+    state: State
+    by: str
+
+    def find(self, uris: Sequence[str]) -> Dismissible:
+        """Find the quarantined versions of some files. Writes nothing."""
+        found, scan = Dismissible(), find_redrivable(self.state, Scope("files"))
+        open_files: dict[str, list[QuarantinedFile]] = {}
+        for source in scan.sources:
+            settled = scan.scope.settled.get(source.key.id, ())
+            for file in source.files:
+                if file.uri not in settled and not is_topic_or_stream(file.uri):
+                    open_files.setdefault(canonical(file.uri), []).append(file)
+        for uri in dict.fromkeys(uris):
+            versions = open_files.get(canonical(uri), [])
+            found.dismissed += versions
+            found.refused += [] if versions else [NotLost("", uri, "it is not quarantined")]
+        return found
+
+    def dismiss(self, files: Iterable[QuarantinedFile], how: How, why: str) -> list[QuarantinedFile]:
+        """Put on record that these are given up, and return them so. What was dismissed meanwhile stays as it is."""
+        return [self._dismissed(each, how, why) for each in files]
+
+    def _dismissed(self, file: QuarantinedFile, how: How, why: str) -> QuarantinedFile:
+        now = self.state.clock.now()
+        record = Dismissal(manifest_id=file.manifest_id, uri=file.uri, how=how, why=why, by=self.by, dismissed_at=now)
+        Dismissals(self.state).put(record)
+        return replace(file, settled_by=record.words, dismissed=how)
+
+    def removed(
+        self, files: Iterable[QuarantinedFile], with_rows: Callable[[Collection[str]], Collection[str]]
+    ) -> list[QuarantinedFile]:
+        """Dismiss those of some files that are gone and never had rows; returns these.
+
+        Args:
+            files: Quarantined versions that are not settled.
+            with_rows: Finds which of some files, by canonical URI, have rows of any version.
+        """
+        gone = [each for each in files if is_gone(self.state, each.uri, otherwise=False)]
+        kept = with_rows({canonical(each.uri) for each in gone}) if gone else ()
+        without = (each for each in gone if canonical(each.uri) not in kept)
+        return self.dismiss(without, "removed", "it is gone and had no rows")
