@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from compactor.control.actions import Action, ActionKind
 from compactor.control.diagnosis.advice import advice
 from compactor.control.diagnosis.alarms import alarms
-from compactor.control.diagnosis.symptoms import Case
+from compactor.control.diagnosis.symptoms import START_LIMIT_SECONDS, Case
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot, Source
 from compactor.core.text.formatting import shown_seconds
@@ -40,14 +40,17 @@ def _about_the_job(case: Case) -> Action:
         return _wait(f"{len(living)} runs are alive at once ({names}); an operator has to decide which one to stop")
     if living[0].state is JobState.RUNNING:
         return _about_a_running(living[0], case)
-    return _wait(f"run {living[0].run_id} has been {living[0].state} for {case.age(living[0].changed_at)}")
+    if case.never_starts(living[0]):
+        limit = shown_seconds(START_LIMIT_SECONDS[living[0].state])
+        reason = f"{case.standing(living[0])}, where {limit} is the limit"
+        return Action(ActionKind.STOP, reason, (living[0].run_id,))
+    return _wait(case.standing(living[0]))
 
 
 def _about_a_running(run: JobRun, case: Case) -> Action:
     """Decide about a run that works, hangs, stalls, is idle, or was asked to stop."""
-    up = shown_seconds(run.lived_seconds(case.now))
     if case.is_silent(run) and case.work:
-        reason = f"run {run.run_id} has been RUNNING for {up} and sends no heartbeat while {case.work}"
+        reason = f"{case.standing(run)}, and sends no heartbeat while {case.work}"
         return Action(ActionKind.STOP, reason, (run.run_id,))
     living = case.snapshot.heartbeats.living if case.snapshot.heartbeats else ()
     asked_at = min((each.asked_to_stop_at for each in living if each.asked_to_stop_at), default=None)
@@ -58,7 +61,7 @@ def _about_a_running(run: JobRun, case: Case) -> Action:
         return _wait(f"{asked}; it finishes the manifests in flight first")
     if reason := _reason_to_drain(run, case):
         return _drain(run, reason, case)
-    return _wait(f"run {run.run_id} has been RUNNING for {up}")
+    return _wait(case.standing(run))
 
 
 def _reason_to_drain(run: JobRun, case: Case) -> str:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from pydantic import AwareDatetime, PositiveInt
+from pydantic import AwareDatetime, Field, NonNegativeInt
 
 from compactor.control.diagnosis.history import RunHistory
 from compactor.control.ports import JobRuns, Queue
 from compactor.control.runs import newest_first
-from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, Snapshot, Source
+from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, RunSeen, Snapshot, Source
 from compactor.core.documents.records import Document, RecentCommit
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import id_from_name, is_delivery
@@ -40,12 +40,19 @@ class BreakerClosed(Document):
     closed_at: AwareDatetime
 
 
-class StartsRefused(Document):
-    """The record of starts that Glue refused in a row."""
+class JobSeen(Document):
+    """The record of what checks saw of the job, for it is not in Glue's run history.
 
-    count: PositiveInt
-    since: AwareDatetime
-    over_at: AwareDatetime | None = None  # when a start was accepted again; None while none was
+    Attributes:
+        refused_starts: How many starts Glue has refused in a row; 0 once it has accepted one.
+        run_id: The latest run that was alive; empty if none was.
+        states: When a check first saw this run in each state.
+    """
+
+    refused_starts: NonNegativeInt = 0
+    refused_since: AwareDatetime | None = None
+    run_id: str = ""
+    states: dict[str, AwareDatetime] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +78,15 @@ class Sources:
             self._own(self.state.layout.breaker_closed), BreakerClosed(closed_at=now).model_dump_json().encode()
         )
 
-    def keep_refusals(self, refusals: Refusals) -> None:
-        """Put on record how many starts were refused in a row. A run that lives later ends them."""
-        self._record_refusals(StartsRefused(count=refusals.count, since=refusals.since))
-
-    def end_refusals(self, refusals: Refusals, now: datetime) -> None:
-        """Put on record that a start was accepted, for Glue forgets the runs of a job that is deleted."""
-        self._record_refusals(StartsRefused(count=refusals.count, since=refusals.since, over_at=now))
-
-    def _record_refusals(self, record: StartsRefused) -> None:
-        self.state.store.put(self._own(self.state.layout.starts_refused), record.model_dump_json().encode())
+    def keep_seen(self, refusals: Refusals | None, run: RunSeen | None) -> None:
+        """Put on record which starts were refused in a row, and since when the latest run has been in its states."""
+        record = JobSeen(
+            refused_starts=refusals.count if refusals else 0,
+            refused_since=refusals.since if refusals else None,
+            run_id=run.run_id if run else "",
+            states=dict(run.since) if run else {},
+        )
+        self.state.store.put(self._own(self.state.layout.job_seen), record.model_dump_json().encode())
 
     def _own(self, uri: str) -> str:
         return of_shard(uri, self.shard)
@@ -108,7 +114,9 @@ class Sources:
         begun_before = now - timedelta(seconds=policy.hang_seconds)
         begun = None if waiting is None else known(Source.BEGUN, lambda: self._begun(waiting, begun_before))
         backlogs = None if waiting is None else _backlogs(waiting, now, self._is_own)
-        has_failures = RunHistory(Snapshot(runs=runs, breaker_closed_at=closed_at), policy, now).has_failures
+        refusals, run_seen = known(Source.SEEN, self._seen) or (None, None)
+        history = Snapshot(runs=runs, breaker_closed_at=closed_at, run_seen=run_seen, unknown=unknown)
+        has_failures = RunHistory(history, policy, now).has_failures
         return Snapshot(
             runs=runs,
             heartbeats=known(Source.HEARTBEATS, lambda: Heartbeats(living_runs(self.runs), self.runs.last_sign_at())),
@@ -124,7 +132,8 @@ class Sources:
             recent=known(Source.LEDGER, self._recent),
             breaker_closed_at=closed_at,
             job_defined_at=known(Source.DEFINITION, self.job.defined_at) if has_failures else None,
-            refusals=known(Source.REFUSALS, self._refusals),
+            refusals=refusals,
+            run_seen=run_seen,
             unknown=unknown,
         )
 
@@ -166,12 +175,13 @@ class Sources:
         found = [each for each in found if self._is_own(each.manifest_id)]
         return tuple(sorted(found, key=lambda each: each.decided_at)) if self.streams else tuple(found)
 
-    def _refusals(self) -> Refusals | None:
+    def _seen(self) -> tuple[Refusals | None, RunSeen | None]:
         try:
-            found = self.state.ledger.record(self._own(self.state.layout.starts_refused), StartsRefused)
+            found = self.state.ledger.record(self._own(self.state.layout.job_seen), JobSeen)
         except ObjectNotFound:
-            return None
-        return None if found.over_at else Refusals(found.count, found.since)
+            return None, None
+        refusals = Refusals(found.refused_starts, found.refused_since) if found.refused_since else None
+        return refusals, RunSeen(found.run_id, found.states) if found.run_id else None
 
     def _breaker_closed_at(self) -> datetime | None:
         try:

@@ -34,7 +34,7 @@ _UNSEEN: Mapping[Source, set[Condition]] = {
     Source.LEDGER: {Condition.COLUMNS_NEARLY_FULL, Condition.NO_PROGRESS},
     Source.BREAKER: {Condition.CRASH_LOOP},
     Source.DEFINITION: {Condition.CRASH_LOOP},
-    Source.REFUSALS: {Condition.STARTS_REFUSED},
+    Source.SEEN: {Condition.STARTS_REFUSED, Condition.NO_HEARTBEAT, Condition.NO_PROGRESS, Condition.STATE_LASTS},
 }
 """The alarms that cannot be seen while a source is unknown."""
 

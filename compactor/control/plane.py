@@ -10,7 +10,7 @@ from compactor.control.diagnosis.health import Condition
 from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
 from compactor.control.runs import JobState
-from compactor.control.snapshot import Refusals, Snapshot
+from compactor.control.snapshot import Refusals, RunSeen, Snapshot, Source
 from compactor.core.errors import CompactorError
 from compactor.core.ports import Clock, MetricsSink
 from compactor.cost.measured_cost import cost_metrics
@@ -67,6 +67,8 @@ class ControlPlane:
         done: list[str] = []
         failed: list[str] = []
         starts = 0
+        if fault := self._note_run(seen.snapshot):
+            failed.append(fault)
         for action in seen.actions:
             log_event("control.decided", kind=action.kind, about=action.about, reason=action.reason)
             try:
@@ -96,19 +98,29 @@ class ControlPlane:
         before = seen.refusals_now
         if run_id is None:
             log_event("control.runs_already")  # another start came first, and one run is what is wanted
-            now = self.clock.now()
-            self.sources.keep_refusals(Refusals(before.count + 1, before.since) if before else Refusals(1, now))
+            refused = Refusals(before.count + 1, before.since) if before else Refusals(1, self.clock.now())
+            self.sources.keep_seen(refused, seen.run_seen)
             return ""
         if seen.refusals is not None:
-            self._end_refusals(seen.refusals)
+            try:  # Glue forgets the runs of a job that is deleted, by which the refusals would be over
+                self.sources.keep_seen(None, seen.run_seen)
+            except CompactorError as exc:  # it is none of the start, and over with the run
+                log_event("control.action_failed", kind=ActionKind.START, error=exc)
         return f"run {run_id} was started"
 
-    def _end_refusals(self, refusals: Refusals) -> None:
-        """Note that no start is refused any more. An error here is none of the start, and over with the run."""
+    def _note_run(self, seen: Snapshot) -> str:
+        """Put on record that this check is the first that sees the living run in its state; returns what failed."""
+        run, before = next(iter(seen.living_runs), None), seen.run_seen
+        if run is None or Source.SEEN in seen.unknown:
+            return ""
+        since = before.since if before and before.run_id == run.run_id else {}
+        if run.state in since:
+            return ""
         try:
-            self.sources.end_refusals(refusals, self.clock.now())
+            self.sources.keep_seen(None, RunSeen(run.run_id, {**since, run.state: self.clock.now()}))
         except CompactorError as exc:
-            log_event("control.action_failed", kind=ActionKind.START, error=exc)
+            return f"to note that run {run.run_id} is {run.state} failed: {exc}"
+        return ""
 
     def _carry_out(self, action: Action, seen: Snapshot) -> str:
         """Carry out an action; returns what was done, in words, empty if there was nothing to do."""

@@ -27,7 +27,7 @@ class Source(StrEnum):
     KINESIS = "the progress of streams of Kinesis"
     BREAKER = "the record of the closed breaker"
     DEFINITION = "the definition of the job"
-    REFUSALS = "the record of refused starts"
+    SEEN = "the record of what was seen of the job"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,14 @@ class Refusals:
 
 
 @dataclass(frozen=True, slots=True)
+class RunSeen:
+    """The latest run that checks saw alive."""
+
+    run_id: str
+    since: Mapping[str, datetime]  # by state, when a check first saw the run in it
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that is decided on."""
 
@@ -91,6 +99,7 @@ class Snapshot:
     breaker_closed_at: datetime | None = None  # when an operator last closed the breaker
     job_defined_at: datetime | None = None  # when its definition last changed; None if unknown, or if no run failed
     refusals: Refusals | None = None  # starts that Glue refused since the last run; None if there are none
+    run_seen: RunSeen | None = None  # the latest run that checks saw alive; None if they saw none
     unknown: Mapping[Source, str] = field(default_factory=dict)  # why a source could not be read
 
     @property

@@ -648,8 +648,9 @@ class Layout:
         return f"{self.runs_folder}{run_id}.stop"
 
     @property
-    def starts_refused(self) -> str:
-        return f"{folder(self.state)}control/starts-refused.json"
+    def job_seen(self) -> str:
+        """What the control plane saw of the job."""
+        return f"{folder(self.state)}control/job-seen.json"
 
     @property
     def breaker_closed(self) -> str:

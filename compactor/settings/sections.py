@@ -256,7 +256,7 @@ class Control(Section):
         "always", '"always" keeps the job running; "on_work" runs it only while work waits; "never" drains it'
     )
     sla_seconds: Seconds = _key(900, "alert when a manifest waits longer; processing one should take less than half")
-    start_grace_seconds: Seconds = _key(600, "longest time until the first heartbeat of a run")
+    start_grace_seconds: Seconds = _key(600, "longest time until the first heartbeat of a run that is RUNNING")
     hang_seconds: float = _key(
         300, "stop a run whose heartbeat is older while work waits", ge=60, le=7 * 86_400, allow_inf_nan=False
     )

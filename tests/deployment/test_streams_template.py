@@ -138,7 +138,7 @@ def test_roles_reach_the_places_of_each_stream(name: str) -> None:
                 layout.breaker_closed,
                 layout.topic_progress("c", "t"),
             ],
-            "s3:PutObject": [layout.notices, layout.breaker_closed, layout.starts_refused, layout.stop_request("r")],
+            "s3:PutObject": [layout.notices, layout.breaker_closed, layout.job_seen, layout.stop_request("r")],
         },
         "JobRole": {
             "s3:GetObject": [f"{stream(name).input.allowed_prefixes[0]}/a", layout.schema(1)],

@@ -86,6 +86,20 @@ CONTROL = (
         (_CONTROL,),
     ),
     Guard(
+        "silence counts from the check that first saw the run RUNNING",
+        "control/diagnosis/symptoms.py",
+        "        up = self.up_seconds(run)\n",
+        "        up = run.lived_seconds(self.now)\n",
+        (_CONTROL,),
+    ),
+    Guard(
+        "a start that does not end is stopped",
+        "control/decisions.py",
+        "    if case.never_starts(living[0]):\n",
+        "    if False:\n",
+        (_CONTROL,),
+    ),
+    Guard(
         "a run is not idle before it had the time to finish what was begun",
         "control/diagnosis/symptoms.py",
         "        if self.begun(had_chance=False):\n",

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from compactor.control.gathering import BreakerClosed, StartsRefused
+from compactor.control.gathering import BreakerClosed, JobSeen
 from compactor.control.notices import Told
 from compactor.core.documents.chains.kafka_records import KafkaLink, KafkaOrigin, TopicProgress
 from compactor.core.documents.chains.kinesis_records import (
@@ -73,6 +73,7 @@ MODELS: Mapping[str, Any] = {
             DoomedMetadata,
             FinishedBatches,
             HeldManifest,
+            JobSeen,
             KafkaLink,
             KafkaOrigin,
             KinesisDraft,
@@ -93,7 +94,6 @@ MODELS: Mapping[str, Any] = {
             ReleasedParts,
             RunHeartbeat,
             SchemaVersion,
-            StartsRefused,
             TableBatch,
             TableMerge,
             TableProgress,

@@ -113,7 +113,8 @@ def _seen(snapshot: Snapshot) -> list[Field]:
 def _runs(snapshot: Snapshot) -> Sequence[str]:
     if snapshot.runs is None:
         return ["unknown"]
-    shown = [f"{run.run_id} {run.state}, since {run.started_at:%m-%d %H:%M:%S}" for run in snapshot.runs[:_SHOWN_RUNS]]
+    latest = snapshot.runs[:_SHOWN_RUNS]
+    shown = [f"{run.run_id} {run.state}, requested {run.started_at:%m-%d %H:%M:%S}" for run in latest]
     return shown or ["none"]
 
 

@@ -79,9 +79,8 @@ def _of_run(run: JobRun, case: Case) -> Iterator[Finding]:
         yield finding(Condition.UNKNOWN_STATE, f"run {run.run_id} is in a state that this release does not know")
     elif run.state is not JobState.RUNNING:
         limit = case.policy.drain_seconds if run.state is JobState.STOPPING else case.policy.start_grace_seconds
-        if case.seconds_since(run.changed_at) >= limit:
-            lasts = f"run {run.run_id} has been {run.state} for {case.age(run.changed_at)}"
-            yield finding(Condition.STATE_LASTS, lasts)
+        if case.state_seconds(run) >= limit:
+            yield finding(Condition.STATE_LASTS, case.standing(run))
     elif case.is_silent(run):
         work = case.work or "no manifest is known to wait"
         yield finding(Condition.NO_HEARTBEAT, f"run {run.run_id} is RUNNING and sends no heartbeat; {work}")

@@ -1,11 +1,11 @@
 """Judges Glue's run history: which runs failed, how long to pause, whether the breaker is open. No I/O."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from compactor.control.runs import JobRun, JobState, has_successor
-from compactor.control.snapshot import Snapshot
+from compactor.control.snapshot import Snapshot, Source
 from compactor.core.rules.backoff import pause_seconds
 from compactor.core.text.formatting import shown_seconds
 from compactor.settings.control_policy import Policy
@@ -44,6 +44,32 @@ class RunHistory:
     def age(self, moment: datetime) -> str:
         """The time since then, in words."""
         return shown_seconds(self.seconds_since(moment))
+
+    @property
+    def has_seen(self) -> bool:
+        """Whether it is known what earlier checks saw of the runs."""
+        return Source.SEEN not in self.snapshot.unknown
+
+    def _since(self, run: JobRun) -> Mapping[str, datetime]:
+        """When a check first saw a run in each state; empty if none before this one saw it alive."""
+        seen = self.snapshot.run_seen
+        return seen.since if seen and seen.run_id == run.run_id else {}
+
+    def state_seconds(self, run: JobRun) -> float:
+        """For how long checks have seen a living run in its state: 0 at the first. Glue tells no such time."""
+        return self.seconds_since(self._since(run).get(run.state, self.now) if self.has_seen else run.changed_at)
+
+    def up_seconds(self, run: JobRun) -> float:
+        """For how long checks have seen a run RUNNING, up to its end or to now: a start may take minutes or hours.
+
+        Of a run that ended and that no check saw alive, and where it is not known what they saw, it is the time since
+        its request.
+        """
+        since = self._since(run)
+        if not self.has_seen or not (since or run.is_living):
+            return run.lived_seconds(self.now)
+        end = run.ended_at or self.now
+        return max(0.0, (end - since.get(JobState.RUNNING, end)).total_seconds())
 
     def is_failed(self, run: JobRun) -> bool:
         """Whether a run failed.
@@ -130,8 +156,8 @@ class RunHistory:
         """Whether a run showed that the job can work: it was up for long, or ended because nothing was left to do."""
         if run.state is JobState.SUCCEEDED:
             return not self._is_short(run)
-        return run.state not in _NOT_BEGUN and run.lived_seconds(self.now) >= self.policy.proven_seconds
+        return run.state not in _NOT_BEGUN and self.up_seconds(run) >= self.policy.proven_seconds
 
     def _is_short(self, run: JobRun) -> bool:
         by_itself = run.state is JobState.SUCCEEDED
-        return self.policy.is_short(run.lived_seconds(self.now), ended_by_itself=by_itself)
+        return self.policy.is_short(self.up_seconds(run), ended_by_itself=by_itself)

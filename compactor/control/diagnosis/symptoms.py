@@ -1,15 +1,24 @@
 """Tells from a snapshot whether a run is silent, stuck or idle. Decisions, no I/O; what is unknown is no symptom."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from math import inf
 
 from compactor.control.diagnosis.health import lacks_progress, waiting_work
 from compactor.control.diagnosis.history import RunHistory
-from compactor.control.runs import JobRun
+from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Source
+from compactor.core.text.formatting import shown_seconds
 
 STALL_RESTARTS = 2
 """Restarts without one commit after which a stall is left to a person: another restart would not help."""
+
+START_LIMIT_SECONDS = {JobState.WAITING: 6 * 3600.0, JobState.STARTING: 3600.0}
+"""For how long a run may be on its way, by its state: a start takes minutes, seldom tens of them.
+
+A run that waits for capacity has a place in a queue: Glue retries "for a maximum of 15 minutes or 10 attempts"
+["AWS Glue job run statuses"] unless the queue of its own is enabled, EMR Serverless as long as the application says.
+"""
 
 CHANCE_SECONDS = 1500.0
 """A run that was up for so long after a manifest was begun has finished it, if it can: it looks for such every 300 s.
@@ -52,26 +61,42 @@ class Case(RunHistory):
         return [each for each, begun_at in in_order if self._had_chance(begun_at) is had_chance]
 
     def _had_chance(self, begun_at: datetime) -> bool:
-        lives = (((run.ended_at or self.now) - max(run.started_at, begun_at)).total_seconds() for run in self.runs)
+        ends = ((run, run.ended_at or self.now) for run in self.runs)
+        lives = (min(self.up_seconds(run), (end - begun_at).total_seconds()) for run, end in ends)
         return any(seconds >= CHANCE_SECONDS for seconds in lives)
+
+    def standing(self, run: JobRun) -> str:
+        """The state of a living run with its age as checks saw it, and that of its request if it is much older."""
+        seconds, asked_seconds = self.state_seconds(run), run.lived_seconds(self.now)
+        lasts = f"has been {run.state} for {shown_seconds(seconds)}" if seconds else f"is {run.state}"
+        is_slow = asked_seconds - seconds >= self.policy.start_grace_seconds and run.state is not JobState.STOPPING
+        asked = f" and was requested {shown_seconds(asked_seconds)} ago" if is_slow else ""
+        return f"run {run.run_id} {lasts}{asked}"
+
+    def never_starts(self, run: JobRun) -> bool:
+        """Whether a run has been on its way for so long that a new one is likelier to begin. Nothing is in flight."""
+        limit, heartbeats = START_LIMIT_SECONDS.get(run.state), self.snapshot.heartbeats
+        if limit is None or heartbeats is None or heartbeats.living or not self.has_seen:
+            return False
+        return self.state_seconds(run) >= limit
 
     def is_silent(self, run: JobRun) -> bool:
         """Whether a run that should send heartbeats has sent none for too long."""
         heartbeats = self.snapshot.heartbeats
-        if heartbeats is None or heartbeats.living:
+        if heartbeats is None or heartbeats.living or not self.has_seen:
             return False
-        up = run.lived_seconds(self.now)
+        up = self.up_seconds(run)
         silence = up if heartbeats.last_at is None else min(up, self.seconds_since(heartbeats.last_at))
         return up >= self.policy.start_grace_seconds and silence >= self.policy.hang_seconds
 
     def is_stuck(self, run: JobRun) -> bool:
         """Whether a run has committed nothing for too long although work waits. It may send heartbeats all the same."""
         snapshot, stall_seconds = self.snapshot, self.policy.stall_seconds
-        if snapshot.backlog is None or snapshot.recent is None:
+        if snapshot.backlog is None or snapshot.recent is None or not self.has_seen:
             return False
-        last = snapshot.last_commit_at
+        last, up_since = snapshot.last_commit_at, self.now - timedelta(seconds=self.up_seconds(run))
         return lacks_progress(
-            snapshot.backlog, up_since=run.started_at, last_commit_at=last, stall_seconds=stall_seconds, now=self.now
+            snapshot.backlog, up_since=up_since, last_commit_at=last, stall_seconds=stall_seconds, now=self.now
         )
 
     def is_stalled(self, run: JobRun) -> bool:
@@ -101,5 +126,6 @@ class Case(RunHistory):
             return False
         if Source.QUEUE in self.snapshot.unknown:
             return False
-        since = max(run.started_at, self.snapshot.last_commit_at or run.started_at)
-        return self.seconds_since(since) >= self.policy.idle_stop_seconds
+        last = self.snapshot.last_commit_at
+        idle_seconds = min(self.up_seconds(run), self.seconds_since(last) if last else inf)
+        return idle_seconds >= self.policy.idle_stop_seconds

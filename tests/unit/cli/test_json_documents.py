@@ -520,6 +520,7 @@ def looks(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
         workspace.json("control")[0],
     ]
     app = workspace.app
+    found += [workspace.json("control")[0], workspace.json("control", "--dry-run")[0]]
     with Heartbeat(app.store, app.layout, clock, "run", app.heartbeat._process):
         found.append(workspace.json("control", "--dry-run")[0])
         app.runs.ask_to_stop("run")
@@ -531,7 +532,7 @@ def looks(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     with glue.trouble():
         found += [workspace.json("control", "--dry-run")[0], workspace.json("control")[0]]
     sources = parts(app.settings).sources
-    sources.keep_refusals(Refusals(1, clock.now()))
+    sources.keep_seen(Refusals(1, clock.now()), None)
     glue.timeout_seconds = 600.0
     clock.advance(3600)
     found += [workspace.json("control")[0], workspace.json("control", "--dry-run")[0]]

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from compactor.control.actions import ActionKind
 from compactor.control.decisions import decide
 from compactor.control.runs import JobRun, JobState, newest_first
-from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, Snapshot, Source
+from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, RunSeen, Snapshot, Source
 from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.kafka.topics_seen import TopicSeen
@@ -58,6 +58,7 @@ def run_of(document: Mapping[str, Any]) -> JobRun:
     row = Row(document)
     run_id, state = row.take("id"), JobState(row.take("state"))
     began, ended = ago(row.take("began")), row.take("ended")
+    row.take("seen")
     changed, timeout = row.take("changed"), row.take("timeout")
     error = row.take("error", "")
     row.done()
@@ -110,7 +111,7 @@ UNREAD = {
     Source.KINESIS: "kinesis",
     Source.BREAKER: "breaker_closed_at",
     Source.DEFINITION: "job_defined_at",
-    Source.REFUSALS: "refusals",
+    Source.SEEN: "run_seen",
 }
 
 
@@ -126,11 +127,21 @@ def stream_of(document: Mapping[str, Any]) -> StreamSeen:
     return StreamSeen(name=f"kinesis://{document['name']}", late_seconds=900.0, **ages)
 
 
+def run_seen_of(documents: Sequence[Mapping[str, Any]]) -> RunSeen | None:
+    """What checks saw of the newest run: `seen`, or of a run that is alive that it has always been in its state."""
+    for document in documents[:1]:
+        default = {} if document.get("ended") else {document["state"]: document.get("changed", document["began"])}
+        if since := document.get("seen", default):
+            return RunSeen(document["id"], {JobState(state): ago(age) for state, age in since.items()})
+    return None
+
+
 def snapshot_of(row: Row) -> Snapshot:
     queue, age, backlog = row.take("queue"), row.take("queue_age"), row.take("backlog")
     closed, defined, refused = (row.take(key) for key in ("breaker_closed", "job_defined", "refused"))
+    runs = row.take("runs", [])
     snapshot = Snapshot(
-        runs=newest_first([run_of(each) for each in row.take("runs", [])]),
+        runs=newest_first([run_of(each) for each in runs]),
         heartbeats=heartbeats_of(row.take("heartbeats", {})),
         queue=QueueDepth(**queue) if queue else None,
         queue_oldest_seconds=seconds(age) if age else None,
@@ -143,6 +154,7 @@ def snapshot_of(row: Row) -> Snapshot:
         breaker_closed_at=ago(closed) if closed else None,
         job_defined_at=ago(defined) if defined else None,
         refusals=Refusals(refused["count"], ago(refused["since"])) if refused else None,
+        run_seen=run_seen_of(runs),
     )
     return without(snapshot, *(Source[name.upper()] for name in row.take("unknown", [])))
 
@@ -226,7 +238,8 @@ def cells() -> Iterator[Cell]:
                     run_of({"id": f"jr_{9 - at}", "state": state, "began": began, "ended": ended})
                     for at, (began, ended) in enumerate(HISTORIES[past])
                 ]
-            snapshot = Snapshot(runs=newest_first(runs), heartbeats=heartbeats)
+            seen = run_seen_of([{"id": "jr_1", "state": state, "began": began}]) if kind == "living" else None
+            snapshot = Snapshot(runs=newest_first(runs), heartbeats=heartbeats, run_seen=seen)
             for backlog, action in zip(TABLE["backlogs"], expected, strict=True):
                 name = f"{policy.mode}-{state}-{past}-{backlog}"
                 yield Cell(name, policy, replace(snapshot, backlog=BACKLOGS[backlog]), action)

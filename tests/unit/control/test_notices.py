@@ -107,7 +107,7 @@ def test_refused_starts_are_over_with_the_start_that_is_accepted() -> None:
 def test_a_record_of_refusals_that_cannot_be_ended() -> None:
     """The start counts all the same."""
     scene = Scene()
-    scene.sources().keep_refusals(Refusals(2, scene.clock.now()))
+    scene.sources().keep_seen(Refusals(2, scene.clock.now()), None)
     faulty = FaultyStore(scene.memory)
     faulty.unavailable_at(1, "put")
     scene.store = faulty

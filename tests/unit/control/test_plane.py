@@ -117,7 +117,7 @@ def test_a_store_that_is_away() -> None:
             faulty.unavailable_at(call, method)
     scene.store = faulty
     checked = scene.check()
-    of_the_store = {Source.HEARTBEATS, Source.MANIFESTS, Source.LEDGER, Source.BREAKER, Source.REFUSALS}
+    of_the_store = {Source.HEARTBEATS, Source.MANIFESTS, Source.LEDGER, Source.BREAKER, Source.SEEN}
     assert set(checked.snapshot.unknown) == of_the_store
     assert kinds(checked) == ["start"]
     assert scene.metrics.emitted[-1].keys() >= {"JobState", "QueueDepth", "Restarts"}
@@ -136,6 +136,65 @@ def test_a_hang_is_ended() -> None:
     assert [kinds(checked)[0] for checked in checks].count("stop") == 1
     scene.minutes(3)
     assert scene.glue.started == ["jr_000001", "jr_000002"]
+
+
+def test_a_slow_start_is_waited_for() -> None:
+    """A run that is STARTING for 40 minutes has its whole grace from then on; only then is it stopped for silence."""
+    scene = Scene()
+    scene.glue.starting_seconds = 40 * 60
+    scene.check()
+    scene.deliver()
+    checks = scene.minutes(40 + 9, alive=False)
+    assert {kinds(each)[0] for each in checks} == {"wait"}
+    assert "run jr_000001 has been RUNNING for 9 min and was requested 49 min ago" in checks[-1].actions[0].reason
+    assert not any("no_heartbeat" in each.alarms for each in checks)
+    assert "stop" in {kinds(each)[0] for each in scene.minutes(2, alive=False)}
+
+
+def test_a_start_that_does_not_end() -> None:
+    """A run that is STARTING for over an hour is stopped, and the next one begins after a pause."""
+    scene = Scene()
+    scene.glue.starting_seconds = 6 * 3600
+    scene.check()
+    checks = scene.minutes(61, alive=False)
+    assert [kinds(each)[0] for each in checks].count("stop") == 1
+    scene.glue.starting_seconds = 60
+    scene.minutes(4, alive=False)
+    assert scene.glue.started == ["jr_000001", "jr_000002"]
+    assert [run.state for run in scene.glue.living()] == [JobState.RUNNING]
+
+
+def test_each_state_is_noted_once() -> None:
+    """A check writes only when the run came into another state; a preview never does."""
+    scene = Scene()
+    scene.check()
+    scene.clock.advance(30)
+    scene.plane().preview()
+    assert scene.memory.stat(LAYOUT.job_seen) is None
+    scene.check()
+    first = scene.memory.read(LAYOUT.job_seen)
+    scene.clock.advance(30)
+    scene.minutes(3)
+    [run_id, states] = (json.loads(scene.memory.read(LAYOUT.job_seen))[key] for key in ("run_id", "states"))
+    assert (run_id, [*states]) == ("jr_000001", ["STARTING", "RUNNING"])
+    assert states["STARTING"] == json.loads(first)["states"]["STARTING"]
+    modified = scene.memory.stat(LAYOUT.job_seen)
+    scene.minutes(3)
+    assert scene.memory.stat(LAYOUT.job_seen) == modified
+
+
+def test_a_state_that_cannot_be_noted() -> None:
+    """People hear of it, and the next check notes it."""
+    scene = Scene()
+    scene.check()
+    faulty = FaultyStore(scene.memory)
+    faulty.unavailable_at(1, "put")
+    scene.store = faulty
+    scene.clock.advance(60)
+    [fault] = scene.check().failed
+    assert fault.startswith("to note that run jr_000001 is RUNNING failed: ")
+    assert scene.check().failed == ()
+    assert scene.memory.stat(LAYOUT.job_seen) is not None
 
 
 def test_a_drain_asks_before_it_stops() -> None:

@@ -18,7 +18,7 @@ from tests.support.stored import UPDATE
 ROOT = Path(__file__).resolve().parents[3]
 OVERWRITTEN = (
     *("BreakerClosed", "ClosedTotals", "FinishedBatches", "LastCleaning", "RecentCommit", "RunHeartbeat"),
-    *("LastClosing", "LastUpkeep", "StartsRefused", "TableProgress", "Told", "TopicProgress", "KinesisProgress"),
+    *("JobSeen", "LastClosing", "LastUpkeep", "TableProgress", "Told", "TopicProgress", "KinesisProgress"),
 )
 """Kinds that processes of both releases overwrite, so that neither may wait for the other."""
 
