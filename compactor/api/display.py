@@ -1,14 +1,17 @@
 """What a call of `compact` shows while it works, and what may stop it: the ports of terminal and callback."""
 
-import itertools
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 from compactor.adapters.stores import StoreSpec
 from compactor.core.ports import ObjectStore
-from compactor.core.text.formatting import count
+from compactor.core.text.formatting import count, rate, shown_seconds, size
 from compactor.job.steps.results import CompactionResult
+
+LEAST_SECONDS = 0.1
+"""The least time between two calls for bytes that were read."""
 
 Step = Literal["waiting", "reading", "compacting", "rebuilding", "verifying"]
 """A step of a call, by its name."""
@@ -45,7 +48,42 @@ class StopRequests(Protocol):
         """Set the function that stops the work. It is called at once if it was asked to stop before."""
 
 
-def counter(show: Callable[[str], None]) -> Callable[[], None]:
-    """Shows how many manifests were verified, after each of them."""
-    checked = itertools.count(1)
-    return lambda: show(f"verified {count(next(checked), 'manifest')}")
+class VerifyProgress:
+    """Shows how many manifests were verified, and how much of the inputs was compared.
+
+    Args:
+        show: Shows a text.
+        clock: The time in seconds, for the rate.
+    """
+
+    def __init__(self, show: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._show = show
+        self._clock = clock
+        self._manifests = 0
+        self._read_bytes = self._total_bytes = 0
+        self._began = self._shown_at = 0.0
+
+    def on_manifest(self) -> None:
+        """Count a manifest."""
+        self._manifests += 1
+        self._show(self._text())
+
+    def expect(self, total_bytes: int) -> None:
+        """Begin to compare so many stored bytes of inputs."""
+        self._total_bytes, self._began = total_bytes, self._clock()
+
+    def read(self, stored_bytes: int) -> None:
+        """Count bytes that were compared."""
+        self._read_bytes += stored_bytes
+        if self._clock() - self._shown_at >= LEAST_SECONDS:
+            self._show(self._text())
+
+    def _text(self) -> str:
+        self._shown_at = self._clock()
+        text = f"verified {count(self._manifests, 'manifest')}"
+        if not self._read_bytes:
+            return text
+        seconds, left_bytes = self._shown_at - self._began, max(0, self._total_bytes - self._read_bytes)
+        left = shown_seconds(left_bytes * seconds / self._read_bytes)
+        compared = f"{size(self._read_bytes)} of {size(self._total_bytes)}"
+        return f"{text}, compared {compared} at {rate(self._read_bytes, seconds)}, {left} left"

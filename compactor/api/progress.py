@@ -8,15 +8,12 @@ from threading import RLock, get_ident
 
 from compactor.adapters.stores import StoreSpec
 from compactor.adapters.watched_reads import WatchedReads
-from compactor.api.display import Step
+from compactor.api.display import LEAST_SECONDS, Step
 from compactor.core.documents.records import Commit
 from compactor.core.ports import ObjectStore
 from compactor.core.text.formatting import count
 from compactor.job.steps.result_log import log_result
 from compactor.job.steps.results import CompactionResult
-
-LEAST_SECONDS = 0.1
-"""The least time between two calls for bytes that were read."""
 
 
 @dataclass(frozen=True, slots=True)

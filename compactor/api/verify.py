@@ -6,7 +6,7 @@ from datetime import date as Date  # noqa: N812 - `date` is an argument
 from typing import Self
 
 from compactor.api.arguments import Place, day_of, manifest_id_fault, settings_of
-from compactor.api.display import StepDisplay, counter
+from compactor.api.display import StepDisplay, VerifyProgress
 from compactor.api.progress import Progress, ProgressDisplay
 from compactor.core.errors import CompactorError, RecordUnreadable, SettingsError
 from compactor.core.manifest_key import ManifestKey
@@ -156,7 +156,8 @@ def verify(
         dst: DST of `compact`, the place of its state, or a settings file.
         manifest_id: Verify this manifest alone.
         date: Verify the manifests of this day alone: `yyyy-mm-dd` or a `datetime.date`. Not with a manifest.
-        deep: Also read the inputs again and compare every value, those of closed dates included. Slow.
+        deep: Also read the inputs again and compare every value, those of closed dates included. It takes about as
+            long as to compact them; without the native engine, many times longer.
         closed: Also verify closed dates again, by their records.
         progress: Called as each manifest was verified.
 
@@ -189,7 +190,7 @@ def verify_report(
 
     Args:
         settings: Name the places.
-        step: Shows how many manifests were verified.
+        step: Shows how far it has come.
         manifest_id: The manifest.
         day: As `yyyy-mm-dd`.
         deep: Whether to compare every value.
@@ -205,7 +206,8 @@ def verify_report(
         raise SettingsError(["give a manifest id or --date, not both"])
     app = App(settings)
     with step("verifying") as show:
-        verifier = app.verifier(deep=deep, on_manifest=counter(show))
+        shown = VerifyProgress(show)
+        verifier = app.verifier(deep=deep, on_manifest=shown.on_manifest, compared=shown)
         if manifest_id is not None:
             return verifier.verify_manifest(_found(app, manifest_id))
         return verifier.verify_date(day) if day is not None else verifier.verify_all(closed=closed)

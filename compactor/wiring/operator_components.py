@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from compactor import __version__
 from compactor.adapters.kafka_clusters import kafka_of
 from compactor.adapters.local.native.grok import NativeGrok
+from compactor.adapters.local.native.kernel import digest_kernel, is_installed
 from compactor.core.crash_points import (
     OnExpiryCrashPoint,
     OnRedriveCrashPoint,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from compactor.ops.retire.scan import RetireScanner
     from compactor.ops.status.reading import StatusReader
     from compactor.ops.trace.tracer import Tracer
-    from compactor.ops.verify.verifier import OnManifest, Verifier
+    from compactor.ops.verify.verifier import ComparedBytes, OnManifest, Verifier
 
 
 HURRIED_SECONDS = 5.0
@@ -210,7 +211,13 @@ class OperatorComponents(CatalogComponents):
             max_scratch_bytes=settings.input.max_scratch_bytes,
         )
 
-    def verifier(self, *, deep: bool = False, on_manifest: "OnManifest | None" = None) -> "Verifier":
+    def verifier(
+        self,
+        *,
+        deep: bool = False,
+        on_manifest: "OnManifest | None" = None,
+        compared: "ComparedBytes | None" = None,
+    ) -> "Verifier":
         """Make what verifies the output; with `deep` it compares values as well."""
         from compactor.ops.verify.verifier import Verifier
 
@@ -221,7 +228,9 @@ class OperatorComponents(CatalogComponents):
             decoder_of=NativeGrok,
             table=self.listed_table,
             deep=deep,
+            new_kernel=digest_kernel if is_installed() else None,
             on_manifest=on_manifest,
+            compared=compared,
         )
 
     def closer(self, on_date: Callable[[str], None] = lambda _: None) -> "Closer":

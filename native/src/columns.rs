@@ -38,6 +38,19 @@ pub enum ColumnKind {
 }
 
 impl ColumnKind {
+    /// The type that is spelled like this.
+    ///
+    /// # Arguments
+    ///
+    /// * `kind` - `string`, or one that [`Kind::parse`] knows, with what that takes.
+    ///
+    /// # Errors
+    ///
+    /// There is no such type. The message says what was asked for, and what was expected.
+    pub(crate) fn parse(kind: &str, precision: u8, scale: i8, epoch: Option<&str>) -> Result<Self, String> {
+        if kind == "string" { Ok(Self::Text) } else { Kind::parse(kind, precision, scale, epoch).map(Self::Typed) }
+    }
+
     /// How Arrow holds it.
     #[must_use]
     pub fn data_type(self) -> DataType {

@@ -20,6 +20,8 @@ mod memory;
 mod open_columns;
 mod output;
 mod parts;
+mod row_sums;
+mod row_sums_py;
 mod rows;
 mod scan;
 mod sparse;
@@ -66,13 +68,8 @@ impl ColumnPlan {
     fn output_column(self) -> PyResult<(ColumnName, OutputColumn)> {
         let column = match self.role.as_str() {
             "key" => {
-                let kind = if self.kind == "string" {
-                    ColumnKind::Text
-                } else {
-                    let kind = values::Kind::parse(&self.kind, self.precision, self.scale, self.epoch.as_deref());
-                    ColumnKind::Typed(kind.map_err(PyValueError::new_err)?)
-                };
-                OutputColumn::Key { key: self.text.into_bytes(), kind }
+                let kind = ColumnKind::parse(&self.kind, self.precision, self.scale, self.epoch.as_deref());
+                OutputColumn::Key { key: self.text.into_bytes(), kind: kind.map_err(PyValueError::new_err)? }
             }
             "rescued" => OutputColumn::Rescued,
             "source" => OutputColumn::Source,
@@ -254,5 +251,6 @@ fn compactor_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(values_py::typed_value, module)?)?;
     module.add_function(wrap_pyfunction!(grok_py::expanded, module)?)?;
     module.add_class::<grok_py::LineDecoder>()?;
+    module.add_class::<row_sums_py::PyRowSums>()?;
     module.add_class::<PyBinWriter>()
 }

@@ -7,8 +7,30 @@ _BATCHES = "tests/unit/job/test_batches.py"
 _MANIFEST = "tests/unit/core/test_manifest.py"
 _STAGED_FILES = "tests/unit/engines/test_staged_files.py"
 _CRASHES = "tests/faults/test_crash_points.py"
+_NATIVE_SUMS = "tests/unit/ops/verify/test_native_sums.py"
 
 VERIFICATION = (
+    Guard(
+        "a kernel that misreads lines is found out",
+        "ops/verify/values/native_sums.py",
+        "Sum(*found) != slow.sum",
+        "False",
+        (_NATIVE_SUMS,),
+    ),
+    Guard(
+        "each row counts for its own source",
+        "ops/verify/values/native_sums.py",
+        "return runs.values.to_pylist(), runs.run_ends.to_pylist()",
+        "return runs.values.to_pylist()[:1], [len(sources)]",
+        ("tests/unit/ops/verify/test_verify.py::test_row_moved_to_another_source",),
+    ),
+    Guard(
+        "Python reads few of the lines that a kernel has read",
+        "ops/verify/values/native_sums.py",
+        "if at > end:",
+        "for at in range(len(block) // 99):",
+        (_NATIVE_SUMS,),
+    ),
     Guard(
         "a file whose rows are there twice is found",
         "ops/verify/verifier.py",

@@ -43,7 +43,7 @@ PARTITIONS = (
     ),
     Guard(
         "a row in the folder of another partition is a discrepancy",
-        "ops/verify/contents.py",
+        "ops/verify/values/contents.py",
         "        report.discrepancies += misplaced(self.rows, self.registry, commit)\n",
         "",
         (_OUTPUT,),

@@ -405,7 +405,7 @@ TOPICS = (
     ),
     Guard(
         "what compaction of a topic removes later is no discrepancy",
-        "ops/verify/contents.py",
+        "ops/verify/values/contents.py",
         "opened.read.absent > file.kafka.absent",
         "False",
         ("tests/unit/engines/test_kafka_ranges.py",),

@@ -15,7 +15,7 @@ from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFile
 from compactor.adapters.source_listing import SourceListing
 from compactor.api.compact_call.closing import Closing
 from compactor.api.compact_call.types import FolderTypes
-from compactor.api.display import Display, StopRequests, counter
+from compactor.api.display import Display, StopRequests, VerifyProgress
 from compactor.core.documents.records import Commit, FileReport
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.source_places import in_words
@@ -258,7 +258,8 @@ class FolderRun:
 
     def _verified(self, app: App) -> VerifyReport:
         with self.display.step("verifying") as show_text:
-            verifier = app.verifier(deep=self.deep, on_manifest=counter(show_text))
+            shown = VerifyProgress(show_text)
+            verifier = app.verifier(deep=self.deep, on_manifest=shown.on_manifest, compared=shown)
             return verifier.verify_all() if self.verifies_all else verifier.verify_manifests(self._ended)
 
 

@@ -42,7 +42,11 @@ def manifest_id_type(value: str) -> str:
 @click.command("verify")
 @click.argument("words", nargs=-1, metavar="[DST] [MANIFEST_ID]")
 @date_option
-@click.option("--deep", is_flag=True, help="Read the inputs again and compare every value. Slow.")
+@click.option(
+    "--deep",
+    is_flag=True,
+    help="Read the inputs again and compare every value.",
+)
 @click.option("--closed", is_flag=True, help="Verify closed dates again, by their records.")
 @json_option
 @stream_option

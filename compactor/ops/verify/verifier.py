@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from compactor.core.documents.closed_dates import ManifestSums
 from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
-from compactor.core.errors import OperatorError, RecordUnreadable, StoreUnavailable
+from compactor.core.errors import ObjectNotFound, OperatorError, RecordUnreadable, StoreUnavailable
 from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.layout import redriven_owner
 from compactor.core.manifest_key import ManifestKey
@@ -33,6 +33,7 @@ from compactor.ops.verify.summaries import (
 )
 from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
 from compactor.ops.verify.table.scope import EVERYTHING, TableScope
+from compactor.ops.verify.values.ports import NewDigestKernel
 from compactor.schema.registry import SchemaRegistry
 from compactor.table.listed import ListedTable
 
@@ -42,6 +43,18 @@ if TYPE_CHECKING:
 _SHOWN_CHARACTERS = 500
 
 OnManifest = Callable[[], None]  # called after each manifest that was verified
+
+
+class ComparedBytes(Protocol):
+    """Is told how far a comparison of values has come."""
+
+    def expect(self, total_bytes: int) -> None:
+        """So many stored bytes of inputs are about to be compared."""
+
+    def read(self, stored_bytes: int) -> None:
+        """Further bytes of them were read."""
+
+
 OnFound = Callable[[ManifestKey, Commit | DeadLetter], object]
 LaterKeys = Callable[[Sequence[datetime]], Iterable[ManifestKey] | None]
 
@@ -59,7 +72,9 @@ class Verifier:
     decoder_of: DecoderOf = no_decoder  # makes what reads lines of text again
     table: ListedTable | None = None  # lists the output
     deep: bool = False  # compare values as well
+    new_kernel: NewDigestKernel | None = None  # makes what adds up rows, where it is installed
     on_manifest: OnManifest | None = None
+    compared: ComparedBytes | None = None
     _files: CommitFiles = field(init=False)  # one for all threads, because it collects faults
 
     def __post_init__(self) -> None:
@@ -72,7 +87,7 @@ class Verifier:
     def verify_manifests(self, keys: Sequence[ManifestKey]) -> VerifyReport:
         """Verify some manifests, and that no file that is named after one of them is surplus."""
         listed = self._listed(TableScope(keys=frozenset(keys)))
-        report = self._verified_manifests(keys, with_sources=False, listed=listed)
+        report = self._verified_manifests(lambda: keys, with_sources=False, listed=listed)
         for key in keys:
             report.add_surplus(surplus_of_manifest(self.state, key, has_table=self.table is not None))
         if listed is not None:
@@ -82,7 +97,7 @@ class Verifier:
     def verify_date(self, date: str) -> VerifyReport:
         """Verify all manifests of a date and its folders, even if the ledger has no record of that date."""
         listed = self._listed(TableScope(dates=frozenset({date})))
-        report = self._verified_manifests(self.state.ledger.manifests(date), listed=listed)
+        report = self._verified_manifests(lambda: self.state.ledger.manifests(date), listed=listed)
         self._add_folders(report, date)
         if listed is not None:
             listed.add_to(report)
@@ -180,7 +195,7 @@ class Verifier:
     def _verify_records(self) -> VerifyReport:
         """Verify all manifests and all folders, and that no accepted manifest was forgotten."""
         listed = self._listed(EVERYTHING)
-        report = self._verified_manifests(self.state.ledger.manifests(), listed=listed)
+        report = self._verified_manifests(self.state.ledger.manifests, listed=listed)
         report.add_surplus(surplus_everywhere(self.state, has_table=self.table is not None))
         report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder)
         for lost in lost_of_accepted(self.state):
@@ -193,7 +208,11 @@ class Verifier:
         return report
 
     def _verified_manifests(
-        self, manifests: Iterable[ManifestKey], *, with_sources: bool = True, listed: "TableFiles | None" = None
+        self,
+        manifests: Callable[[], Iterable[ManifestKey]],
+        *,
+        with_sources: bool = True,
+        listed: "TableFiles | None" = None,
     ) -> VerifyReport:
         """Verify manifests.
 
@@ -201,8 +220,20 @@ class Verifier:
         manifest its own lines count.
         """
         report = VerifyReport()
-        self._add_manifests(report, manifests, with_sources=with_sources, listed=listed)
+        if self.deep and self.compared is not None:
+            self.compared.expect(sum(map_ordered(self._input_bytes, manifests())))
+        self._add_manifests(report, manifests(), with_sources=with_sources, listed=listed)
         return report
+
+    def _input_bytes(self, key: ManifestKey) -> int:
+        """The stored bytes of the inputs of a manifest that are to be compared."""
+        try:
+            found = self.state.ledger.outcome(key)
+        except (ObjectNotFound, RecordUnreadable):
+            return 0
+        if not isinstance(found, Commit) or found.erased is not None:
+            return 0
+        return sum(file.size_bytes for file in found.files if file.status is FileStatus.COMPACTED)
 
     def _add_manifests(
         self,
@@ -283,7 +314,7 @@ class Verifier:
             report.inputs_erased += sum(not (with_source and file.source_uri) for file in compacted)
             return
         # Few calls compare values, and what does so takes a tenth of a second to load.
-        from compactor.ops.verify.contents import DeepVerifier  # noqa: PLC0415
+        from compactor.ops.verify.values.contents import DeepVerifier  # noqa: PLC0415
         from compactor.table.merging.committed_rows import CommittedRows  # noqa: PLC0415
 
         try:
@@ -293,6 +324,8 @@ class Verifier:
                 rows=CommittedRows(self.state.store, self._files.moved),
                 kafka=self.kafka,
                 decoder_of=self.decoder_of,
+                new_kernel=self.new_kernel,
+                on_read=self.compared.read if self.compared is not None else lambda _: None,
                 why_gone=self._why_gone,
             )
             verifier.check(commit, report, with_source=with_source, with_rejects=with_rejects)

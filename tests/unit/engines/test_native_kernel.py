@@ -18,6 +18,7 @@ from compactor.schema.schema import COUNTED_KEYS, METADATA_COLUMNS, KeyLimits
 from tests.support import extras
 from tests.support.native_rows import NOW, by_inspection, by_kernel, ended, feed, parquet_rows, plan_of, schema_of
 from tests.support.parquet_ids import field_ids
+from tests.support.row_sums import check_sums
 from tests.support.torture_lines import BAD_LINES, DEEP_LINES, FRAGMENTS, GOOD_LINES, LONG_KEY_LINES, mutated
 
 extras.NATIVE.need()
@@ -44,6 +45,7 @@ def check(data: bytes, *, block_bytes: int = 1 << 20) -> None:
     rescued = by_kernel(data, schema, rescues=True, key_limits=FEW_AND_SHORT, block_bytes=block_bytes)
     assert (rescued.keys, rescued.has_further, rescued.rejects) == (few.keys, few.has_further, expected.rejects)
     assert rescued.rows == expected.rows
+    check_sums(data, schema)
 
 
 @given(SOUP, st.integers(1, 60))

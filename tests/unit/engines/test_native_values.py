@@ -1,10 +1,11 @@
-"""The native rules of the types: any text is the same value, or none, as by the rules in Python."""
+"""The native rules of the types, and those that prove them: any text is the same value, or none, as in Python."""
 
 import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, localcontext
 
+import orjson
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from compactor.schema.variants.binary_form import encode
 from compactor.schema.variants.json_values import parse
 from tests.support import extras
 from tests.support.hostile_texts import HOSTILE_TEXTS
+from tests.support.row_sums import read, sums_of_type
 from tests.support.variant_texts import VARIANT_TEXTS, broken
 
 native = pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
@@ -59,6 +61,9 @@ def agree(text: str, column_type: ColumnType) -> None:
     found = native.typed_value(text.encode(), kind, column_type.precision, column_type.scale, epoch)
     # `repr` distinguishes -0.0 from 0.0, and True from 1.
     assert repr(found) == repr(expected), f"{text[:100]!r} as {column_type}, epoch {epoch}"
+    # What proves the values has rules of its own.
+    sums, line = sums_of_type(str(column_type), epoch), orjson.dumps({"v": text}) + b"\n"
+    assert read(sums.lines({}), line) == read(sums.slow_lines({}), line), f"{text[:100]!r} as {column_type}, {epoch}"
 
 
 def matching(pattern: str) -> st.SearchStrategy[str]:

@@ -1,7 +1,7 @@
 """The kernel in Rust: the only module that imports `compactor_native`, which not every wheel of the package has."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 from compactor.core.errors import StagingError
 from compactor.engines.native.kernel import Kernel, RefusedPlace, RowPlan
+from compactor.ops.verify.values.ports import DigestKernel
+from compactor.schema.column_types import ColumnType
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import Column, metadata_names
 
@@ -154,6 +156,17 @@ class NativeKernel:
             if type(exc).__module__ != _MODULE_OF_PANICS:
                 raise
             raise StagingError(f"the native kernel: a fault of its own: {exc}") from exc
+
+
+def digest_kernel(columns: Mapping[str, ColumnType]) -> DigestKernel:
+    """What adds up rows with these columns, by key.
+
+    Raises:
+        StagingError: The module cannot be used.
+    """
+    types = [(key, each.kind, each.precision, each.scale, each.epoch) for key, each in columns.items()]
+    found: DigestKernel = native_module().RowSums(types)
+    return found
 
 
 def _columns(plan: RowPlan) -> list[_Column]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from compactor.adapters.local.native.kernel import digest_kernel, is_installed
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import Accepted, Commit, Redrive
@@ -19,12 +20,16 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ObjectStore
 from compactor.ledger.table.moved_rows import MovedRows
-from compactor.ops.verify.contents import DeepVerifier, Sum
 from compactor.ops.verify.report import Discrepancy, VerifyReport
+from compactor.ops.verify.values.contents import DeepVerifier
+from compactor.ops.verify.values.ports import NewDigestKernel
+from compactor.ops.verify.values.row_sums import Sum
 from compactor.table.merging.committed_rows import CommittedRows
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.sampling import few_rows
+
+KERNELS: list[NewDigestKernel | None] = [None, *([digest_kernel] if is_installed() else [])]
 
 METADATA = [(), ("_source_file",), ("_source_file", "_processed_at", "_manifest_id")]
 
@@ -43,11 +48,15 @@ def shallow(harness: Harness, *, everything: bool = False) -> VerifyReport:
 
 def contents(harness: Harness) -> list[Discrepancy]:
     """What comparing values finds, without the sizes of files."""
-    report = VerifyReport()
+    reports = list[VerifyReport]()
     app = harness.app()
     rows = CommittedRows(app.store, MovedRows(app.state))
-    DeepVerifier(store=app.store, registry=app.registry, rows=rows).check(harness.commit("m1"), report)
-    return report.discrepancies
+    for new_kernel in KERNELS:
+        verifier = DeepVerifier(store=app.store, registry=app.registry, rows=rows, new_kernel=new_kernel)
+        reports.append(VerifyReport())
+        verifier.check(harness.commit("m1"), reports[-1])
+    assert all(each == reports[0] for each in reports)
+    return reports[0].discrepancies
 
 
 def rewrite(harness: Harness, uri: str, change: Callable[[pa.Table], pa.Table]) -> None:

@@ -1,0 +1,1 @@
+"""Compares every value of the output with the input."""

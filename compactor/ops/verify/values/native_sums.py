@@ -1,0 +1,178 @@
+"""Adds up rows and lines by the native kernel.
+
+Its reader of lines shares no code with the one that makes rows. Lines that it is not sure of are read by Python, and so
+is a sample of all others: where the two differ, Python reads the whole input.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from compactor.core.errors import StagingError
+from compactor.ndjson.inspection import BLANK, BLANK_LINE, refusals
+from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject, Splitter
+from compactor.ops.verify.values.ports import DigestKernel, KernelArray, KernelRows, NewDigestKernel
+from compactor.ops.verify.values.row_sums import SOURCE, FileColumns, LineSums, Row, RowShape, Sum, batches
+from compactor.table.merging.committed_rows import OpenedRows
+
+BLOCK_BYTES = 1024 * 1024  # read in one call of the kernel
+SAMPLED_BYTES = 32 * 1024  # of each so many bytes of lines, Python reads one line as well
+
+
+class ParsersDifferError(Exception):
+    """Two readers of lines understand one of them differently."""
+
+
+@dataclass(frozen=True)
+class NativeSums:
+    """`RowSums` by a kernel. The types of the shape are all others than variant."""
+
+    shape: RowShape
+    new_kernel: NewDigestKernel
+
+    @cached_property
+    def _kernel(self) -> DigestKernel:
+        columns = {each.key: each.column_type for each in self.shape.schema.columns if each.key is not None}
+        return self.new_kernel(columns)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {key: number for number, key in enumerate(self.shape.names)}
+
+    def lines(self, path_columns: Mapping[str, str]) -> LineSums:
+        """See `RowSums`."""
+        return _NativeLines(self.shape, self._digest, path_columns, kernel=self._kernel)
+
+    def slow_lines(self, path_columns: Mapping[str, str]) -> LineSums:
+        """See `RowSums`."""
+        return LineSums(self.shape, self._digest, path_columns)
+
+    def written(self, opened: OpenedRows, columns: FileColumns, *, by_source: bool) -> Iterator[tuple[str, Sum]]:
+        """See `RowSums`."""
+        numbers = self._numbers
+        moved = [numbers[key] for key in columns.moved]
+        for batch in batches(opened, columns, by_source=by_source):
+            sources, ends = _runs(batch.column(SOURCE)) if by_source else ([""], [batch.num_rows])
+            given = KernelRows(
+                batch.num_rows,
+                [(numbers[key], _array(batch.column(name))) for key, name in columns.present.items()],
+                ends,
+                _rescued(batch.column(columns.rescued)) if columns.rescued else None,
+                moved,
+                [(key, _array(batch.column(name).cast(pa.string()))) for name, key in columns.retired.items()],
+            )
+            sums = self._kernel.rows(given)
+            for source, (rows, total) in zip(sources, sums, strict=True):
+                yield source, Sum(rows, total)
+
+    def _digest(self, rows: Sequence[Row]) -> Sum:
+        """The sum of rows that Python has read."""
+        columns = zip(self._numbers.values(), zip(*(row.values for row in rows), strict=True), strict=True)
+        ends = [0]
+        for row in rows:
+            ends.append(ends[-1] + len(row.rescued))
+        entries = [entry for row in rows for entry in row.rescued]
+        keys, values = (pa.array([entry[at] for entry in entries], pa.string()) for at in (0, 1))
+        maps = (0, None, pa.array(ends, pa.int32()).buffers()[1].to_pybytes(), b"")
+        texts = [(number, _array(pa.array(column, pa.string()))) for number, column in columns]
+        found = self._kernel.rows(KernelRows(len(rows), texts, [len(rows)], (maps, _array(keys), _array(values))))
+        return Sum(*found[0])
+
+
+@dataclass
+class _NativeLines(LineSums):
+    kernel: DigestKernel = field(kw_only=True)
+
+    def read(
+        self,
+        pieces: Iterable[bytes],
+        limits: Limits,
+        *,
+        split: Splitter,
+        refused: frozenset[bytes],
+        on_reject: Callable[[Reject], None],
+    ) -> LineCounts:
+        """See `LineSums`.
+
+        Raises:
+            ParsersDifferError: The kernel understands a line otherwise than Python does.
+        """
+        if refused:
+            return super().read(pieces, limits, split=split, refused=refused, on_reject=on_reject)
+        return split(pieces, limits, self._judge, on_reject=on_reject, block_bytes=BLOCK_BYTES)
+
+    def _judge(self, block: bytes) -> Judged:
+        lines, blank_lines, doubtful, (rows, total) = self.kernel.lines(block, tuple(self.path_columns.items()))
+        self.sum.merge(Sum(rows, total))
+        starts = {start for _, start, _ in doubtful}
+        sample = [block[start:end] for start, end in _sample(block) if start not in starts]
+        if records := [line for line in sample if line.strip(BLANK)]:
+            self._compare(records)
+        return Judged(lines, blank_lines, self._judged(doubtful, block))
+
+    def _compare(self, records: Sequence[bytes]) -> None:
+        """Compare what Python and the kernel make of some records."""
+        slow = LineSums(self.shape, self.digest, self.path_columns)
+        block = b"".join(line + b"\n" for line in records)
+        slow.add_records(block)
+        _, _, doubtful, found = self.kernel.lines(block, tuple(self.path_columns.items()))
+        if doubtful or Sum(*found) != slow.sum or next(refusals(records), None) is not None:
+            raise ParsersDifferError
+
+    def _judged(self, doubtful: Sequence[tuple[int, int, int]], block: bytes) -> list[Refused]:
+        """Add those that are records after all; return the others."""
+        raws = [block[start:end] for _, start, end in doubtful]
+        reasons = dict(refusals(raws))
+        if BLANK_LINE in reasons.values():
+            raise ParsersDifferError
+        if good := [raw for at, raw in enumerate(raws) if at not in reasons]:
+            self.add_records(b"".join(raw + b"\n" for raw in good))
+        return [
+            (number, start, reasons[at], raws[at]) for at, (number, start, _) in enumerate(doubtful) if at in reasons
+        ]
+
+
+def _sample(block: bytes) -> Iterator[tuple[int, int]]:
+    """Where a line of every `SAMPLED_BYTES` begins and ends: that which has the byte there."""
+    end = -1
+    for at in range(SAMPLED_BYTES // 2, len(block), SAMPLED_BYTES):
+        if at > end:
+            end = block.index(b"\n", at)
+            yield block.rfind(b"\n", 0, at) + 1, end
+
+
+def _runs(sources: pa.Array) -> tuple[list[str], list[int]]:
+    """The sources of rows that follow each other, and where each of them ends."""
+    runs = pc.run_end_encode(sources)
+    return runs.values.to_pylist(), runs.run_ends.to_pylist()
+
+
+def _rescued(maps: pa.MapArray) -> tuple[KernelArray, KernelArray, KernelArray]:
+    valid, offsets = maps.buffers()[:2]
+    outer = (maps.offset, None if valid is None else valid.to_pybytes(), offsets.to_pybytes(), b"")
+    return outer, _array(maps.keys), _array(maps.items)
+
+
+def _array(array: pa.Array) -> KernelArray:
+    """An array of texts or of values of a fixed width.
+
+    Raises:
+        StagingError: It is of another type.
+    """
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.int8())
+    match array.buffers():
+        case [valid, data]:
+            offsets = None
+        case [valid, offsets, data] if pa.types.is_string(array.type):
+            pass
+        case _:
+            raise StagingError(f"a column of type {array.type}; expected text, or values of a fixed width")
+    return array.offset, _bytes(valid), _bytes(offsets), _bytes(data) or b""
+
+
+def _bytes(buffer: pa.Buffer | None) -> bytes | None:
+    return None if buffer is None else buffer.to_pybytes()

@@ -1,0 +1,391 @@
+//! Sums of rows, by which the rows of Parquet files are compared with the lines that they were made from, whatever the
+//! order of either.
+
+mod lines;
+mod values;
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
+
+use hashbrown::DefaultHashBuilder;
+
+use crate::columns::ColumnKind;
+use lines::{Field, Value};
+
+/// Keys without a column of a record are told apart by their number; numbers begin anew when there are so many.
+const MAX_FURTHER_KEYS: usize = 16 * 1024;
+
+/// In the place of the number of a column: a value in the rescued data.
+const RESCUED: usize = usize::MAX;
+
+/// The sum of the digests of some rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    pub rows: u64,
+    pub total: u128,
+}
+
+/// A line that is not plainly a record: its number in the block, from 0, where it begins, and where its line feed is.
+pub type DoubtfulLine = (usize, usize, usize);
+
+/// What a block of lines holds.
+#[derive(Debug, Default)]
+pub struct Summed {
+    pub lines: usize,
+    pub blank_lines: usize,
+    pub doubtful: Vec<DoubtfulLine>,
+    pub sum: Sum,
+}
+
+/// The values of a column in some rows, as Arrow holds them.
+#[derive(Debug)]
+pub struct Values<'a> {
+    /// The number of its rows that are before the first one.
+    pub offset: usize,
+    /// A bit for each row, set if it has a value; all have one without it.
+    pub valid: Option<&'a [u8]>,
+    /// Where texts begin; none of values of a fixed width.
+    pub offsets: Option<&'a [u8]>,
+    pub data: &'a [u8],
+}
+
+/// The rescued data of some rows.
+#[derive(Debug)]
+pub struct Rescued<'a> {
+    /// Where the entries of each row begin.
+    pub maps: Values<'a>,
+    pub keys: Values<'a>,
+    pub values: Values<'a>,
+}
+
+/// What some rows have.
+#[derive(Debug, Default)]
+pub struct Given<'a> {
+    /// Columns by number. Texts in a column of another type are those of its values.
+    pub columns: Vec<(usize, Values<'a>)>,
+    pub rescued: Option<Rescued<'a>>,
+    /// Columns by number that the rows are without: rescued values of their keys count as theirs.
+    pub moved: Vec<usize>,
+    /// Columns of texts whose values count as rescued ones of a key.
+    pub retired: Vec<(Vec<u8>, Values<'a>)>,
+}
+
+/// Arrow's buffers are not what they should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+/// What the columns of rows are, and how their values become digests.
+#[derive(Debug)]
+pub struct RowSums {
+    kinds: Vec<ColumnKind>,
+    /// The number of each key with a column.
+    numbers: HashMap<Box<[u8]>, usize>,
+    /// Digests are of twice 64 bits, by seeds of this object alone.
+    hashers: [DefaultHashBuilder; 2],
+}
+
+/// Reads lines, one block after the other.
+#[derive(Debug)]
+pub struct LineReader {
+    /// All keys that were seen, those with a column first.
+    numbers: HashMap<Box<[u8]>, usize>,
+    keys: Vec<Box<[u8]>>,
+    fields: Vec<Field>,
+    /// The number of the key of each field.
+    field_numbers: Vec<usize>,
+    /// The keys of the line before, in their order: most lines have the same.
+    expected: Vec<usize>,
+    /// For each key the last line with it, counted over all blocks, and its last field there.
+    last: Vec<(u64, usize)>,
+    line: u64,
+    decoded_key: Vec<u8>,
+    decoded: Vec<u8>,
+}
+
+impl RowSums {
+    /// # Arguments
+    ///
+    /// * `columns` - Keys with what their columns hold; a number stands for each of them, from 0.
+    pub fn new(columns: Vec<(Vec<u8>, ColumnKind)>) -> Self {
+        Self {
+            kinds: columns.iter().map(|(_, kind)| *kind).collect(),
+            numbers: columns.into_iter().enumerate().map(|(number, (key, _))| (key.into(), number)).collect(),
+            hashers: [DefaultHashBuilder::default(), DefaultHashBuilder::default()],
+        }
+    }
+
+    pub fn line_reader(&self) -> LineReader {
+        let mut keys: Vec<Box<[u8]>> = vec![Box::default(); self.kinds.len()];
+        for (key, number) in &self.numbers {
+            keys[*number].clone_from(key);
+        }
+        LineReader {
+            numbers: self.numbers.clone(),
+            last: vec![(0, 0); keys.len()],
+            keys,
+            fields: Vec::new(),
+            field_numbers: Vec::new(),
+            expected: Vec::new(),
+            line: 0,
+            decoded_key: Vec::new(),
+            decoded: Vec::new(),
+        }
+    }
+
+    /// Adds up the rows of whole lines, each with its line feed.
+    ///
+    /// # Arguments
+    ///
+    /// * `constants` - Texts of keys that lines need not have: one that has the key keeps its own value, also null.
+    pub fn lines(&self, reader: &mut LineReader, block: &[u8], constants: &[(Vec<u8>, Vec<u8>)]) -> Summed {
+        let is_text = std::str::from_utf8(block).is_ok();
+        let constants: Vec<(usize, &[u8])> =
+            constants.iter().map(|(key, text)| (reader.number(key), text.as_slice())).collect();
+        let mut summed = Summed::default();
+        let mut start = 0;
+        while start < block.len() {
+            let end = memchr::memchr(b'\n', &block[start..]).map_or(block.len(), |length| start + length);
+            let text = &block[start..end];
+            if lines::is_blank(text) {
+                summed.blank_lines += 1;
+            } else if (is_text || std::str::from_utf8(text).is_ok()) && reader.read(text) {
+                let digest = self.digest_of(reader, text, &constants);
+                self.add(&mut summed.sum, digest);
+            } else {
+                summed.doubtful.push((summed.lines, start, end));
+            }
+            summed.lines += 1;
+            start = end + 1;
+        }
+        reader.forget(self.kinds.len());
+        summed
+    }
+
+    /// Adds up rows.
+    ///
+    /// # Arguments
+    ///
+    /// * `rows` - Their number.
+    /// * `given` - What they have.
+    /// * `ends` - Where each sum ends; rows from one end to the next are in one sum.
+    ///
+    /// # Errors
+    ///
+    /// Values are out of their buffer, of another width, or of another type; or there is no such column.
+    pub fn rows(&self, rows: usize, given: &Given, ends: &[usize]) -> Result<Vec<Sum>, Malformed> {
+        let mut digests = vec![0_u128; rows];
+        for (number, values) in &given.columns {
+            let kind = *self.kinds.get(*number).ok_or(Malformed)?;
+            for (row, digest) in digests.iter_mut().enumerate() {
+                let Some(value) = values.at(row, kind)? else { continue };
+                *digest = digest.wrapping_add(match kind {
+                    ColumnKind::Typed(kind) if values.offsets.is_some() => {
+                        let (stored, width) = values::stored(value, kind).ok_or(Malformed)?;
+                        self.digest(*number, &stored[..width])
+                    }
+                    _ => self.digest(*number, value),
+                });
+            }
+        }
+        for (key, values) in &given.retired {
+            for (row, digest) in digests.iter_mut().enumerate() {
+                if let Some(value) = values.at(row, ColumnKind::Text)? {
+                    *digest = digest.wrapping_add(self.rescued_digest(key, value));
+                }
+            }
+        }
+        if let Some(rescued) = &given.rescued {
+            self.add_rescued(rescued, &given.moved, &mut digests)?;
+        }
+        let mut sums = Vec::with_capacity(ends.len());
+        let mut start = 0;
+        for end in ends {
+            let mut sum = Sum::default();
+            for digest in digests.get(start..*end).ok_or(Malformed)? {
+                self.add(&mut sum, *digest);
+            }
+            sums.push(sum);
+            start = *end;
+        }
+        Ok(sums)
+    }
+
+    fn add_rescued(&self, rescued: &Rescued, moved: &[usize], digests: &mut [u128]) -> Result<(), Malformed> {
+        for (row, digest) in digests.iter_mut().enumerate() {
+            let Some((from, to)) = rescued.maps.entries(row)? else { continue };
+            for entry in from..to {
+                let key = rescued.keys.at(entry, ColumnKind::Text)?.ok_or(Malformed)?;
+                // A value that is null is never rescued.
+                let value = rescued.values.at(entry, ColumnKind::Text)?.ok_or(Malformed)?;
+                let number = self.numbers.get(key).filter(|number| moved.contains(number));
+                *digest = digest.wrapping_add(match number {
+                    Some(number) => self.value_digest(*number, key, value),
+                    None => self.rescued_digest(key, value),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The digest of the line that was read.
+    fn digest_of(&self, reader: &mut LineReader, text: &[u8], constants: &[(usize, &[u8])]) -> u128 {
+        let LineReader { keys, fields, field_numbers, last, line, decoded, .. } = reader;
+        let mut digest = 0_u128;
+        for (at, (field, number)) in fields.iter().zip(field_numbers.iter()).enumerate() {
+            // Of a key that is in a record twice, the last value counts.
+            if last[*number].1 != at {
+                continue;
+            }
+            let value = match &field.value {
+                Value::Null => continue,
+                Value::Source(place) => &text[place.clone()],
+                Value::Text { inner, is_escaped: false } => &text[inner.clone()],
+                Value::Text { inner, is_escaped: true } => {
+                    decoded.clear();
+                    lines::decode(&text[inner.clone()], decoded);
+                    &*decoded
+                }
+            };
+            digest = digest.wrapping_add(self.value_digest(*number, &keys[*number], value));
+        }
+        for (number, value) in constants {
+            if last[*number].0 != *line {
+                digest = digest.wrapping_add(self.value_digest(*number, &keys[*number], value));
+            }
+        }
+        digest
+    }
+
+    /// What a value of a key adds to the digest of its row.
+    fn value_digest(&self, number: usize, key: &[u8], value: &[u8]) -> u128 {
+        match self.kinds.get(number) {
+            Some(ColumnKind::Text) => self.digest(number, value),
+            Some(ColumnKind::Typed(kind)) => match values::stored(value, *kind) {
+                Some((stored, width)) => self.digest(number, &stored[..width]),
+                None => self.rescued_digest(key, value),
+            },
+            None => self.rescued_digest(key, value),
+        }
+    }
+
+    fn rescued_digest(&self, key: &[u8], value: &[u8]) -> u128 {
+        self.hashed(|hasher| {
+            hasher.write_usize(RESCUED);
+            hasher.write_usize(key.len());
+            hasher.write(key);
+            hasher.write(value);
+        })
+    }
+
+    fn digest(&self, number: usize, value: &[u8]) -> u128 {
+        self.hashed(|hasher| {
+            hasher.write_usize(number);
+            hasher.write(value);
+        })
+    }
+
+    /// Adds a row whose values have this sum.
+    fn add(&self, sum: &mut Sum, values: u128) {
+        sum.rows += 1;
+        sum.total = sum.total.wrapping_add(self.hashed(|hasher| hasher.write_u128(values)));
+    }
+
+    #[inline]
+    fn hashed(&self, write: impl Fn(&mut <DefaultHashBuilder as BuildHasher>::Hasher)) -> u128 {
+        let [high, low] = self.hashers.each_ref().map(|builder| {
+            let mut hasher = builder.build_hasher();
+            write(&mut hasher);
+            hasher.finish()
+        });
+        u128::from(high) << 64 | u128::from(low)
+    }
+}
+
+impl LineReader {
+    /// Reads the fields of a line; false if it is not plainly a record.
+    fn read(&mut self, text: &[u8]) -> bool {
+        if lines::record(text, &mut self.fields).is_err() {
+            return false;
+        }
+        self.line += 1;
+        self.field_numbers.clear();
+        for at in 0..self.fields.len() {
+            let Field { key, is_key_escaped, .. } = &self.fields[at];
+            let key = &text[key.clone()];
+            let number = if *is_key_escaped {
+                let mut decoded = std::mem::take(&mut self.decoded_key);
+                decoded.clear();
+                lines::decode(key, &mut decoded);
+                let number = self.number(&decoded);
+                self.decoded_key = decoded;
+                number
+            } else {
+                let expected = self.expected.get(at).copied().filter(|number| *self.keys[*number] == *key);
+                expected.unwrap_or_else(|| self.number(key))
+            };
+            self.field_numbers.push(number);
+            self.last[number] = (self.line, at);
+        }
+        self.expected.clone_from(&self.field_numbers);
+        true
+    }
+
+    fn number(&mut self, key: &[u8]) -> usize {
+        if let Some(number) = self.numbers.get(key) {
+            return *number;
+        }
+        let number = self.keys.len();
+        self.keys.push(key.into());
+        self.last.push((0, 0));
+        self.numbers.insert(key.into(), number);
+        number
+    }
+
+    /// Forgets keys without a column if there are too many; so many have one.
+    fn forget(&mut self, columns: usize) {
+        if self.keys.len() > columns + MAX_FURTHER_KEYS {
+            for key in self.keys.drain(columns..) {
+                self.numbers.remove(&key);
+            }
+            self.last.truncate(columns);
+            self.expected.clear();
+        }
+    }
+}
+
+impl<'a> Values<'a> {
+    /// The value of a row; None if that is null.
+    fn at(&self, row: usize, kind: ColumnKind) -> Result<Option<&'a [u8]>, Malformed> {
+        let row = self.offset + row;
+        if !self.is_valid(row)? {
+            return Ok(None);
+        }
+        let (from, to) = match (kind, self.offsets) {
+            (_, Some(offsets)) => (place(offsets, row)?, place(offsets, row + 1)?),
+            (ColumnKind::Typed(kind), None) => {
+                let width = values::width(kind);
+                (row * width, row * width + width)
+            }
+            (ColumnKind::Text, None) => return Err(Malformed),
+        };
+        self.data.get(from..to).map(Some).ok_or(Malformed)
+    }
+
+    /// Where the entries of a row begin and end; None if it is null.
+    fn entries(&self, row: usize) -> Result<Option<(usize, usize)>, Malformed> {
+        let row = self.offset + row;
+        let offsets = self.offsets.ok_or(Malformed)?;
+        Ok(if self.is_valid(row)? { Some((place(offsets, row)?, place(offsets, row + 1)?)) } else { None })
+    }
+
+    fn is_valid(&self, row: usize) -> Result<bool, Malformed> {
+        let Some(valid) = self.valid else { return Ok(true) };
+        valid.get(row / 8).map(|byte| byte >> (row % 8) & 1 == 1).ok_or(Malformed)
+    }
+}
+
+/// The offset of this number.
+fn place(offsets: &[u8], number: usize) -> Result<usize, Malformed> {
+    let bytes = offsets.get(4 * number..).and_then(|rest| rest.first_chunk()).ok_or(Malformed)?;
+    usize::try_from(i32::from_le_bytes(*bytes)).map_err(|_| Malformed)
+}

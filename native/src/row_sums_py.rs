@@ -1,0 +1,98 @@
+//! Sums of rows for Python, which proves by them what the module has written.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+
+use crate::columns::ColumnKind;
+use crate::row_sums::{DoubtfulLine, Given, LineReader, Malformed, Rescued, RowSums, Sum, Values};
+
+/// A key with the type of its column: its kind, precision, scale and epoch.
+type KeyColumn = (String, String, u8, i8, Option<String>);
+
+/// An array of Arrow: its offset, and its bits of validity, its offsets and its data, as far as it has them.
+type Array = (usize, Option<PyBackedBytes>, Option<PyBackedBytes>, PyBackedBytes);
+
+/// Rows as Python names them: their number, columns by number, the maps, keys and values of the rescued data, columns that
+/// the rows are without, columns whose values are rescued ones of a key, and where each sum ends.
+#[derive(FromPyObject)]
+struct PyRows {
+    rows: usize,
+    columns: Vec<(usize, Array)>,
+    rescued: Option<(Array, Array, Array)>,
+    moved: Vec<usize>,
+    retired: Vec<(String, Array)>,
+    ends: Vec<usize>,
+}
+
+/// A number of rows, and the sum of their digests.
+type PySum = (u64, u128);
+
+/// Adds up rows, and lines as the rows that they should be. See the Python package for what the calls mean.
+#[pyclass(name = "RowSums", frozen)]
+pub struct PyRowSums {
+    sums: RowSums,
+    /// Those that no call works with.
+    readers: Mutex<Vec<LineReader>>,
+}
+
+#[pymethods]
+impl PyRowSums {
+    #[new]
+    fn new(columns: Vec<KeyColumn>) -> PyResult<Self> {
+        let columns = columns.into_iter().map(|(key, kind, precision, scale, epoch)| {
+            let kind = ColumnKind::parse(&kind, precision, scale, epoch.as_deref()).map_err(PyValueError::new_err)?;
+            Ok((key.into_bytes(), kind))
+        });
+        Ok(Self { sums: RowSums::new(columns.collect::<PyResult<_>>()?), readers: Mutex::default() })
+    }
+
+    fn lines(
+        &self,
+        py: Python<'_>,
+        block: &[u8],
+        constants: Vec<(String, String)>,
+    ) -> (usize, usize, Vec<DoubtfulLine>, PySum) {
+        let constants: Vec<(Vec<u8>, Vec<u8>)> =
+            constants.into_iter().map(|(key, text)| (key.into_bytes(), text.into_bytes())).collect();
+        let summed = py.detach(|| {
+            let known = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut reader = known.unwrap_or_else(|| self.sums.line_reader());
+            let summed = self.sums.lines(&mut reader, block, &constants);
+            self.readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+            summed
+        });
+        (summed.lines, summed.blank_lines, summed.doubtful, of(summed.sum))
+    }
+
+    fn rows(&self, py: Python<'_>, given: PyRows) -> PyResult<Vec<PySum>> {
+        let found = py.detach(move || {
+            let PyRows { rows, columns, rescued, moved, retired, ends } = given;
+            let given = Given {
+                columns: columns.iter().map(|(number, array)| (*number, values(array))).collect(),
+                rescued: rescued.as_ref().map(|(maps, keys, texts)| Rescued {
+                    maps: values(maps),
+                    keys: values(keys),
+                    values: values(texts),
+                }),
+                moved,
+                retired: retired.iter().map(|(key, array)| (key.clone().into_bytes(), values(array))).collect(),
+            };
+            self.sums.rows(rows, &given, &ends)
+        });
+        match found {
+            Ok(sums) => Ok(sums.into_iter().map(of).collect()),
+            Err(Malformed) => Err(PyValueError::new_err("buffers that do not have these rows of these types")),
+        }
+    }
+}
+
+fn values((offset, valid, offsets, data): &Array) -> Values<'_> {
+    Values { offset: *offset, valid: valid.as_deref(), offsets: offsets.as_deref(), data }
+}
+
+fn of(sum: Sum) -> PySum {
+    (sum.rows, sum.total)
+}
