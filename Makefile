@@ -41,10 +41,10 @@ VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 HOUSE := tests/unit/house
 # What takes little and tells much comes first. The soak runs beside the first ones, none of which measures time.
-RELEASE_STEPS := lint checkov simulate spec-full spec-guards test-guards test-faults-kills test-full test-faults-s3 test-hostile-native test-hostile-spark bench-guard test-large soak
+RELEASE_STEPS := lint checkov simulate spec-full spec-guards test-guards test-faults-kills test-full test-faults-s3 test-hostile-native test-hostile-spark bench-guard bench-cliffs test-large soak
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full spec-guards simulate simulate-guards browser soak fuzz lint format bench bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-guards spec spec-full spec-guards simulate simulate-guards browser soak fuzz lint format bench bench-cliffs bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -155,6 +155,10 @@ scoreboard: $(READY) ## Time every contender on every set, and account for every
 
 bench-guard: $(READY) ## Fail if this tree takes over 5 % more CPU time than the release before (GUARD_ARGS="--size 1gb")
 	@$(BIN)/python -m bench.guard $(GUARD_ARGS)
+
+bench-cliffs: $(READY) ## Search MINUTES=20 for shapes of input whose cost falls off a cliff (SEED=7 CLIFFS_ARGS="--engine native --sizes 10mb,40mb")
+	@$(BIN)/python -m compactor.ops.doctor.java
+	@$(BIN)/python -m bench.cliffs --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(CLIFFS_ARGS)
 
 bench-table: $(READY) ## Merge the small files of a table with late events, and ask ten queries before and after (LATE_ARGS="--days 30")
 	@nice $(BIN)/python -m bench.late $(LATE_ARGS)

@@ -53,12 +53,13 @@ INPUTS: Mapping[str, Sequence[str]] = {
     "test-hostile-native": (*_MEASURED, "tests/hostile"),
     "test-hostile-spark": (*_MEASURED, "tests/hostile"),
     "bench-guard": _MEASURED,
+    "bench-cliffs": _MEASURED,
     "soak": (*_HARNESS, "tests/soak", "tests/faults"),
 }
 """The files and folders that a part runs or reads. It has to pass again once one of them has changed."""
 
 RUN_BY = (("java", "-version"), ("cargo", "--version"), ("go", "version"))
-OPTIONS = ("SEED", "SEEDS", "DAYS", "MINUTES", "ENGINE", "PYTEST_ARGS", "GUARD_ARGS")
+OPTIONS = ("SEED", "SEEDS", "DAYS", "MINUTES", "ENGINE", "PYTEST_ARGS", "GUARD_ARGS", "CLIFFS_ARGS")
 """Of targets of the Makefile: what passed with one of them is not remembered."""
 
 

@@ -110,8 +110,9 @@ class NativeEngine:
         inputs = self._inputs(request.manifest)
         stored_bytes = sum(each.stored_bytes for each in inputs)
         ratio = request.stored_ratio
-        # Smaller input makes one file whatever the ratio, and rewriting it for new keys costs no more than a sample.
-        is_large = stored_bytes > min(2 * SAMPLE_BYTES, self.rules.target_file_bytes)
+        # Smaller input makes one file whatever the ratio, and rewriting it for new keys costs no more than a sample. A
+        # single file has one task whatever the ratio, and a sample of it would be all of it.
+        is_large = len(inputs) > 1 and stored_bytes > min(2 * SAMPLE_BYTES, self.rules.target_file_bytes)
         if is_large and (ratio is None or not columns.schema.columns):
             columns, sampled = self._sample(request, columns, inputs)
             ratio = ratio or sampled

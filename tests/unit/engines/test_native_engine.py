@@ -131,6 +131,14 @@ def test_a_sample_without_keys_adds_no_column(monkeypatch):
     assert [column.key for column in harness.app().registry.latest().columns] == ["a"]
 
 
+def test_a_single_file_is_not_sampled(monkeypatch):
+    """It is written once to find its keys, and once with their columns; of two files, one is sampled before."""
+    monkeypatch.setattr(native_engine, "SAMPLE_BYTES", 1_000)
+    line = b'{"a":"%s"}\n' % (b"x" * 1000)
+    assert compact(Harness(), "a", line * 3)[1] == [[1], [1]]
+    assert compact(Harness(), "a", line, line * 3)[1] == [[1], [1], [2]]
+
+
 def test_records_without_keys_get_the_column_of_the_empty_key():
     """Parquet has no rows without columns."""
     harness = Harness()

@@ -1,0 +1,1 @@
+"""Searches shapes of input for one whose cost falls off a cliff."""
