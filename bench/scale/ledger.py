@@ -150,6 +150,9 @@ def _recent(slot: int) -> RecentCommit:
         rejected_lines=0,
         seconds=10,
         decided_at=_MOMENT,
+        target_file_bytes=1 << 27,
+        right_sized_bytes=1 << 28,
+        small_bytes=0,
     )
 
 

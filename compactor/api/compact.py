@@ -89,7 +89,6 @@ class CompactResult:
     def of(cls, closing: Closing) -> Self:
         """The result of a call that has ended."""
         plan, run, report = closing.plan, closing.run, closing.verification
-        quarantined = report.quarantined_files if report is not None else ()
         return cls(
             complete=not closing.exit_code and not closing.dry_run,
             exit_code=int(closing.exit_code),
@@ -109,7 +108,7 @@ class CompactResult:
             planned_before=plan.planned_before,
             skipped=dict(plan.skipped),
             left_out=tuple(plan.left_out),
-            quarantined_files=tuple(each for each in quarantined if not each.is_settled),
+            quarantined_files=tuple(report.open_files if report is not None else ()),
             held=plan.held,
             problems=tuple(problems_of(closing)),
             verified=None if report is None else VerifyResult.of(report),

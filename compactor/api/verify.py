@@ -33,10 +33,12 @@ class VerifyResult:
         closed_dates: Dates of which the summary was read in place of the records.
         retired_dates: Dates that `compactor retire` took, if everything was verified.
         expiring: Records of what expired whose deletion is not finished, if everything was verified.
-        files: Input files of the committed manifests.
-        files_by_status: The same by their status.
+        input_files: Input files: versions of files of which each line is a row, a reject or blank.
+        files_by_status: Files of the committed manifests by the result for each; one that was quarantined and redriven
+            counts again.
+        quarantined_by_status: Those of them that were quarantined, settled or not.
         lines: Lines of all files that could be read to their end.
-        rows: Rows in the footers of the output files.
+        rows: Rows on record; those of the files in `output_files_verified` were counted in their footers.
         rejected_lines: Lines that are in the rejects, or only counted there.
         unkept_rejects: Rejected lines that are only counted; their bytes are in the input file alone.
         blank_lines: Lines without anything but white space.
@@ -49,11 +51,16 @@ class VerifyResult:
         misfits: The same by column, as far as it is on record.
         output_files: Parquet files of rows.
         output_bytes: Their size in bytes.
+        output_files_verified: Those whose footers were read, and have the rows and the size on record.
+        output_files_missing: Those that are gone, without a rule of retention.
+        output_files_summed: Those of closed dates, of which summaries were read in place of footers.
         orphans: Files that attempts wrote in place in the output, and that no commit names: no table lists them.
         orphaned_bytes: Their size in bytes.
         inputs_compared: With `deep`, inputs of which every value was compared.
         inputs_gone: With `deep`, inputs that are deleted or replaced since, so that they could not be compared.
         inputs_erased: With `deep`, inputs that were not compared: lines of their manifests were erased on request.
+        open_quarantined_files: Quarantined files that need a person: not settled.
+        open_dead_letters: Dead letters that need a person: not settled.
         expired: Files on record that are gone under a rule of retention, by date, part and rule.
         discrepancies: Differences between the ledger and what is stored.
         quarantined_files: Input files that could not be read, settled or not (`is_settled`).
@@ -70,8 +77,9 @@ class VerifyResult:
     closed_dates: int
     retired_dates: int
     expiring: int
-    files: int
+    input_files: int
     files_by_status: Mapping[str, int]
+    quarantined_by_status: Mapping[str, int]
     lines: int
     rows: int
     rejected_lines: int
@@ -86,11 +94,16 @@ class VerifyResult:
     misfits: Mapping[str, int]
     output_files: int
     output_bytes: int
+    output_files_verified: int
+    output_files_missing: int
+    output_files_summed: int
     orphans: int
     orphaned_bytes: int
     inputs_compared: int
     inputs_gone: int
     inputs_erased: int
+    open_quarantined_files: int
+    open_dead_letters: int
     expired: tuple[ExpiredFiles, ...]
     discrepancies: tuple[Discrepancy, ...]
     quarantined_files: tuple[QuarantinedFile, ...]
@@ -109,8 +122,9 @@ class VerifyResult:
             closed_dates=report.closed_dates,
             retired_dates=report.retired_dates,
             expiring=report.expiring,
-            files=report.files,
+            input_files=report.input_files,
             files_by_status={str(status): number for status, number in report.files_by_status.items()},
+            quarantined_by_status={str(status): number for status, number in report.quarantined_by_status.items()},
             lines=report.lines,
             rows=report.rows,
             rejected_lines=report.rejected_lines,
@@ -125,11 +139,16 @@ class VerifyResult:
             misfits=dict(report.misfits),
             output_files=report.output_files,
             output_bytes=report.output_bytes,
+            output_files_verified=report.output_files_verified,
+            output_files_missing=report.output_files_missing,
+            output_files_summed=report.output_files_summed,
             orphans=report.orphans,
             orphaned_bytes=report.orphaned_bytes,
             inputs_compared=report.inputs_compared,
             inputs_gone=report.inputs_gone,
             inputs_erased=report.inputs_erased,
+            open_quarantined_files=len(report.open_files),
+            open_dead_letters=len(report.open_letters),
             expired=tuple(report.expired),
             discrepancies=tuple(report.discrepancies),
             quarantined_files=tuple(report.quarantined_files),

@@ -53,8 +53,7 @@ def differences(made: DayCounts, found: Outcome) -> list[str]:
         rejects[REASON_OF_KIND[kind]] += lines
     verification = found.verification
     pairs: list[tuple[str, object, object]] = [
-        ("files", made.files, verification.files),
-        ("files compacted", made.files, verification.files_by_status["compacted"]),
+        ("input files", made.files, verification.input_files),
         ("bytes in", made.stored_bytes, found.input_bytes),
         ("lines", made.lines, verification.lines),
         ("rows", made.records, verification.rows),

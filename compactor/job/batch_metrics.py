@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from compactor.core.distributions import Distribution, distribution_of
-from compactor.core.documents.records import NEEDS_OPERATOR, Commit, DeadLetter, FileStatus
+from compactor.core.documents.records import Commit, DeadLetter
+from compactor.core.documents.totals import commit_totals
 from compactor.job.steps.results import CompactionResult, Ending
 from compactor.ledger.sizing import sizes_by_partition, sizing_hits
 
@@ -33,26 +34,25 @@ def batch_metrics(
     fresh = [result for result in results if result.ending is not Ending.ALREADY_DONE]
     wasted = sum(result.wasted for result in results)
     commits = [result.outcome for result in fresh if isinstance(result.outcome, Commit)]
-    reports = [report for commit in commits for report in commit.files]
-    sizes = [[file.size_bytes for file in commit.outputs] for commit in commits]
+    found = [commit_totals(commit, with_source=False) for commit in commits]
     hits = [sizing_hits(each, target_file_bytes) for commit in commits for each in sizes_by_partition(commit)]
     counted = sum(files for _, files in hits)
-    bytes_in = sum(report.size_bytes for report in reports if report.status == FileStatus.COMPACTED)
+    bytes_in = sum(each.input_bytes for each in found)
     values: dict[str, float | Distribution] = {
         "ManifestsCommitted": len(commits),
         "ManifestsDeadLettered": sum(isinstance(result.outcome, DeadLetter) for result in fresh),
         "ManifestsStuck": stuck,
         "ManifestsRetrying": retrying,
         "BatchDurationSeconds": seconds,
-        "RecordsIn": sum(report.lines - report.blank_lines for report in reports),
-        "RecordsOut": sum(report.records for report in reports),
-        "RecordsRejected": sum(report.rejected_lines for report in reports),
-        "FilesQuarantined": sum(report.status in NEEDS_OPERATOR for report in reports),
+        "RecordsIn": sum(each.lines - each.blank_lines for each in found),
+        "RecordsOut": sum(each.rows for each in found),
+        "RecordsRejected": sum(each.rejected_lines for each in found),
+        "FilesQuarantined": sum(each.quarantined_by_status.total() for each in found),
         "BytesIn": bytes_in,
-        "BytesOut": sum(map(sum, sizes)),
-        "OutputFiles": sum(map(len, sizes)),
+        "BytesOut": sum(each.output_bytes for each in found),
+        "OutputFiles": sum(each.output_files for each in found),
         **_partition_metrics(commits, target_file_bytes),
-        "ValuesRescued": sum(commit.rescued_values for commit in commits),
+        "ValuesRescued": sum(each.rescued_values for each in found),
         "BinsRedone": sum(commit.redone_bins for commit in commits),
         "ColumnsRefused": sum(commit.refused_keys for commit in commits),
         "NewColumns": sum(result.new_columns for result in fresh),

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from compactor.core.documents.records import NEEDS_OPERATOR, Commit
+from compactor.core.documents.records import Commit
+from compactor.core.documents.totals import commit_totals
 from compactor.core.errors import TryAgainError
 from compactor.job.batches import BatchResult
 from compactor.job.steps.results import CompactionResult, Ending
@@ -31,6 +32,7 @@ _FIGURES = (
     "quarantined_files",
     "records",
     "rejected_lines",
+    "input_files",
     "input_bytes",
     "output_bytes",
     "output_files",
@@ -44,10 +46,11 @@ class RunReport:
     Attributes:
         committed: Manifests that this run committed or carried to done.
         dead_lettered: Manifests that it made dead letters.
-        quarantined_files: Input files that need an operator.
+        quarantined_files: Files that it quarantined.
         records: Rows that became visible.
         rejected_lines: Lines that became rejects.
-        input_bytes: Stored bytes of compacted files.
+        input_files: Input files, which are the compacted ones; those of redriven lines are none.
+        input_bytes: Their stored bytes.
         output_bytes: Parquet bytes.
         output_files: Parquet files of rows.
         failures: The last error of each manifest that did not finish, by manifest id.
@@ -59,6 +62,7 @@ class RunReport:
     quarantined_files: int = 0
     records: int = 0
     rejected_lines: int = 0
+    input_files: int = 0
     input_bytes: int = 0
     output_bytes: int = 0
     output_files: int = 0
@@ -104,10 +108,11 @@ class RunReport:
             self.dead_lettered += 1
             return
         self.committed += 1
-        for report in result.outcome.files:
-            self.quarantined_files += report.status in NEEDS_OPERATOR
-            self.records += report.records
-            self.rejected_lines += report.rejected_lines
-            self.input_bytes += report.size_bytes if report.lines else 0
-        self.output_bytes += sum(file.size_bytes for file in result.outcome.outputs)
-        self.output_files += len(result.outcome.outputs)
+        own, among_all = (commit_totals(result.outcome, with_source=each) for each in (False, True))
+        self.quarantined_files += own.quarantined_by_status.total()
+        self.records += own.rows
+        self.rejected_lines += own.rejected_lines
+        self.input_files += among_all.input_files
+        self.input_bytes += among_all.input_bytes
+        self.output_bytes += own.output_bytes
+        self.output_files += own.output_files

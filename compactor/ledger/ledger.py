@@ -1,7 +1,7 @@
 """The ledger: create-only records of the progress of each manifest. All other state is derived from them."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,7 +26,7 @@ from compactor.core.documents.records import (
     RecentCommit,
     read_record,
 )
-from compactor.core.errors import ObjectNotFound
+from compactor.core.errors import ObjectNotFound, StuckError, TryAgainError
 from compactor.core.layout import Layout, base_name, done_name, is_date, outcome_generation
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
@@ -308,12 +308,25 @@ class Ledger:
 
     def recent(self) -> list[RecentCommit]:
         """Summaries of the latest commits, oldest first. They are a cache, and may be lost."""
-        commits: list[RecentCommit] = []
+        return sorted((commit for _, commit in self._recent()), key=lambda commit: commit.decided_at)
+
+    def revise(self, manifest_ids: Container[str], revised: Callable[[RecentCommit, Commit], RecentCommit]) -> None:
+        """Replace the summaries of manifests that were rebuilt, where the ring still has them.
+
+        They are a cache: one whose commit cannot be read, or that cannot be written now, stays as it is.
+        """
+        with suppress(TryAgainError, StuckError, ObjectNotFound):
+            for uri, known in self._recent():
+                if known.manifest_id in manifest_ids and isinstance(outcome := self.outcome(known.key), Commit):
+                    self._store.put(uri, _json(revised(known, outcome)))
+
+    def _recent(self) -> Iterator[tuple[str, RecentCommit]]:
+        """The summaries in the ring, with their places."""
         uris = (info.uri for info in self._store.list(self._layout.recent_folder))
-        for data in map_ordered(self._read, uris):
+        for uri, data in map_ordered(lambda uri: (uri, self._read(uri)), uris):
             with suppress(ValidationError):  # an unreadable summary counts as lost
-                commits += [] if data is None else [RecentCommit.model_validate_json(data)]
-        return sorted(commits, key=lambda commit: commit.decided_at)
+                if data is not None:
+                    yield uri, RecentCommit.model_validate_json(data)
 
     def manifests(self, date: str | None = None) -> Iterator[ManifestKey]:
         """Every manifest on record, or those of one date."""

@@ -21,7 +21,8 @@ class SizedBytes:
     size_bytes: int  # bytes of all output files
     right_sized_bytes: int  # those in files within 25 % of the target
     small_bytes: int  # those of manifests, or of partitions of one, that do not fill a file of the target size
-    hit_rate: float | None  # share of all bytes that is in files within 25 % of the target; None without bytes
+    # Share of all bytes that is in files within 25 % of the target; None if nothing could fill a file of that size
+    hit_rate: float | None
 
 
 def learned_ratio(recent: Sequence[RecentCommit]) -> float | None:
@@ -105,7 +106,7 @@ def sized_bytes(partitions: Iterable[Sequence[int]], target_file_bytes: int) -> 
 
 def with_share(size_bytes: int, right_sized_bytes: int, small_bytes: int) -> SizedBytes:
     """These bytes, and the share that follows from them."""
-    hit_rate = right_sized_bytes / size_bytes if size_bytes else None
+    hit_rate = right_sized_bytes / size_bytes if small_bytes < size_bytes else None
     return SizedBytes(size_bytes, right_sized_bytes, small_bytes, hit_rate)
 
 

@@ -1,12 +1,11 @@
 """Learns sizes: reads the ledger's ring of recent commits once, then adds each new commit."""
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from threading import Lock
 
-from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileStatus, RecentCommit
-from compactor.core.documents.totals import totals_of
+from compactor.core.documents.records import Commit, RecentCommit
+from compactor.core.documents.totals import commit_totals
 from compactor.core.errors import TryAgainError
 from compactor.ledger.ledger import RECENT_SLOTS, Ledger
 from compactor.ledger.sizing import learned_ratio, sized_bytes, sizes_by_partition, stored_ratio
@@ -59,26 +58,31 @@ class SizingHistory:
         return self._recent
 
 
+def revised(known: RecentCommit, commit: Commit) -> RecentCommit:
+    """The summary of a manifest that was rebuilt: the figures of its new commit, and the times of its first one."""
+    made = summarised(commit, target_file_bytes=known.target_file_bytes, arrived_at=known.arrived_at)
+    return made.model_copy(update={"decided_at": known.decided_at, "seconds": known.seconds})
+
+
 def summarised(commit: Commit, *, target_file_bytes: int, arrived_at: datetime | None = None) -> RecentCommit:
     """The summary of a commit, whose files should be as large as the target."""
-    compacted = [report for report in commit.files if report.status == FileStatus.COMPACTED]
-    own = totals_of(compacted, with_source=False)
+    own, among_all = (commit_totals(commit, with_source=each) for each in (False, True))
     sized = sized_bytes(sizes_by_partition(commit), target_file_bytes)
     return RecentCommit(
         manifest_id=commit.manifest_id,
         date=commit.date,
-        decoded_bytes=sum(report.decoded_bytes for report in compacted),
-        input_bytes=sum(report.size_bytes for report in compacted),
-        output_bytes=sized.size_bytes,
-        output_files=len(commit.outputs),
-        input_files=sum(not report.source_uri for report in compacted),
+        decoded_bytes=among_all.decoded_bytes,
+        input_bytes=among_all.input_bytes,
+        output_bytes=own.output_bytes,
+        output_files=own.output_files,
+        input_files=among_all.input_files,
         records=own.rows,
         rejected_lines=own.rejected_lines,
         seconds=(commit.decided_at - commit.started_at).total_seconds(),
         decided_at=commit.decided_at,
         arrived_at=arrived_at,
         rejects=dict(own.rejects_by_reason),
-        quarantined=dict(Counter(str(report.status) for report in commit.files if report.status in NEEDS_OPERATOR)),
+        quarantined=dict(own.quarantined_by_status),
         columns=commit.columns,
         max_columns=commit.max_columns,
         rejects_of=commit.rejects_of,

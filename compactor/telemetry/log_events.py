@@ -254,7 +254,7 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "a manifest was committed and its rows are visible",
         {
             "manifest_id": _MANIFEST,
-            "files": "input files",
+            "input_files": "input files that were compacted",
             "input_bytes": "their stored size",
             "rows": "rows that became visible",
             "rejected_lines": "rejected lines",

@@ -24,5 +24,8 @@ def recent_commit(decided_at: datetime, **changes: Any) -> RecentCommit:
         "records": 1,
         "rejected_lines": 0,
         "seconds": 1,
+        "target_file_bytes": 0,
+        "right_sized_bytes": 0,
+        "small_bytes": 0,
     }
     return RecentCommit(**{**fields, "decided_at": decided_at, **changes})

@@ -104,7 +104,7 @@ RUNNING = Status(
     quarantined_files=FilesQuarantined(64, 0, {}),
     schema=SchemaSeen(12, 148, "customer_loyalty_tier", ago(262_000)),
     recent=COMMITS,
-    ratio=0.24,
+    output_bytes_per_input_byte=0.24,
     sizes=output_sizes(COMMITS, 128 * MIB),
     cost=COST,
 )
@@ -120,7 +120,7 @@ EMPTY = replace(
     quarantined_files=FilesQuarantined(0, 0, {}),
     schema=SchemaSeen(0, 0, "", None),
     recent=(),
-    ratio=None,
+    output_bytes_per_input_byte=None,
     sizes=OutputSizes(128 * MIB, 0, None),
     cost=Spent("not on Glue"),
 )

@@ -92,8 +92,8 @@ class Closing:
     @property
     def is_read_by_json(self) -> bool:
         """Whether a quarantined file would be read with `--format json`."""
-        files = self.verification.quarantined_files if self.verification is not None else []
-        return any(READ_AS_JSON in each.detail and not each.is_settled for each in files)
+        files = self.verification.open_files if self.verification is not None else []
+        return any(READ_AS_JSON in each.detail for each in files)
 
     @property
     def exit_code(self) -> ExitCode:

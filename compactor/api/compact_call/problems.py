@@ -28,11 +28,9 @@ def problems_of(closing: Closing) -> Iterator[str]:
 
 
 def _found(report: VerifyReport) -> Iterator[str]:
-    for file in report.quarantined_files:
-        if not file.is_settled:
-            yield f"{file.uri}: {file.status}: {file.detail}"
-    for letter in report.dead_letter_manifests:
-        if not letter.is_settled:
-            yield f"manifest {letter.manifest_id}: {letter.reason}: {letter.message}"
+    for file in report.open_files:
+        yield f"{file.uri}: {file.status}: {file.detail}"
+    for letter in report.open_letters:
+        yield f"manifest {letter.manifest_id}: {letter.reason}: {letter.message}"
     for each in report.discrepancies:
         yield f"{each.where}: expected {each.expected}, found {each.found}"

@@ -34,7 +34,7 @@ from compactor.cost.topic_cost import Service, TopicInput
 from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, worker_need
 from compactor.engines.engine import EngineName
 from compactor.ledger.ledger import RECENT_SLOTS
-from compactor.ledger.sizing import learned_ratio
+from compactor.ledger.sizing import stored_ratio
 from compactor.ops.report.period import Period
 from compactor.ops.report.reading.reader import ReportReader
 from compactor.settings.sections import Builder, Control, Convert, Output, Stream
@@ -136,7 +136,7 @@ def cost(
     found = estimate(
         load,
         job,
-        shape_of(settings, engine, learned_ratio(all_recent), options["shards"]),
+        shape_of(settings, engine, stored_ratio(all_recent), options["shards"]),
         _deployment(settings, options),
         prices,
         _topic(load, options),

@@ -157,7 +157,6 @@ def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, w
 
 def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -> Spending:
     period, totals = figures.period, figures.totals
-    ratio = totals.output_bytes / totals.input_bytes if totals.input_bytes else None
     spending = Spending(
         commits=totals.manifests,
         since=period.since,
@@ -174,7 +173,9 @@ def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -
     )
     if not spending.has_price:
         return spending
-    return replace(spending, services=service_costs(figures, job, shape_of(app.settings, None, ratio)))
+    return replace(
+        spending, services=service_costs(figures, job, shape_of(app.settings, None, totals.output_bytes_per_input_byte))
+    )
 
 
 def _write(text: str, target: str, *, private: bool) -> None:

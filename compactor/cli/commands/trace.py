@@ -106,7 +106,7 @@ def _lines(found: Trace) -> str:
     if counts is None:
         return ""
     sums = fates(
-        *(counts.rows, counts.rejected_lines, counts.blank_lines, counts.erased_rejects),
+        *(counts.rows, counts.rejected_lines, counts.blank_lines, counts.erased_lines),
         tombstones=counts.tombstones,
         absent=counts.absent_offsets,
     )

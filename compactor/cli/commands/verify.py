@@ -14,9 +14,10 @@ from compactor.cli.invocation import Invocation, body, json_option, stream_optio
 from compactor.cli.ui.common.expired import unfinished
 from compactor.cli.ui.common.misfits import misfit_fields
 from compactor.cli.ui.common.streams import show_verifications, stream_documents
+from compactor.cli.ui.common.verified import counted_words, quarantined_words, verified_document
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.lists import SHOWN, more_of, show_list
-from compactor.cli.ui.output import Field, print_fields, print_json, shallow
+from compactor.cli.ui.output import Field, print_fields, print_json
 from compactor.cli.ui.waiting import waiting
 from compactor.core.text.formatting import beside_first, by_name, count, fates, size
 from compactor.ops.verify.report import Discrepancy, VerifyReport
@@ -107,7 +108,7 @@ def _exit_code(reports: Sequence[VerifyReport]) -> ExitCode:
 
 
 def _document(report: VerifyReport, *, deep: bool) -> dict[str, Any]:
-    return {**shallow(report), "deep": deep, "needs_operator": report.needs_operator}
+    return {**verified_document(report), "deep": deep, "needs_operator": report.needs_operator}
 
 
 def _show(report: VerifyReport, *, deep: bool) -> None:
@@ -117,18 +118,18 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
         tombstones=report.tombstones,
         absent=report.absent_offsets,
     )
-    statuses = by_name(report.files_by_status)
     unkept = f"; {report.unkept_rejects:,} only counted, too many to keep" if report.unkept_rejects else ""
     fields: list[Field] = [
         ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + _settled(report)),
         ("not done", f"{report.unfinished:,}"),
         *([("closed dates", f"{report.closed_dates:,}, by their summaries")] if report.closed_dates else []),
         *_expired_fields(report),
-        ("input files", f"{report.files:,}" + (f" ({statuses})" if statuses else "")),
+        ("input files", f"{report.input_files:,}"),
+        *([("quarantined", words)] if (words := quarantined_words(report)) else []),
         ("lines", f"{report.lines:,} {sign} {sums}{beside_first(report.further_lines)}"),
         ("rejects", (by_name(report.rejects_by_reason) or "none") + unkept),
         *misfit_fields(report.misfits, report.rescued_values),
-        ("output files", f"{report.output_files:,} ({size(report.output_bytes)})"),
+        ("output files", [f"{report.output_files:,} ({size(report.output_bytes)})", counted_words(report)]),
     ]
     if report.orphans:
         found = f"{count(report.orphans, 'file')} ({size(report.orphaned_bytes)}) of no commit and in no table"
@@ -149,11 +150,9 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
     fields.append(("discrepancies", f"{len(report.discrepancies):,}" if report.discrepancies else "none"))
     print_fields(fields)
     show_list([_shown(each) for each in report.discrepancies], spaced=True)
-    waiting = [each for each in report.dead_letter_manifests if not each.is_settled]
-    letters = [(f"{each.manifest_id}: {each.reason}", each.message) for each in waiting]
+    letters = [(f"{each.manifest_id}: {each.reason}", each.message) for each in report.open_letters]
     show_list(letters, title="dead letters", spaced=True)
-    quarantined = [each for each in report.quarantined_files if not each.is_settled]
-    files = [(f"{each.uri}: {each.status} (manifest {each.manifest_id})", each.detail) for each in quarantined]
+    files = [(f"{each.uri}: {each.status} (manifest {each.manifest_id})", each.detail) for each in report.open_files]
     show_list(files, title="quarantined files", spaced=True)
 
 

@@ -13,10 +13,14 @@ class VerifiedFile(Document, of=QuarantinedFile):
     redriven: bool = Field(description="Whether the file has been redriven.")
 
 
-class Verification(Document, of=VerifyReport):
+class Verification(Document, of=VerifyReport, shown=["input_files", "quarantined_by_status"]):
     """What a verification has found."""
 
-    quarantined_files: list[VerifiedFile] = Field(description="Quarantined files.")
+    quarantined_files: list[VerifiedFile] = Field(
+        description="Quarantined files, settled or not; those of closed dates only if they were not settled by then."
+    )
+    open_quarantined_files: int = Field(description="Quarantined files that need a person: not settled.")
+    open_dead_letters: int = Field(description="Dead letters that need a person: not settled.")
 
 
 class Verified(Verification):

@@ -15,6 +15,7 @@ from compactor.cli.ui.failures import say
 from compactor.cli.ui.waiting import waiting
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.records import Commit
+from compactor.core.documents.totals import commit_totals
 from compactor.core.text.formatting import by_name, count, duration, rate
 from compactor.job.steps.result_log import log_result
 from compactor.job.steps.results import CompactionResult
@@ -70,8 +71,9 @@ class LiveLine:
             self._phases.pop(result.manifest_id, None)
             if isinstance(outcome, Commit):
                 self._committed += 1
-                self._rows += sum(file.records for file in outcome.files)
-                self._input_bytes += sum(file.size_bytes for file in outcome.files)
+                found = commit_totals(outcome, with_source=False)
+                self._rows += found.rows
+                self._input_bytes += found.input_bytes
             else:
                 self._dead_lettered += 1
         log_result(result)

@@ -19,7 +19,7 @@ COMMIT_MARK = b"{}"
 """The mark of a commit. Any other mark is longer, so a listing tells which manifests cannot be dead letters."""
 
 _COUNTS = (
-    *("manifests", "dead_letters", "files", "lines", "rows", "rejected_lines", "unkept_rejects", "blank_lines"),
+    *("manifests", "dead_letters", "lines", "rows", "rejected_lines", "unkept_rejects", "blank_lines"),
     *("tombstones", "absent_offsets", "further_lines", "erased_lines"),
     *("rescued_values", "output_files", "output_bytes"),
 )
@@ -32,8 +32,7 @@ class ManifestSums(Document):
     Attributes:
         manifests: Committed manifests.
         dead_letters: Manifests that are dead letters.
-        files: Input files of the committed manifests.
-        files_by_status: The same by the result for each.
+        files_by_status: Files of the committed manifests by the result for each; one that was redriven counts again.
         unkept_rejects: Rejected lines that are only counted.
         tombstones: Blank lines that stand for records of topics without a value.
         absent_offsets: Blank lines that stand for offsets of topics without a committed record.
@@ -44,7 +43,6 @@ class ManifestSums(Document):
 
     manifests: int = 0
     dead_letters: int = 0
-    files: int = 0
     files_by_status: dict[str, int] = Field(default_factory=dict)
     lines: int = 0
     rows: int = 0

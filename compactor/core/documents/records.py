@@ -557,7 +557,7 @@ class RecentCommit(Document):
         rejects_of: If it redrives rejected lines, the manifest that rejected them; else empty.
         redriven: These lines, by the reason for which they were rejected before.
         misfits: Values that do not fit the type of their column, by the name of the column.
-        target_file_bytes: How large its files should be; None, as the next two, if it was not recorded.
+        target_file_bytes: How large its files should be.
         right_sized_bytes: Bytes in files within 25 % of this target.
         small_bytes: Bytes of the manifest, or of partitions of it, that do not fill a file of this target.
     """
@@ -581,9 +581,9 @@ class RecentCommit(Document):
     rejects_of: str = ""
     redriven: dict[str, int] = Field(default_factory=dict)
     misfits: dict[str, int] = Field(default_factory=dict)
-    target_file_bytes: int | None = None
-    right_sized_bytes: int | None = None
-    small_bytes: int | None = None
+    target_file_bytes: int
+    right_sized_bytes: int
+    small_bytes: int
 
     @property
     def key(self) -> ManifestKey:

@@ -1,6 +1,7 @@
 """Logs how manifests ended."""
 
 from compactor.core.documents.records import Commit
+from compactor.core.documents.totals import commit_totals
 from compactor.job.steps.results import CompactionResult
 from compactor.telemetry.logs import log_event
 
@@ -9,15 +10,16 @@ def log_result(result: CompactionResult) -> None:
     """Log how a manifest ended."""
     outcome = result.outcome
     if isinstance(outcome, Commit):
+        found = commit_totals(outcome, with_source=False)
         log_event(
             "manifest.committed",
             manifest_id=result.manifest_id,
-            files=len(outcome.files),
-            input_bytes=sum(file.size_bytes for file in outcome.files),
-            rows=sum(file.records for file in outcome.files),
-            rejected_lines=sum(file.rejected_lines for file in outcome.files),
-            output_files=len(outcome.outputs),
-            output_bytes=sum(file.size_bytes for file in outcome.outputs),
+            input_files=found.input_files,
+            input_bytes=found.input_bytes,
+            rows=found.rows,
+            rejected_lines=found.rejected_lines,
+            output_files=found.output_files,
+            output_bytes=found.output_bytes,
             seconds=round((outcome.decided_at - outcome.started_at).total_seconds(), 3),
         )
     elif outcome is not None:

@@ -24,6 +24,7 @@ from compactor.core.ports import ObjectInfo
 from compactor.core.versions import is_same_version, mark_of
 from compactor.job.steps.publication import Publisher
 from compactor.ledger.history.expired_log import ExpiredParts
+from compactor.ledger.sizing_history import revised
 from compactor.ledger.state import State
 from compactor.ops.rebuild.damage import compacted
 from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport, Rebuilt
@@ -89,6 +90,8 @@ class Rebuilder:
         self._tidy(scan)
         for found in map_ordered(self._tried, scan.damaged, threads=self.threads):
             report.add(found)
+        if report.rebuilt:
+            self.state.ledger.revise({each.manifest_id for each in report.rebuilt}, revised)
         return report
 
     def _tidy(self, scan: RebuildScan) -> None:

@@ -1,13 +1,14 @@
 """The figures of a report: values from which the page and the JSON document are made."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from compactor.core.distributions import Distribution
-from compactor.core.documents.records import NEEDS_OPERATOR
+from compactor.core.documents.records import FileStatus
+from compactor.core.documents.totals import quarantined_of
 from compactor.ledger.history.expired_seen import ExpiredSeen
 from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import SizedBytes
@@ -18,6 +19,7 @@ from compactor.ops.report.period import Period
 from compactor.table.standing import TableSeen
 
 SHOWN_BYTES = 80  # of a rejected line
+SHOWN_FILES = 50  # quarantined ones, the newest of a period
 SHOWN_VERSIONS = 100  # of the schema, the newest of a period
 
 
@@ -86,10 +88,16 @@ class Totals(Work):
     dead_letters: int  # manifests that became dead letters
     failed_attempts: int  # attempts that ended without an outcome
     redrives: int  # the number of redrives
-    lines: int  # lines of all files that were read: `rows + rejected_lines + blank_lines`
+    lines: int  # lines of the input files: `rows + rejected_lines + blank_lines + erased_lines`
     blank_lines: int
+    erased_lines: int  # lines whose row or reject was erased on request
     tombstones: int  # blank lines that stand for records of topics without a value
-    at_work_seconds: float  # time during which at least one of these manifests was being processed
+    # Time during which at least one manifest was between the start of its successful attempt and the decision
+    at_work_seconds: float
+    at_work_bytes_per_second: float | None  # stored input over that time; null without work
+    output_bytes_per_input_byte: float | None  # Parquet bytes for each stored input byte; null without input
+    first_visible_at: datetime | None  # when the first rows became visible; null without rows
+    last_visible_at: datetime | None  # when the last ones did
     late_files: int  # files that took longer than the SLA; 0 without one
     late_redriven_files: int  # those of them that were redriven
     slow_manifests: int  # manifests that took longer than half the SLA; 0 without one
@@ -164,8 +172,14 @@ class DeadLetters:
     """Manifests that became dead letters."""
 
     manifests: int  # number of all dead letters of any time, settled or not
-    by_reason: dict[str, int]  # dead letters of the period by reason
+    open: int  # those of the period that need a person, of the ones in `latest`
+    by_reason: dict[str, int]  # dead letters of the period by reason, settled or not
     latest: tuple[DeadLetterLine, ...]  # newest of the period, settled or not
+
+    @classmethod
+    def of(cls, kept: int, by_reason: Mapping[str, int], latest: Sequence[DeadLetterLine]) -> Self:
+        """Those of a period, of which `latest` were checked for what settled them."""
+        return cls(kept, sum(not each.is_settled for each in latest), dict(by_reason), tuple(latest))
 
     @property
     def older(self) -> int:
@@ -175,25 +189,33 @@ class DeadLetters:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedFiles:
-    """Quarantined input files."""
+    """Input files that were quarantined in the period."""
 
-    by_status: dict[str, int]  # files of the period by status
-    latest: tuple[QuarantinedFile, ...]  # newest that need or needed an operator, at most 50
+    open: int  # files that need a person: not redriven, and not settled otherwise
+    by_status: dict[str, int]  # these by status
+    ever_by_status: dict[str, int]  # all by status, settled or not; one that was quarantined again counts again
+    changed: int  # files that were not quarantined, as they had changed: a new version has its own event
+    latest: tuple[QuarantinedFile, ...]  # newest, settled or not, at most 50
+    older: int  # those that were not checked for what settled them, which is done for the newest 5,000
+
+    @classmethod
+    def of(cls, files_by_status: Mapping[str, int], checked: Sequence[QuarantinedFile]) -> Self:
+        """Those of a period, of which the newest were checked for what settled them."""
+        by_status = Counter(str(file.status) for file in checked if not file.is_settled)
+        ever = quarantined_of(files_by_status)
+        return cls(
+            open=by_status.total(),
+            by_status=dict(by_status),
+            ever_by_status=dict(ever),
+            changed=files_by_status.get(FileStatus.CHANGED, 0),
+            latest=tuple(checked[:SHOWN_FILES]),
+            older=ever.total() - len(checked),
+        )
 
     @property
-    def for_operator(self) -> dict[str, int]:
-        """Those that need an operator, by status."""
-        return {status: files for status, files in self.by_status.items() if status in NEEDS_OPERATOR}
-
-    @property
-    def open(self) -> dict[str, int]:
-        """The latest ones that are not settled, as far as is known, by status."""
-        return dict(Counter(str(file.status) for file in self.latest if not file.is_settled))
-
-    @property
-    def older(self) -> int:
-        """Those that need an operator and were not checked for a redrive."""
-        return sum(self.for_operator.values()) - len(self.latest)
+    def ever(self) -> int:
+        """All of them, settled or not."""
+        return sum(self.ever_by_status.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def _to_act(figures: Figures, suggest: Suggestions) -> Iterator[Finding]:
         yield from dead_letters(len(waiting), waiting[0].manifest_id, suggest)
     if letters.older:
         yield _unchecked(Condition.MANIFESTS_DEAD_LETTERED, count(letters.older, "older dead letter"), letters.older)
-    yield from quarantined_files(files.open, suggest)
+    yield from quarantined_files(files.by_status, suggest)
     if files.older:
         yield _unchecked(Condition.FILES_QUARANTINED, count(files.older, "older quarantined file"), files.older)
     yield from few_rows(totals.rows, totals.rejected_lines, suggest)
@@ -91,7 +91,7 @@ def _to_look(figures: Figures, sla_seconds: float | None, suggest: Suggestions) 
     totals, sizes = figures.totals, figures.sizes
     if sla_seconds is not None:
         yield from _of_times(figures, sla_seconds)
-    read_lines = totals.lines - totals.blank_lines
+    read_lines = totals.rows + totals.rejected_lines
     if MAX_REJECT_RATE * read_lines < totals.rejected_lines <= totals.rows:  # else few rows
         share = f"{percent(totals.rejected_lines, read_lines)} of the lines were rejected"
         move = suggest.at(Condition.REJECTS_RATE.next_move)

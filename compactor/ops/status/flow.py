@@ -98,14 +98,12 @@ def misfits(recent: Sequence[RecentCommit]) -> Misfits:
 def output_sizes(recent: Sequence[RecentCommit], target_file_bytes: int) -> OutputSizes:
     """How much of the output of the latest commits is in files of the right size.
 
-    Commits that recorded nothing of it, or another target, tell nothing.
+    Commits that recorded another target tell nothing.
     """
     known = [
         (each.output_bytes, each.right_sized_bytes, each.small_bytes)
         for each in recent
         if each.target_file_bytes == target_file_bytes
-        and each.right_sized_bytes is not None
-        and each.small_bytes is not None
     ]
     if not known:
         return OutputSizes(target_file_bytes, 0, None)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from compactor.control.gathering import HISTORY_DAYS, living_runs
 from compactor.control.ports import JobRuns
 from compactor.core.documents.records import Commit, Done, RecentCommit
+from compactor.core.documents.totals import bytes_per_byte
 from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable, StuckError
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.heartbeat import Runs
@@ -14,7 +15,6 @@ from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.housekeeping import failing_tasks
 from compactor.ledger.ledger import RECENT_SLOTS
-from compactor.ledger.sizing import learned_ratio
 from compactor.ledger.state import State
 from compactor.ledger.work_time import arrival_seconds
 from compactor.manifests.kafka.topics_seen import TopicWatch
@@ -102,7 +102,9 @@ class StatusReader:
             latency=None if self.rules.sla_seconds is None else latency(self._arrivals(recent)),
             rejects=rejects(recent),
             misfits=misfits(recent),
-            ratio=learned_ratio(recent),
+            output_bytes_per_input_byte=bytes_per_byte(
+                sum(each.output_bytes for each in recent), sum(each.input_bytes for each in recent)
+            ),
             sizes=output_sizes(recent, self.target_file_bytes),
             cost=self._cost(recent, now),
             folder=self.rules.suggest.folder,

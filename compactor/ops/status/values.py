@@ -164,7 +164,8 @@ class Status(Facts):
     latency: Latency | None  # None before the first commit, and for a folder without an SLA
     rejects: Rejects
     misfits: Misfits
-    ratio: float | None  # Parquet bytes per decoded input byte, as learned from the ledger
+    # Parquet bytes for each stored input byte of the latest commits; None without input
+    output_bytes_per_input_byte: float | None
     sizes: OutputSizes  # sizes of the output files of the latest commits
     cost: Spent
     folder: str = ""  # what `compact` wrote, as commands name it; empty for a job

@@ -31,6 +31,8 @@ class CommitFindings:
     discrepancies: list[Discrepancy] = field(default_factory=list)  # those of this commit alone
     expired: Counter[tuple[Part, str]] = field(default_factory=Counter)  # files that are gone under a rule, with words
     lost_schema: Discrepancy | None = None  # the commit's schema version is missing; many commits may share it
+    verified: int = 0  # files of rows that are as the ledger says, in place or merged
+    missing: int = 0  # files of rows that are gone, without a rule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,12 +71,16 @@ class CommitFiles:
     ) -> None:
         """Add what is wrong with a file, unless it is gone and expired."""
         known = list(faults)
-        if known and self.state.store.stat(file.final) is None:
+        is_gone = bool(known) and self.state.store.stat(file.final) is None
+        if is_gone:
             expired = self.expired.of(part, commit.key, commit.generation)
             if expired is not None:
                 found.expired[part, expired.words] += 1
                 return
         found.discrepancies += known
+        if part == "rows":
+            found.verified += not known
+            found.missing += is_gone
 
     def staged(self, commit: Commit) -> CommitFindings:
         """Check the files of a commit whose manifest is not done yet."""

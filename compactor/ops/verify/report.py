@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from compactor.core.documents.closed_dates import ManifestSums
 from compactor.core.documents.expired import Part
-from compactor.core.documents.records import Commit, DeadLetter
-from compactor.core.documents.totals import totals_of, without_zeros
+from compactor.core.documents.records import Commit, DeadLetter, FileStatus
+from compactor.core.documents.totals import commit_totals, quarantined_of, without_zeros
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files
 from compactor.ops.verify.verified_table import VerifiedTable
 
@@ -69,8 +69,8 @@ class VerifyReport:
     closed_dates: int = 0  # dates of which the summary was read in place of the records
     retired_dates: int = 0  # dates that `compactor retire` took, if everything was verified
     expiring: int = 0  # records of what expired whose deletion is not finished, if everything was verified
-    files: int = 0  # input files of the committed manifests
-    files_by_status: Counter[str] = field(default_factory=Counter)  # the same, by their status
+    # Files of the committed manifests by the result for each; one that was quarantined and redriven counts again
+    files_by_status: Counter[str] = field(default_factory=Counter)
     lines: int = 0
     rows: int = 0
     rejected_lines: int = 0
@@ -83,8 +83,11 @@ class VerifyReport:
     rejects_by_reason: Counter[str] = field(default_factory=Counter)
     rescued_values: int = 0  # values in _rescued_data because they do not fit the type of their column
     misfits: Counter[str] = field(default_factory=Counter)  # the same by column, as far as it is on record
-    output_files: int = 0
-    output_bytes: int = 0
+    output_files: int = 0  # Parquet files with rows, as they are on record
+    output_bytes: int = 0  # their size
+    output_files_verified: int = 0  # those whose footers were read, and have the rows and the size on record
+    output_files_missing: int = 0  # those that are gone, without a rule of retention
+    output_files_summed: int = 0  # those of closed dates, of which the summaries were read in place of the footers
     inputs_gone: int = 0  # inputs that `--deep` could not read again, because they are deleted or replaced
     inputs_erased: int = 0  # inputs that `--deep` did not compare: lines of their manifests were erased on request
     inputs_compared: int = 0  # inputs of which `--deep` compared every value
@@ -99,6 +102,26 @@ class VerifyReport:
     table: VerifiedTable | None = None  # the table that lists the output; null if the settings name none
 
     @property
+    def input_files(self) -> int:
+        """Compacted versions of files: each of their lines is a row, a reject or blank."""
+        return self.files_by_status[FileStatus.COMPACTED]
+
+    @property
+    def quarantined_by_status(self) -> Counter[str]:
+        """How many files were ever quarantined, by status; one that is quarantined again counts again."""
+        return quarantined_of(self.files_by_status)
+
+    @property
+    def open_files(self) -> list[QuarantinedFile]:
+        """The quarantined files that need a person: those that are not settled."""
+        return [each for each in self.quarantined_files if not each.is_settled]
+
+    @property
+    def open_letters(self) -> list[DeadLetterManifest]:
+        """The dead letters that need a person: those that are not settled."""
+        return [each for each in self.dead_letter_manifests if not each.is_settled]
+
+    @property
     def adds_up(self) -> bool:
         """Whether each line is accounted for, in sum."""
         return self.rows + self.rejected_lines + self.blank_lines + self.erased_lines == self.lines
@@ -111,48 +134,15 @@ class VerifyReport:
     @property
     def needs_operator(self) -> bool:
         """Whether there is a discrepancy, or a quarantined file or a dead letter that is not settled."""
-        return bool(self.discrepancies) or self.has_quarantined
-
-    @property
-    def has_quarantined(self) -> bool:
-        """Whether a quarantined file or a dead letter is not settled."""
-        return self.has_quarantined_files or self.has_dead_letters
-
-    @property
-    def has_quarantined_files(self) -> bool:
-        """Whether a quarantined file is not settled."""
-        return any(not each.is_settled for each in self.quarantined_files)
-
-    @property
-    def has_dead_letters(self) -> bool:
-        """Whether a dead letter is not settled."""
-        return any(not each.is_settled for each in self.dead_letter_manifests)
+        return bool(self.discrepancies or self.open_files or self.open_letters)
 
     def add_commit(self, commit: Commit, *, with_source: bool) -> None:
         """Add the figures of a commit, and its quarantined files as if nothing had settled them.
 
         If it has redriven lines, `with_source` says whether the manifest that rejected them is added as well.
         """
-        self.manifests += 1
-        found = totals_of(commit.files, with_source=with_source)
-        self.files += found.files
-        self.files_by_status.update(found.files_by_status)
-        self.lines += found.lines
-        self.rows += found.rows - commit.erased_rows
-        self.erased_lines += found.erased_rejects + commit.erased_rows
-        self.rejected_lines += found.rejected_lines
-        self.unkept_rejects += found.unkept_rejects
-        self.blank_lines += found.blank_lines
-        self.tombstones += found.tombstones
-        self.absent_offsets += found.absent_offsets
-        self.further_lines += found.further_lines
-        self.rejects_by_reason.update(found.rejects_by_reason)
-        self.rejects_by_reason = without_zeros(self.rejects_by_reason)
+        self.add_sums(sums_of(commit, with_source=with_source))
         self.quarantined_files += quarantined_files(commit)
-        self.rescued_values += commit.rescued_values
-        self.misfits.update(commit.misfits)
-        self.output_files += len(commit.outputs)
-        self.output_bytes += sum(output.size_bytes for output in commit.outputs)
 
     @property
     def sums(self) -> ManifestSums:
@@ -188,17 +178,16 @@ class VerifyReport:
 
     def add_dead_letter(self, letter: DeadLetter) -> None:
         """Add a dead letter as if nothing had settled it."""
-        self.dead_letters += 1
+        self.add_sums(sums_of(letter))
         self.dead_letter_manifests.append(
             DeadLetterManifest(letter.manifest_id, letter.reason, letter.message, redriven=False)
         )
 
 
-def sums_of(outcome: Commit | DeadLetter) -> ManifestSums:
-    """The figures of one manifest among all others."""
-    report = VerifyReport()
-    if isinstance(outcome, Commit):
-        report.add_commit(outcome, with_source=True)
-    else:
-        report.add_dead_letter(outcome)
-    return report.sums
+def sums_of(outcome: Commit | DeadLetter, *, with_source: bool = True) -> ManifestSums:
+    """The figures of one manifest among all others; `with_source` is as for `VerifyReport.add_commit`."""
+    if isinstance(outcome, DeadLetter):
+        return ManifestSums(dead_letters=1)
+    found = commit_totals(outcome, with_source=with_source)
+    of_commit = {name: getattr(found, name) for name in ManifestSums.model_fields if hasattr(found, name)}
+    return ManifestSums(manifests=1, **of_commit)

@@ -49,6 +49,7 @@ def summarised_report(state: State, found: Unsummarised, superseded: ManifestSum
     report = VerifyReport(closed_dates=len(totals.dates))
     report.add_sums(totals.sums)
     report.add_sums(added(ManifestSums(), superseded, sign=-1))
+    report.output_files_summed = report.output_files
     letters = [
         DeadLetterManifest(each.manifest_id, each.reason, each.message, redriven=False) for each in totals.letters
     ]

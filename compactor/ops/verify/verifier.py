@@ -304,6 +304,8 @@ class Verifier:
             report.add_dead_letter(outcome)
         elif outcome is not None:
             report.add_commit(outcome, with_source=with_source)
+            report.output_files_verified += files.verified
+            report.output_files_missing += files.missing
             gone = {part for part, _ in files.expired}
             if self.deep and files.lost_schema is None and "rows" not in gone:
                 self._compare(outcome, report, with_source=with_source, with_rejects="rejects" not in gone)

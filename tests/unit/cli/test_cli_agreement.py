@@ -102,10 +102,10 @@ def test_redriven_lines_are_no_further_file(raw: Path, monkeypatch: pytest.Monke
     assert call("redrive", "rejects", "rows").exit_code == 0
     assert call("compact", "raw", "rows").exit_code == 0
     found = document("verify", "--deep", "rows")
-    assert [found[name] for name in ("files", "inputs_compared", "lines", "rows")] == [1, 1, 2, 2]
+    assert [found[name] for name in ("input_files", "inputs_compared", "lines", "rows")] == [1, 1, 2, 2]
     [redriven] = document("trace", "rows", raw / "a.ndjson")["redriven_as"]
     own = document("verify", "--deep", "rows", redriven["manifest_id"])
-    assert [own[name] for name in ("files", "inputs_compared", "lines", "rows")] == [1, 1, 1, 1]
+    assert [own[name] for name in ("input_files", "inputs_compared", "lines", "rows")] == [1, 1, 1, 1]
 
 
 def test_lines_that_are_no_rows(raw: Path) -> None:

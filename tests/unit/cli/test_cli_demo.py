@@ -85,7 +85,6 @@ def test_scene_has_known_flaws(tmp_path: Path) -> None:
 MADE = DayCounts(files=2, stored_bytes=90, decoded_bytes=100, lines=10, bad_lines={"truncated": 1, "array": 2})
 FOUND = Outcome(
     verification=VerifyReport(
-        files=2,
         files_by_status=Counter(compacted=2),
         lines=10,
         rows=7,
@@ -101,7 +100,7 @@ CHANGES = {
     "a row too few": ({"rows": 6}, "rows: 7 went in, 6 came out"),
     "a row too many": ({"rows": 8}, "rows: 7 went in, 8 came out"),
     "another reason": ({"rejects_by_reason": Counter(invalid_json=3)}, "rejects by reason"),
-    "a quarantined file": ({"files_by_status": Counter(compacted=1, missing=1)}, "files compacted: 2 went in, 1 came"),
+    "a quarantined file": ({"files_by_status": Counter(compacted=1, missing=1)}, "input files: 2 went in, 1 came"),
     "a dead letter": ({"dead_letters": 1}, "dead letters"),
     "not done": ({"unfinished": 1}, "manifests not done"),
 }

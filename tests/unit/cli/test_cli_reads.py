@@ -406,4 +406,5 @@ def test_close(workspace: Workspace) -> None:
     assert (closed.exit_code, closed.stdout) == (0, f"Closed 1 date\n  {DAY}: 1 manifest, 2 files\n")
     assert "closed dates   1, by their summaries" in workspace.call("verify").stdout
     by_summary, by_records = (workspace.json("verify", *options)[0] for options in ((), ("--closed",)))
-    assert by_summary == {**by_records, "closed_dates": 1}
+    of_summaries = {"closed_dates": 1, "output_files_verified": 0, "output_files_summed": 1}
+    assert by_summary == {**by_records, **of_summaries}

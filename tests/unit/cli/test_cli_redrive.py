@@ -175,7 +175,7 @@ def test_rejects(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     verified = workspace.json("verify", "--deep")[0]
     assert (verified["discrepancies"], verified["lines"], verified["rejected_lines"]) == ([], 3, 1)
-    assert (workspace.json("verify", f"{manifest_id}-r1")[0]["lines"], verified["files"]) == (1, 1)
+    assert (workspace.json("verify", f"{manifest_id}-r1")[0]["lines"], verified["input_files"]) == (1, 1)
     assert workspace.json("status")[0]["rejects"]["lines"] == 1
     report = workspace.json("report")[0]
     assert [report["totals"][name] for name in ("lines", "rows", "rejected_lines", "input_files")] == [3, 2, 1, 1]

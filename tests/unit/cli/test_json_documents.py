@@ -29,6 +29,7 @@ from compactor.cli.entry import compactor as command
 from compactor.cli.inventory_plan import InventoryPlan
 from compactor.cli.ui import output
 from compactor.cli.ui.common.streams import stream_documents
+from compactor.cli.ui.common.verified import verified_document
 from compactor.cli.ui.compact.report import document
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.status.watching import failure
@@ -96,7 +97,7 @@ from tools.json_schemas import FOLDER, NAMES, schema_of, text_of
 
 Documents = list[Any]
 
-OLDER: dict[str, Any] = dict.fromkeys(("arrived_at", "target_file_bytes", "right_sized_bytes", "small_bytes"))
+OLDER: dict[str, Any] = {"arrived_at": None}
 """What the summary of a commit may lack."""
 
 GONE = f'{{"version": 1, "manifest_id": "gone", "date": "{DAY}", "files": [{{"uri": "raw/gone.ndjson"}}]}}'
@@ -216,7 +217,7 @@ def verifications(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     fine = workspace.json("verify")[0]
     [path] = (workspace.root / "o").rglob("*.parquet")
     path.unlink()
-    made = [{**shallow(each), "deep": False, "needs_operator": False} for each in (TYPED, NEW_TABLE)]
+    made = [{**verified_document(each), "deep": False, "needs_operator": False} for each in (TYPED, NEW_TABLE)]
     damaged = [workspace.json("verify", *more)[0] for more in ((), ("--deep",))]
     return [fine, *damaged, *(json.loads(_printed(each)) for each in made)]
 
@@ -664,7 +665,8 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         make_report(each.app(), WHOLE_DAY, TEN_WORKERS, is_job_named=True, with_samples=False)
         for each in (harness, Harness())
     ]
-    followed = replace(figures, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN, housekeeping=FAILING)
+    sizes = replace(figures.sizes, by_bytes=with_share(10, 5, 0))
+    followed = replace(figures, sizes=sizes, topics=TOPICS_SEEN, kinesis=STREAMS_SEEN, housekeeping=FAILING)
     listed = [replace(day, figures=replace(followed, table=each)) for each in TABLES_SEEN]
     changed = [replace(day, figures=unknown), replace(day, sla_seconds=None), *listed]
     made = [each.document() for each in (day, *changed, *priced)]

@@ -67,14 +67,15 @@ def test_error() -> None:
     ("commits", "by_bytes", "shown"),
     [
         (64, (1000, 984, 0), "98.4 % of the output's bytes are in files within 25 % of the target|in the latest 64 "),
-        (12, (1000, 0, 1000), "25 % of the target|in 12 of the latest 64 commits|100.0 % come from manifests"),
+        (12, (1000, 0, 900), "25 % of the target|in 12 of the latest 64 commits|90.0 % come from manifests"),
+        (64, (9, 0, 9), "(no manifest or partition fills a file of 1 MiB, the target)|in the latest 64 commits"),
         (2, (0, 0, 0), "2 of the latest 64 commits: no output"),
         (0, None, "none of the latest 64 commits recorded the target of today"),
     ],
 )
 def test_hit_rate(commits: int, by_bytes: tuple[int, int, int] | None, shown: str) -> None:
     """The share, of how many commits, and why it is low; where no commit tells it, it is not known."""
-    sizes = OutputSizes(128, commits, None if by_bytes is None else with_share(*by_bytes))
+    sizes = OutputSizes(2**20, commits, None if by_bytes is None else with_share(*by_bytes))
     assert shown.replace("|", "\n" + " " * 10) in screen(replace(RUNNING, sizes=sizes)).plain
 
 

@@ -206,7 +206,7 @@ def test_a_planned_manifest_that_is_lost(
     assert report.discrepancies == []
     reasons = {"deleted": [], "overwritten": ["not_json"], "changed": ["not_planned"]}[how]
     assert [each.reason for each in report.dead_letter_manifests] == reasons
-    assert not report.has_dead_letters
+    assert not report.open_letters
     again = app.redriver().redrive(find_redrivable(app.state, Scope("manifests")))
     assert again.redriven == []
     assert not [info for info in app.store.list(app.layout.kafka_folder) if "/drafts/" in info.uri]

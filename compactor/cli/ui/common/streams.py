@@ -15,12 +15,13 @@ def show_verifications(found: Mapping[str, VerifyReport]) -> None:
     """Print the figures of each stream and of all, and where to find what does not add up."""
     total = VerifyReport()
     figures = (
-        *("manifests", "files", "lines", "rows", "rejected_lines", "blank_lines", "tombstones", "erased_lines"),
+        *("manifests", "lines", "rows", "rejected_lines", "blank_lines", "tombstones", "erased_lines"),
         "dead_letters",
     )
     for each in found.values():
         for figure in figures:
             setattr(total, figure, getattr(total, figure) + getattr(each, figure))
+        total.files_by_status += each.files_by_status
         total.discrepancies += each.discrepancies
     of_blank: dict[str, Callable[[tuple[str, VerifyReport]], str]] = {}
     erased: dict[str, Callable[[tuple[str, VerifyReport]], str]] = {}
@@ -32,7 +33,7 @@ def show_verifications(found: Mapping[str, VerifyReport]) -> None:
         {
             "stream": lambda each: each[0],
             "manifests": lambda each: f"{each[1].manifests:,}",
-            "files": lambda each: f"{each[1].files:,}",
+            "files": lambda each: f"{each[1].input_files:,}",
             "lines": lambda each: f"{each[1].lines:,}",
             "rows": lambda each: f"{each[1].rows:,}",
             "rejects": lambda each: f"{each[1].rejected_lines:,}",

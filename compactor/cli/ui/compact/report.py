@@ -6,6 +6,7 @@ from typing import Any
 from compactor.api.compact_call.closing import Closing, unfinished_lines
 from compactor.api.compact_call.problems import FEW_ROWS
 from compactor.cli.ui.common.misfits import misfit_fields
+from compactor.cli.ui.common.verified import counted_words, verified_document
 from compactor.cli.ui.compact.left_out import envelope_fields, left_out_fields, left_out_moves, skipped_fields
 from compactor.cli.ui.compact.quarantined import quarantined_lines
 from compactor.cli.ui.failures import say
@@ -46,7 +47,7 @@ def document(closing: Closing) -> dict[str, Any]:
         "engine": closing.engine and closing.engine.name,
         "engine_reason": closing.engine and closing.engine.reason,
         **picked(closing, "is_interrupted", "is_unfinished", "needs_operator"),
-        "verified": closing.verification,
+        "verified": closing.verification and verified_document(closing.verification),
         "seconds": round(closing.seconds, 3),
     }
 
@@ -73,9 +74,10 @@ def show(closing: Closing) -> None:
     run = closing.run
     if run.committed or run.dead_lettered:
         fields.append(("rows", f"{run.records:,}"))
-        fields.append(("files", f"{count(run.output_files, 'file')}, {size(run.output_bytes)}"))
+        fields.append(("output", f"{count(run.output_files, 'file')}, {size(run.output_bytes)}"))
         fields.append(("engine", str(closing.engine)))
-        fields.append(("took", f"{duration(closing.seconds)}, {rate(run.input_bytes, closing.seconds)}"))
+        speed = f", {rate(run.input_bytes, closing.seconds)} of input over the whole call" if run.input_bytes else ""
+        fields.append(("took", f"{duration(closing.seconds)}{speed}"))
     fields += envelope_fields(closing.envelopes)
     if closing.schema_file is not None:
         fields.append(("types", closing.schema_file))
@@ -112,12 +114,13 @@ def _verified(verification: VerifyReport, closing: Closing) -> list[Field]:
     sign = "=" if verification.adds_up else "!="
     fated = (verification.rows, verification.rejected_lines, verification.blank_lines, verification.erased_lines)
     sums = fates(*fated)
-    means = "counted in the footers of all output files"
+    means = counted_words(verification)
     if closing.is_deep:
         gone = f"; {verification.inputs_gone:,} no longer exist" if verification.inputs_gone else ""
         means = f"every value of {count(verification.inputs_compared, 'input file')} compared{gone}"
     sums = f"{count(verification.lines, 'line')} {sign} {sums}"
-    fields: list[Field] = [("verified", [sums, f"{means}, of this call and all earlier ones"])]
+    name = "on record" if verification.discrepancies else "verified"
+    fields: list[Field] = [(name, [sums, f"{means}, of this call and all earlier ones"])]
     if verification.rejected_lines:
         fields.append(("rejects", [by_name(verification.rejects_by_reason), closing.layout.rejects_folder]))
     fields += misfit_fields(verification.misfits, verification.rescued_values)
@@ -127,9 +130,9 @@ def _verified(verification: VerifyReport, closing: Closing) -> list[Field]:
 def quarantined_fields(verification: VerifyReport) -> list[Field]:
     """What an operator has to act on: the first of each kind."""
     fields: list[Field] = []
-    if files := [each for each in verification.quarantined_files if not each.is_settled]:
+    if files := verification.open_files:
         fields.append(("quarantined", quarantined_lines(files)))
-    if letters := [each for each in verification.dead_letter_manifests if not each.is_settled]:
+    if letters := verification.open_letters:
         fields.append(("dead letters", f"{letters[0].manifest_id} ({letters[0].reason}){_and_more(letters)}"))
     if verification.discrepancies:
         found = verification.discrepancies[0]
@@ -183,9 +186,9 @@ def _show_why(closing: Closing) -> None:
     echo("", f"see why     compactor verify {quoted(handle)}{_also_rejects(closing)}")
     if verified is not None and verified.discrepancies:
         echo(f"rebuild     compactor rebuild {quoted(handle)}   (makes the rows of lost or damaged files again)")
-    if closing.run.stuck or (verified is not None and verified.has_quarantined):
-        letters = closing.run.stuck or (verified is not None and verified.has_dead_letters)
-        files = verified is not None and verified.has_quarantined_files
+    letters = bool(closing.run.stuck or (verified is not None and verified.open_letters))
+    files = verified is not None and bool(verified.open_files)
+    if letters or files:
         again = f"then run this command again{' with --format json' if closing.is_read_by_json else ''}"
         then = f"or: redrive manifests; {again}" if files and letters else again
         kind = "manifests" if letters and not files else "files"

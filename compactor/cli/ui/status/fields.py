@@ -8,7 +8,7 @@ from compactor.cli.ui.common.misfits import by_column
 from compactor.cli.ui.common.table_seen import table_lines
 from compactor.cli.ui.common.topics_seen import topic_lines
 from compactor.core.rules.sharding import shard_number
-from compactor.core.text.formatting import by_name, count, duration, percent, rate, shown_seconds, size
+from compactor.core.text.formatting import DASH, by_name, count, duration, percent, rate, shown_seconds, size
 from compactor.core.text.safe_text import visible
 from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ops.status.shards import missing_shards
@@ -26,7 +26,7 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
     letters, files = found.dead_letters, found.quarantined_files
     yield "jobs", _jobs(found), ""
     yield "backlog", _backlog(found), ""
-    yield "rates", [_rates(found)], ""
+    yield "rates", _rates(found), ""
     yield "drained", [_drained(found)], ""
     if found.latency is not None or not found.folder:
         yield "latency", [_latency(found)], ""
@@ -43,8 +43,8 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
         yield "topics", topic_lines(found.topics), "red" if any(each.is_behind for each in found.topics) else ""
     if found.kinesis:
         yield "kinesis", kinesis_lines(found.kinesis), "red" if any(each.is_behind for each in found.kinesis) else ""
-    if found.ratio is not None:
-        yield "size", [f"{found.ratio:.3f} Parquet bytes for each decoded input byte"], ""
+    if found.output_bytes_per_input_byte is not None:
+        yield "size", [f"{found.output_bytes_per_input_byte:.3f} Parquet bytes for each stored input byte"], ""
     if found.recent:
         yield "hit rate", _hit_rate(found), ""
     if found.expired:
@@ -88,12 +88,11 @@ def _backlog(found: Status) -> list[str]:
     return lines
 
 
-def _rates(found: Status) -> str:
-    rates = found.rates
+def _rates(found: Status) -> list[str]:
+    rates, at_work = found.rates, found.rates.at_work_bytes_per_second
     arriving, processed = rate(rates.arriving_bytes_per_second, 1), rate(rates.processed_bytes_per_second, 1)
-    words = f"in {arriving}, out {processed} over {shown_seconds(rates.window_seconds)}"
-    at_work = rates.at_work_bytes_per_second
-    return words if at_work is None else f"{words}; {rate(at_work, 1)} while at work"
+    words = f"{arriving} of input arriving, {processed} processed, over {shown_seconds(rates.window_seconds)}"
+    return [words, *([] if at_work is None else [f"{rate(at_work, 1)} of input while at work"])]
 
 
 def _drained(found: Status) -> str:
@@ -133,8 +132,11 @@ def _hit_rate(found: Status) -> list[str]:
         return [f"none of {of} recorded the target of today"]
     if found.sizes.commits < len(found.recent):
         of = f"{found.sizes.commits:,} of {of}"
-    if sizes.hit_rate is None:
+    if not sizes.size_bytes:
         return [f"{of}: no output"]
+    if sizes.hit_rate is None:
+        target = f"{found.sizes.target_file_bytes / 2**20:,.4g} MiB"
+        return [f"{DASH} (no manifest or partition fills a file of {target}, the target)", f"in {of}"]
     share = percent(sizes.right_sized_bytes, sizes.size_bytes)
     lines = [f"{share} of the output's bytes are in files within {100 * SIZE_TOLERANCE:g} % of the target", f"in {of}"]
     if sizes.small_bytes:

@@ -75,8 +75,8 @@ class ReportReader:
             buckets=tallies.buckets(),
             sizes=tallies.sizes(),
             rejects=self._rejects(tallies, sampled=SAMPLED_REASONS if with_samples else 0),
-            dead_letters=figures.DeadLetters(kept, dict(tallies.dead_letters_by_reason), letters),
-            quarantined_files=figures.QuarantinedFiles(dict(tallies.quarantined), files),
+            dead_letters=figures.DeadLetters.of(kept, tallies.dead_letters_by_reason, letters),
+            quarantined_files=figures.QuarantinedFiles.of(tallies.files_by_status, files),
             schema=schema,
             unreadable=tallies.unreadable(),
             expired=expired_seen(self.state),
@@ -101,12 +101,21 @@ class ReportReader:
                 )
                 return DeadLetterFacts(letter, is_clock_off=moment != done.done_at)
             accepted = ledger.accepted(key.id)
+            first = outcome if outcome.generation == 1 else ledger.outcome_of(key, 1)
         except (RecordUnreadable, ObjectNotFound) as exc:
             return str(exc)
         if accepted is None:
             return f"{layout.accepted(key.id)}: there is no such record; expected that of its acceptance"
         with_source = bool(outcome.rejects_of) and self._is_of(period, ManifestKey(key.date, outcome.rejects_of))
-        return commit_facts(moment, accepted, outcome, done, with_source=with_source, sla_seconds=self.sla_seconds)
+        return commit_facts(
+            moment,
+            accepted,
+            outcome,
+            done,
+            decided_at=first.decided_at,
+            with_source=with_source,
+            sla_seconds=self.sla_seconds,
+        )
 
     def _is_of(self, period: Period, key: ManifestKey) -> bool:
         """Whether a manifest became visible in the period."""

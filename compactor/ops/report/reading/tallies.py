@@ -3,20 +3,21 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import timedelta
+from datetime import datetime
 from typing import Any
 
+from compactor.core.documents.totals import bytes_per_byte
 from compactor.ledger.sizing import sized_bytes, sizing_hits, with_share
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.report import figures
 from compactor.ops.report.period import Buckets, Period
 from compactor.ops.report.reading.facts import CommitFacts, DeadLetterFacts
+from compactor.ops.report.reading.quarantined import CHECKED_FILES
 from compactor.ops.report.reading.sums import CoveredTime, Newest, Tally
 
 BINS_PER_TARGET = 8  # the ends of the tolerance are ends of bins
 BINS = 2 * BINS_PER_TARGET  # up to twice the target; one more takes all larger files
 NEWEST_DEAD_LETTERS = 200
-NEWEST_QUARANTINED = 50
 SAMPLED_MANIFESTS = 3
 MAX_REASONS = 500  # counted one by one; the product itself has far fewer
 OTHER_REASONS = "(other reasons)"
@@ -59,8 +60,8 @@ class Tallies:
     Attributes:
         counts: Sums of the whole period by the names of the fields of `Totals`; for others to add to.
         reasons: Rejected lines by reason.
-        quarantined: Quarantined files by status.
-        for_operator: The quarantined files that need an operator, of the newest manifests with some.
+        files_by_status: Files of the committed manifests by the result for each.
+        for_operator: The newest quarantined files.
         dead_letters: The newest dead letters.
     """
 
@@ -71,6 +72,7 @@ class Tallies:
         self._sums = [_Sums() for _ in self._grid.starts]
         self._whole = _Sums()
         self._at_work = CoveredTime()
+        self._visible = list[datetime]()  # when the first rows became visible, and the last ones
         self._bins = [[0, 0] for _ in range(BINS + 1)]
         self._hits = self._counted = 0
         self._size_bytes = self._right_sized_bytes = self._small_bytes = 0
@@ -79,8 +81,8 @@ class Tallies:
         self.counts = self._whole.counts
         self.step_seconds = self._grid.step_seconds
         self.reasons: dict[str, ReasonTally] = {}
-        self.quarantined = Counter[str]()
-        self.for_operator = Newest[list[QuarantinedFile]](NEWEST_QUARANTINED)
+        self.files_by_status = Counter[str]()
+        self.for_operator = Newest[QuarantinedFile](CHECKED_FILES)
         self.dead_letters = Newest[figures.DeadLetterLine](NEWEST_DEAD_LETTERS)
         self.dead_letters_by_reason = Counter[str]()
 
@@ -100,9 +102,11 @@ class Tallies:
         moment = facts.moment
         self._sums[self._grid.index(moment)].add(facts)
         self._whole.add(facts)
-        self.quarantined.update(facts.quarantined)
-        # Not from `started_at`: where the driver's clock was off, both ends have to be of the same clock.
-        self._at_work.add(max(moment - timedelta(seconds=facts.duration_seconds), self._period.since), moment)
+        self.files_by_status.update(facts.files_by_status)
+        began, ended = facts.work
+        self._at_work.add(max(began, self._period.since), ended)
+        if facts.sums["rows"]:
+            self._visible = [min([moment, *self._visible]), max([moment, *self._visible])]
         self._add_sizes(facts.output_sizes)
         for reason, lines in facts.rejects.items():
             tally = self.reasons.setdefault(_bounded(reason, self.reasons), ReasonTally())
@@ -110,8 +114,8 @@ class Tallies:
             if lines > 0:  # else they were redriven
                 tally.manifests += 1
                 tally.newest.add(moment, facts.reject_files)
-        if facts.for_operator:
-            self.for_operator.add(moment, facts.for_operator)
+        for file in facts.for_operator:
+            self.for_operator.add(moment, file)
 
     def _add_sizes(self, partitions: Sequence[Sequence[int]]) -> None:
         found = sized_bytes(partitions, self._target_bytes)
@@ -141,7 +145,16 @@ class Tallies:
         return figures.Sizes(self._target_bytes, bins, self._counted, self._hits, by_bytes)
 
     def totals(self) -> figures.Totals:
-        return figures.Totals(**self._whole.work(figures.Totals), at_work_seconds=self._at_work.seconds)
+        work, at_work = self._whole.work(figures.Totals), self._at_work.seconds
+        first, last = self._visible or (None, None)
+        return figures.Totals(
+            **work,
+            at_work_seconds=at_work,
+            at_work_bytes_per_second=work["input_bytes"] / at_work if at_work else None,
+            output_bytes_per_input_byte=bytes_per_byte(work["output_bytes"], work["input_bytes"]),
+            first_visible_at=first,
+            last_visible_at=last,
+        )
 
     def unreadable(self) -> figures.Unreadable:
         return figures.Unreadable(self._unreadable_records, tuple(self._unreadable))

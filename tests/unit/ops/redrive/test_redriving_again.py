@@ -72,7 +72,7 @@ def test_rejects_that_are_rejected_again() -> None:
             harness.run_once()
         assert set(harness.rejects()) == set(first)
         again = harness.verification()
-        assert (again.discrepancies, again.lines, again.files) == ([], before.lines, before.files)
+        assert (again.discrepancies, again.lines, again.input_files) == ([], before.lines, before.input_files)
         assert (again.rejected_lines, again.rejects_by_reason) == (before.rejected_lines, before.rejects_by_reason)
     log = harness.app().redrive_log.entries_about(source)
     assert [entry.redrive.source for entry in log] == [source, f"{source}-r1"]

@@ -53,8 +53,7 @@ def deliver(harness: Harness, manifest_id: str, names: list[str], day: str = DAY
 def open_letters(harness: Harness) -> set[str]:
     """The dead letters that wait for a person, of which each command says the same."""
     app, report = harness.app(), harness.verification()
-    found = {each.manifest_id for each in report.dead_letter_manifests if not each.is_settled}
-    assert report.has_dead_letters == bool(found)
+    found = {each.manifest_id for each in report.open_letters}
     letters = [each.manifest_id for each in report.dead_letter_manifests]
     assert {each for each in letters if harness.app().tracer.trace_manifest(each).needs_operator} == found
     assert {each for each in letters if harness.app().tracer.trace_manifest(each).next_moves} == found

@@ -15,7 +15,6 @@ from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
 from compactor.cost.prices import JobSize
 from compactor.ledger.ledger import RECENT_SLOTS
-from compactor.ledger.sizing import MIN_LEARNING_BYTES
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.status.failures import COMMITS_READ, LETTERS_READ
@@ -38,7 +37,7 @@ def test_of_nothing() -> None:
     found = status(Harness())
     assert (found.state.word, found.backlog.manifests, found.backlog.input_bytes) == ("empty", 0, 0)
     assert (found.dead_letters.manifests, found.schema.version, found.schema.newest_column) == (0, 0, "")
-    assert (found.recent, found.ratio, found.latency, found.drain.seconds) == ((), None, None, 0)
+    assert (found.recent, found.output_bytes_per_input_byte, found.latency, found.drain.seconds) == ((), None, None, 0)
     assert found.rates.at_work_bytes_per_second is None
 
 
@@ -94,16 +93,12 @@ def test_rates() -> None:
     harness.deliver("m", GOOD)
     harness.run_once()
     [commit] = harness.ledger.recent()
-    harness.ledger.remember(
-        commit.model_copy(
-            update={"seconds": 4.0, "input_bytes": 200 - commit.input_bytes, "decoded_bytes": MIN_LEARNING_BYTES}
-        )
-    )
+    harness.ledger.remember(commit.model_copy(update={"seconds": 4.0, "input_bytes": 200 - commit.input_bytes}))
     harness.clock.advance(60)
     harness.deliver("next", GOOD)
     found = status(harness)
     assert found.rates.at_work_bytes_per_second == 50
-    assert found.ratio == commit.output_bytes / MIN_LEARNING_BYTES
+    assert found.output_bytes_per_input_byte == 2 * commit.output_bytes / 200
     seconds = found.rates.window_seconds
     assert found.rates.processed_bytes_per_second * seconds == pytest.approx(200)
     assert found.rates.arriving_bytes_per_second * seconds == pytest.approx(200 + len(GOOD))

@@ -71,7 +71,7 @@ def test_all_well(metadata: tuple[str, ...], max_columns: int) -> None:
     """Sound output is found sound, value by value, with and without metadata and rescued data."""
     report = compacted(metadata, max_columns).verification()
     assert report.discrepancies == []
-    assert (report.manifests, report.files, report.files_by_status) == (1, 2, {"compacted": 2})
+    assert (report.manifests, report.input_files, report.files_by_status) == (1, 2, {"compacted": 2})
     assert (report.lines, report.rows, report.rejected_lines, report.blank_lines) == (7, 4, 2, 1)
     assert (report.inputs_compared, report.inputs_gone, report.needs_operator) == (2, 0, False)
     assert report.rejects_by_reason == {"invalid_json": 1, "not_an_object": 1}
