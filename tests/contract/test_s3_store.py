@@ -179,6 +179,49 @@ def test_reading_is_repeated_when_the_answer_breaks_off(aws_endpoint: str) -> No
             store.read("s3://b/k")
 
 
+@pytest.mark.parametrize(
+    ("told", "sent"),
+    [
+        ("bytes 1-4/10", b"1234"),
+        ("bytes 0-3/10", b"0123"),
+        ("bytes 2-5/10", b"234"),
+        ("bytes 2-4/10", b"234"),
+        ("bytes 2-9/10", b"23456789"),
+        ("bytes 2-5/4", b"23"),
+        ("bytes */10", b"2345"),
+        ("", b"2345"),
+        ("", b"0123456789"),
+    ],
+)
+def test_another_range_than_was_asked_for_is_none(told: str, sent: bytes, aws_endpoint: str) -> None:
+    """Bytes from elsewhere in the object would become rows: the range is asked for again, then it is trouble."""
+
+    def answer(told: str, sent: bytes) -> dict[str, Any]:
+        ranged = {"ContentRange": told} if told else {}
+        return {"Body": StreamingBody(BytesIO(sent), len(sent)), "ContentLength": len(sent), **ranged}
+
+    with stubbed(aws_endpoint) as (store, stub, _):
+        for each in (answer(told, sent), answer("bytes 2-5/10", b"2345")):
+            stub.add_response("get_object", each)
+        assert store.read_range("s3://b/k", 2, 4) == b"2345"
+        stub.add_response("get_object", answer("bytes 2-3/4", b"23"))
+        assert store.read_range("s3://b/k", 2, 4) == b"23"
+        for _ in range(5):
+            stub.add_response("get_object", answer(told, sent))
+        with pytest.raises(StoreUnavailable, match=r"s3://b/k: asked for bytes=2-5, answered with "):
+            store.read_range("s3://b/k", 2, 4)
+
+
+def test_a_range_in_place_of_an_object_is_none(aws_endpoint: str) -> None:
+    """An object that was asked for whole is not the part that came."""
+    with stubbed(aws_endpoint) as (store, stub, _):
+        for _ in range(5):
+            body = {"Body": StreamingBody(BytesIO(b"01"), 2), "ContentLength": 2, "ContentRange": "bytes 0-1/10"}
+            stub.add_response("get_object", body)
+        with pytest.raises(StoreUnavailable, match=r"s3://b/k: asked for all bytes, answered with bytes 0-1/10"):
+            store.read("s3://b/k")
+
+
 class _BreaksOff(BaseHTTPRequestHandler):
     """Promises ten bytes; sends five and hangs up, but every third time all."""
 

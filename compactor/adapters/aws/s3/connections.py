@@ -100,6 +100,14 @@ class Connections:
         return answer
 
 
+def is_range(told: str, first: int, last: int, size_bytes: int) -> bool:
+    """Whether the Content-Range of an answer is what was asked for, `first` to `last` or to the end of the object."""
+    end = first + size_bytes
+    if end > last:
+        return end == last + 1 and told.startswith(f"bytes {first}-{last}/")
+    return told == f"bytes {first}-{end - 1}/{end}"
+
+
 def path_of(url: str) -> str:
     """The path of a URL that has one, and no query."""
     return "/" + url.split("/", 3)[3]

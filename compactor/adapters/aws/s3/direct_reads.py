@@ -19,7 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 from urllib3.exceptions import HTTPError
 
 from compactor.adapters.aws.s3.checksums import matches_checksums
-from compactor.adapters.aws.s3.connections import PARTIAL, Answer, Connections, path_of
+from compactor.adapters.aws.s3.connections import PARTIAL, Answer, Connections, is_range, path_of
 from compactor.adapters.aws.s3.signatures import Scope, signed_headers
 
 CLIENT_READS_AFTER_FAILURE = 100
@@ -152,7 +152,5 @@ def _host(url: str) -> str:
 def _is_sound(answer: Answer, first: int, last: int) -> bool:
     """Whether an answer has all bytes of the object from `first` to `last`, and no others."""
     content = answer.content or b""
-    told = answer.headers.get("content-range", "")
-    end = first + len(content)
-    is_all = told == f"bytes {first}-{end - 1}/{end}" or (end == last + 1 and told.startswith(f"bytes {first}-{last}/"))
+    is_all = is_range(answer.headers.get("content-range", ""), first, last, len(content))
     return is_all and matches_checksums(answer.headers, content)

@@ -17,6 +17,7 @@ from botocore.exceptions import ClientError
 from s3transfer.exceptions import S3CopyFailedError
 
 from compactor.adapters.aws.errors import error_code, error_for, pause_before_try, translated, translated_pages
+from compactor.adapters.aws.s3.connections import is_range
 from compactor.adapters.aws.s3.direct_reads import DirectReads
 from compactor.adapters.aws.s3.multipart import S3Writer
 from compactor.adapters.aws.s3.parts import send_checksum_first
@@ -202,6 +203,7 @@ class S3Store:
                 # Not `with answer["Body"]`: that gives the bare stream, without checks of length and checksum.
                 with translated(uri), closing(answer["Body"]):
                     _check_length(uri, answer)
+                    _check_range(uri, parameters.get("Range"), answer)
                     content: bytes = answer["Body"].read()
                     return content
             except StoreUnavailable as exc:  # the client does not retry the reading of an answer
@@ -255,6 +257,17 @@ def _check_length(uri: str, answer: Mapping[str, Any]) -> None:
     """Check that an answer tells its length in some way: any other may end anywhere."""
     if "ContentLength" not in answer and "transfer-encoding" not in answer["ResponseMetadata"]["HTTPHeaders"]:
         raise StoreUnavailable(f"{uri}: the answer does not tell its length")
+
+
+def _check_range(uri: str, asked: str | None, answer: Mapping[str, Any]) -> None:
+    """Check that an answer is about the bytes that were asked for: of all of the object, or of a range."""
+    told = answer.get("ContentRange", "")
+    is_asked = not told
+    if asked:
+        first, last = (int(each) for each in asked.removeprefix("bytes=").split("-"))
+        is_asked = is_range(told, first, last, answer.get("ContentLength", -1))
+    if not is_asked:
+        raise StoreUnavailable(f"{uri}: asked for {asked or 'all bytes'}, answered with {told or 'all bytes'}")
 
 
 def _info(uri: str, size_bytes: int, etag: str, modified_at: datetime) -> ObjectInfo:
