@@ -10,6 +10,7 @@ Level = Literal["debug", "info", "warning", "error"]
 EventName = Literal[
     "attempt.unreadable",
     "attempt.wasted",
+    "aws.heads_unchecked",
     "batch.finished",
     "checkpoint.not_rotated",
     "checkpoint.rotated",
@@ -625,6 +626,12 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
     # Metrics.
     "metrics.emitted": _info(
         'metrics, where metrics.sink is "log"', {"namespace": "metrics namespace", "values": "values by metric name"}
+    ),
+    "aws.heads_unchecked": _warning(
+        "botocore's classes of connections were replaced, as by a tracer, so the end of a connection within a head may "
+        "go unnoticed: the size that S3 tells of an object may lack digits",
+        {"botocore": "its version"},
+        "have the tracer wrap methods or extend the classes, or take it out",
     ),
     "metrics.not_sent": _warning(
         "CloudWatch did not accept metrics; the sender retries unless it refused them",

@@ -3,18 +3,21 @@
 import gc
 import threading
 from collections.abc import Iterator
+from functools import partial
 from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from botocore.awsrequest import AWSHTTPConnectionPool, AWSHTTPSConnectionPool
+from botocore.awsrequest import AWSHTTPConnectionPool
 
+from compactor.adapters.aws import whole_heads
 from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.s3.store import S3Store
 from compactor.adapters.aws.whole_heads import require_whole_heads
-from compactor.core.errors import AccessError, StoreUnavailable
+from compactor.core.errors import StoreUnavailable
 from tests.support.http_server import serving
 from tests.support.tls import Authority
 
@@ -155,17 +158,70 @@ def test_an_answer_goes_with_its_last_reference(server: _Server) -> None:
         gc.enable()
 
 
+class Traced(AWSHTTPConnectionPool):  # type: ignore[misc]
+    """A pool of a tracer, which extends botocore's."""
+
+    made = 0
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        Traced.made += 1
+        super().__init__(*arguments, **options)
+
+
+def replaced(pool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have new clients of botocore use another class, or what makes one, for their pools."""
+    monkeypatch.setattr("botocore.awsrequest.AWSHTTPConnectionPool", pool)
+    monkeypatch.setattr("botocore.httpsession.AWSHTTPConnectionPool", pool, raising=False)
+
+
+def test_classes_of_a_tracer_that_extend_those_of_botocore(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are extended in turn: the tracer sees what it saw, and cut answers are none."""
+    replaced(Traced, monkeypatch)
+    monkeypatch.setattr(Traced, "made", 0)
+    store = asking_once(server.url)
+    server.told = [CUT, FOUND]
+    with pytest.raises(StoreUnavailable, match="s3://b/k"):
+        store.stat("s3://b/k")
+    assert store.stat("s3://b/k") is not None
+    assert Traced.made == 1
+
+
+def unchecked(caplog: pytest.LogCaptureFixture) -> int:
+    """How often it was logged that cut heads are not noticed."""
+    return sum(record.message == "aws.heads_unchecked" for record in caplog.records)
+
+
+def test_other_classes_than_those_of_botocore(
+    server: _Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Clients go on as boto3 makes them, which is logged once. Answers that tell no length do not count either."""
+    whole_heads._tell_unchecked.cache_clear()
+    replaced(partial(AWSHTTPConnectionPool), monkeypatch)
+    first, store = asking_once(server.url), asking_once(server.url)
+    assert unchecked(caplog) == 1
+    server.told = [FOUND, FOUND]
+    for each in (first, store):
+        found = each.stat("s3://b/k")
+        assert found is not None
+        assert found.size_bytes == 2048
+    for told in (b"HTTP/1.1 200 OK\r\n", STORED.partition(b"Content-Length")[0], REFUSED[:30]):
+        server.told = [told]
+        with pytest.raises(StoreUnavailable, match="s3://b/k"):
+            store.put("s3://b/k", b"")
+
+
 @pytest.mark.parametrize("name", ["http_session", "_manager", "_pool_classes_by_scheme"])
-def test_another_botocore_is_told(name: str) -> None:
-    """Without what is changed there, cut answers would count."""
-    pools = {"http": AWSHTTPConnectionPool, "https": AWSHTTPSConnectionPool}
-    manager = SimpleNamespace(pool_classes_by_scheme=pools)
-    session = SimpleNamespace(_manager=manager, _pool_classes_by_scheme=pools)
+def test_another_botocore_is_told(name: str, server: _Server, caplog: pytest.LogCaptureFixture) -> None:
+    """One that keeps its connections elsewhere is used as it is."""
+    whole_heads._tell_unchecked.cache_clear()
+    client = s3_client(REGION, server.url)
+    assert unchecked(caplog) == 0
+    session = SimpleNamespace(**vars(client._endpoint.http_session))
     endpoint = SimpleNamespace(http_session=session)
     for place in (endpoint, session):
         vars(place).pop(name, None)
-    with pytest.raises(AccessError, match=r"botocore .* makes its connections"):
-        require_whole_heads(SimpleNamespace(_endpoint=endpoint))
+    require_whole_heads(SimpleNamespace(_endpoint=endpoint, meta=client.meta))
+    assert unchecked(caplog) == 1
 
 
 def test_through_a_proxy(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:

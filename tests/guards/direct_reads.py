@@ -72,6 +72,27 @@ DIRECT_READS = (
         ("tests/contract/test_s3_writer.py::test_an_upload_counts_once_s3_tells_its_etag",),
     ),
     Guard(
+        "the bytes of another range are none of those that were asked for",
+        "adapters/aws/s3/store.py",
+        "    if not is_asked:\n",
+        "    if False:\n",
+        ("tests/contract/test_s3_store.py::test_another_range_than_was_asked_for_is_none",),
+    ),
+    Guard(
+        "connections of a tracer refuse cut heads, too",
+        "adapters/aws/whole_heads.py",
+        "all(map(_extends_botocore, found.values()))",
+        "found['http'] is AWSHTTPConnectionPool",
+        ("tests/contract/test_whole_heads.py::test_classes_of_a_tracer_that_extend_those_of_botocore",),
+    ),
+    Guard(
+        "an answer that tells no length may end anywhere, whatever made its connection",
+        "adapters/aws/whole_heads.py",
+        "    if has_body and not told &",
+        "    if False and told &",
+        ("tests/contract/test_whole_heads.py::test_other_classes_than_those_of_botocore",),
+    ),
+    Guard(
         "an answer that ends within its head is none",
         "adapters/aws/clients.py",
         "    require_whole_heads(client)\n",

@@ -34,7 +34,7 @@ def aws_client(
     Clients of one session share its credentials; by default each has its own session.
 
     Raises:
-        AccessError: There is no region, the environment is set up wrong, or botocore is one that is not known.
+        AccessError: There is no region, or the environment is set up wrong.
     """
     config = Config(
         retries={"mode": "standard", "total_max_attempts": attempts or _ATTEMPTS},

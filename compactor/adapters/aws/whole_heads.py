@@ -2,38 +2,75 @@
 
 `http.client` takes the end of a connection for the end of a head. A length of 2048 may then read as 20, an error may
 lack its code, and an answer whose length is missing has no body: an empty object, or a listing of none.
+
+A tracer may have put classes of its own in the place of botocore's. Those that extend botocore's are extended in turn.
+With any others the client works as boto3 makes it, but refuses answers that tell no length. As botocore refuses a body
+that is shorter than told, no cut answer with a body counts then. What may count is a cut answer to HEAD: the size of an
+object, up to its last digit.
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from http.client import HTTPResponse, RemoteDisconnected
 from typing import Any, BinaryIO
 
 import botocore
 from botocore.awsrequest import AWSHTTPConnection, AWSHTTPConnectionPool, AWSHTTPSConnection, AWSHTTPSConnectionPool
+from botocore.exceptions import ConnectionClosedError
 
-from compactor.core.errors import AccessError
+from compactor.telemetry.logs import log_event
 
 _MESSAGE = "the answer ended within its head"
-_POOLS = {"http": AWSHTTPConnectionPool, "https": AWSHTTPSConnectionPool}
+_POOLS = (AWSHTTPConnectionPool, AWSHTTPSConnectionPool)
+_CONNECTIONS = (AWSHTTPConnection, AWSHTTPSConnection)
+_WITHOUT_A_BODY = (204, 304)  # [RFC 9110]
 
 
 def require_whole_heads(client: Any) -> None:
     """Have a boto3 client take an answer that ends within its head for a connection that broke, and so ask again.
 
-    Raises:
-        AccessError: This release of botocore has its connections elsewhere.
+    Where its classes of connections are not botocore's own, nor extend them, it is logged once what is left unchecked.
     """
     session = http_session_of(client)
     manager: Any = getattr(session, "_manager", None)
-    found = getattr(manager, "pool_classes_by_scheme", None), getattr(session, "_pool_classes_by_scheme", None)
-    if found != (_POOLS, _POOLS):
-        raise AccessError(
-            f"botocore {botocore.__version__} makes its connections in a way that is not known here; "
-            "expected the release of boto3 that the lock names: install it beside the code"
-        )
-    pools = {"http": _Pool, "https": _TlsPool}
-    manager.pool_classes_by_scheme = session._pool_classes_by_scheme = pools  # noqa: SLF001
+    found = getattr(manager, "pool_classes_by_scheme", None)
+    to_proxies = getattr(session, "_pool_classes_by_scheme", None)
+    if found and found == to_proxies and all(map(_extends_botocore, found.values())):
+        pools = {scheme: _whole(pool) for scheme, pool in found.items()}
+        manager.pool_classes_by_scheme = session._pool_classes_by_scheme = pools  # noqa: SLF001
+    else:
+        _tell_unchecked()
+        client.meta.events.register("before-parse", _require_length, unique_id="compactor-length")
+
+
+def _extends_botocore(pool: Any) -> bool:
+    return isinstance(pool, type) and issubclass(pool, _POOLS) and issubclass(pool.ConnectionCls, _CONNECTIONS)
+
+
+@cache
+def _whole(pool: Any) -> Any:
+    """A class of pools whose connections refuse answers that end within their heads, made from another."""
+
+    class Connection(_WholeHeads, pool.ConnectionCls):  # type: ignore[misc]
+        pass
+
+    class Pool(pool):  # type: ignore[misc]
+        ConnectionCls = Connection
+
+    return Pool
+
+
+@cache
+def _tell_unchecked() -> None:
+    log_event("aws.heads_unchecked", botocore=botocore.__version__)
+
+
+def _require_length(operation_model: Any, response_dict: Any, **_: object) -> None:
+    """Refuse an answer that tells no length in any way, which may end anywhere."""
+    told = {name.lower() for name in response_dict["headers"]}
+    has_body = response_dict["status_code"] not in _WITHOUT_A_BODY and operation_model.http.get("method") != "HEAD"
+    if has_body and not told & {"content-length", "transfer-encoding"}:
+        raise ConnectionClosedError(endpoint_url=operation_model.service_model.service_name)
 
 
 def http_session_of(client: Any) -> Any:
@@ -90,19 +127,3 @@ class _WholeHeads:
         while (line := received.readline()) not in (b"\r\n", b"\n"):
             if not line:
                 raise RemoteDisconnected(_MESSAGE)
-
-
-class _Connection(_WholeHeads, AWSHTTPConnection):  # type: ignore[misc]  # botocore has no types
-    pass
-
-
-class _TlsConnection(_WholeHeads, AWSHTTPSConnection):  # type: ignore[misc]
-    pass
-
-
-class _Pool(AWSHTTPConnectionPool):
-    ConnectionCls = _Connection
-
-
-class _TlsPool(AWSHTTPSConnectionPool):
-    ConnectionCls = _TlsConnection

@@ -61,7 +61,6 @@ KEPT = {
     "trouble": "of MemoryGlue",
     "forget_components": "functions keep their clients from call to call; tests need to begin anew",
     "model_config": "pydantic reads it",
-    "ConnectionCls": "urllib3 makes connections of it",
     "getresponse": "urllib3 calls it",
     "_consume_headers": "botocore calls it",
     "readable": "the io module calls it",
