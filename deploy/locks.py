@@ -11,9 +11,6 @@ from deploy import ROOT
 
 LOCKS = ROOT / "locks"
 
-RUNTIME_OF_FUNCTIONS = frozenset({"boto3", "botocore", "urllib3", "s3transfer", "jmespath", "dateutil", "six"})
-"""Part of Lambda's Python runtime."""
-
 ON_GLUE_5 = frozenset({"pyarrow", "boto3"})
 """Packages that Glue 5.1 brings in versions of its own."""
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from collections.abc import Mapping
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from compactor import __version__
 from deploy import ROOT
 from deploy.job_wheels import download_wheels, wheel_faults
 from deploy.locks import job_modules, job_packages, locked
-from deploy.package import MAX_ZIP_BYTES, build_functions, build_job_wheel, build_job_zip
+from deploy.package import MAX_UNZIPPED_BYTES, MAX_ZIP_BYTES, build_functions, build_job_wheel, build_job_zip
 from deploy.pip import PackagingError
 from deploy.wheel import GLUE_GLIBC, build_pure_wheel, build_wheel, glibc_line, glibc_of
 from tests.deployment.job_wheels import wheel_names
@@ -24,11 +25,20 @@ from tools.json_schemas import NAMES
 
 MAN_PAGE = f"ndjson_compactor-{__version__}.data/data/share/man/man1/compactor.1"
 HANDLERS = ("manifest_builder", "manifest_sealer", "control_plane")
+SERVICES = ("cloudwatch", "dynamodb", "emr-serverless", "glue", "s3", "sns", "sqs")
 
 
 def install_from_here(site: Path) -> None:
     """Copy the packages that pip would install from this machine, without a network."""
-    for name, version in locked("functions").items():
+    copy_packages(site, locked("functions"))
+
+
+def install_orjson(site: Path) -> None:
+    copy_packages(site, {"orjson": locked("functions")["orjson"]})
+
+
+def copy_packages(site: Path, versions: Mapping[str, str]) -> None:
+    for name, version in versions.items():
         found = distribution(name)
         assert found.version == version
         for file in found.files or ():
@@ -55,15 +65,11 @@ def test_what_is_in_the_zip(functions: Path) -> None:
     found = content(functions)
     packages = {name.partition("/")[0] for name in found if ".dist-info" not in name}
     expected = {
-        "annotated_types",
-        "compactor",
-        "lambdas",
-        "orjson",
-        "pydantic",
-        "pydantic_core",
-        "typing_extensions.py",
+        *("annotated_types", "compactor", "lambdas", "orjson", "pydantic", "pydantic_core", "typing_extensions.py"),
+        *("typing_inspection", "zlib_ng"),
+        *("boto3", "botocore", "dateutil", "jmespath", "s3transfer", "six.py", "urllib3"),
     }
-    assert packages == expected | {"typing_inspection", "zlib_ng"}
+    assert packages == expected
     for name, data in found.items():
         if name.startswith(("compactor/", "lambdas/")):
             assert data == (ROOT / name).read_bytes()
@@ -73,10 +79,11 @@ def test_what_is_in_the_zip(functions: Path) -> None:
     ]
     assert not [name for name in found if name.endswith(".pyc")]
     assert functions.stat().st_size < MAX_ZIP_BYTES
+    assert sum(map(len, found.values())) < MAX_UNZIPPED_BYTES / 2
 
 
 def test_the_zip_is_enough(functions: Path, tmp_path: Path) -> None:
-    """Each handler can be imported from the zip alone, even without boto3, which Lambda provides."""
+    """Each handler can be imported from the zip alone, and makes its clients by the boto3 that is in it."""
     with zipfile.ZipFile(functions) as archive:
         archive.extractall(tmp_path)
     script = f"""
@@ -85,6 +92,13 @@ sys.path[:0] = [{str(tmp_path)!r}]
 for name in {HANDLERS!r}:
     assert callable(importlib.import_module(f"lambdas.{{name}}").handler)
 assert importlib.import_module("compactor").__file__.startswith({str(tmp_path)!r})
+from compactor.adapters.aws.clients import aws_client
+for service in {SERVICES!r}:
+    aws_client(service, "eu-central-1")
+import boto3, botocore, urllib3
+for package in (boto3, botocore, urllib3):
+    assert package.__file__.startswith({str(tmp_path)!r})
+    assert package.__version__ == {locked("functions")!r}[package.__name__]
 assert not {{"pyspark", "pyarrow", "click", "cramjam", "jinja2", "pygal"}} & sys.modules.keys()
 """
     subprocess.run([sys.executable, "-I", "-S", "-c", script], cwd=tmp_path, check=True)
@@ -104,7 +118,7 @@ def small(tmp_path: Path) -> Path:
 def test_the_same_code_makes_the_same_bytes(small: Path) -> None:
     """A second build makes the same bytes, so deploying unchanged code changes nothing."""
     for name in ("first.zip", "again.zip"):
-        build_functions(small / name, install_from_here, small)
+        build_functions(small / name, install_orjson, small)
     assert (small / "again.zip").read_bytes() == (small / "first.zip").read_bytes()
     assert {"lambdas/one.py", "compactor/late.py", "orjson/__init__.py"} <= content(small / "first.zip").keys()
 
@@ -113,7 +127,7 @@ def test_an_import_that_functions_cannot_have(small: Path) -> None:
     """The build fails and names a package that a module imports, even late, and that is not shipped."""
     (small / "compactor" / "late.py").write_text("def f():\n    import pyarrow\n")
     with pytest.raises(PackagingError, match=r"compactor\.late imports pyarrow, which functions do not have"):
-        build_functions(small / "lambda.zip", install_from_here, small)
+        build_functions(small / "lambda.zip", install_orjson, small)
 
 
 @pytest.mark.parametrize("name", ["base", "job", "functions"])
