@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Self
 
 from compactor.api.arguments import Place, settings_of
@@ -155,9 +156,12 @@ def find_trace(settings: Settings, thing: str, days: int) -> Trace:
     """Trace a thing; a name without `/` may be a manifest's id or a path.
 
     Raises:
-        SettingsError: It cannot name anything.
+        SettingsError: It cannot name anything, or it is a folder.
     """
     found = _found(App(settings).tracer, thing, days)
+    if found.state is TraceState.UNKNOWN and (thing.endswith("/") or Path(thing).is_dir()):
+        expected = "a file, an output file, a rejects file or a manifest"
+        raise SettingsError([f"{thing} is a folder -> expected {expected}; `compactor status` is about all of them"])
     found.next_moves = [settings.suggestions.of(each) for each in found.next_moves]
     return found
 

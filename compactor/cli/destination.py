@@ -14,6 +14,13 @@ def destination_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument(DESTINATION, required=False, metavar="[DST]")(command)
 
 
+def is_output(word: str) -> bool:
+    """Return whether a word is the local DST of an earlier `compact`, whose settings are there."""
+    from compactor.wiring.settings_files.settings_place import is_output as has_settings  # noqa: PLC0415 - pydantic is slow
+
+    return has_settings(word, os.environ)
+
+
 def taken_destination(
     invocation: Invocation, words: tuple[str, ...], *, most: int | None = None
 ) -> tuple[Invocation, tuple[str, ...]]:

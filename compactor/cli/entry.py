@@ -1,12 +1,14 @@
 """The command `compactor`, with the options that all of its sub-commands share."""
 
 import gc
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, get_args
 
 import click
+from click.shell_completion import CompletionItem
 
 from compactor import __version__
 from compactor.cli.examples import help_of
@@ -52,6 +54,25 @@ GROUPS = {
 SUMMARIES = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 
+_PLACES = frozenset({"DST", "SRC", "URI", "PREFIX", "FILE", "PLACE", "DIR"})
+"""What the help calls arguments and options that may be a path."""
+
+
+class _Place(click.types.StringParamType):
+    """A text that the shell completes as a path."""
+
+    def shell_complete(self, _context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
+def _complete_places(command: click.Command) -> None:
+    """Let the shell complete what may be a path; click completes only names of commands, options and choices."""
+    for each in command.params:
+        words = re.findall("[A-Z]+", each.metavar or (each.name or "").upper())
+        if each.type is click.STRING and _PLACES.intersection(words):
+            each.type = _Place()
+
+
 class _Commands(Mapping[str, click.Command]):
     """The commands by name. The module of a command is loaded when it is first used."""
 
@@ -60,6 +81,7 @@ class _Commands(Mapping[str, click.Command]):
             raise KeyError(name)
         command: click.Command = getattr(import_module(f"compactor.cli.commands.{name}"), name)
         command.epilog = help_of(name)
+        _complete_places(command)
         return command
 
     def __iter__(self) -> Iterator[str]:
@@ -102,7 +124,7 @@ class _Group(click.Group):
     type=click.Choice(get_args(LogFormat)),
     default="auto",
     show_default=True,
-    help="Format of the log on stderr. auto: text on a terminal, else JSON lines.",
+    help="Format of the log on stderr. auto: warnings as text; of `run` without a terminal, everything as JSON lines.",
 )
 @click.pass_context
 def compactor(context: click.Context, config: str | None, log_format: LogFormat) -> None:
@@ -116,6 +138,9 @@ def compactor(context: click.Context, config: str | None, log_format: LogFormat)
         gc.enable()
     context.obj = Invocation(config=config, log_format=log_format)
     context.obj.start_log()
+
+
+_complete_places(compactor)
 
 
 def main() -> None:

@@ -14,11 +14,11 @@ from compactor.cli.ui.failures import ExitCode, exit_code_of
 from compactor.cli.ui.signals import interruptible
 from compactor.cli.ui.terminal import write_out
 from compactor.core.errors import SettingsError
-from compactor.telemetry.log_events import Level
 from compactor.telemetry.logs import configure_logs
 
 if TYPE_CHECKING:
     from compactor.settings.settings import Settings
+    from compactor.telemetry.log_events import Level
 
 LogFormat = Literal["auto", "text", "json"]
 CONFIG_HELP = (
@@ -50,11 +50,13 @@ class Invocation:
     config: str | None = None
     destination: str | None = None  # DST, the folder that `compact` wrote
     stream: str | None = None  # the stream that is meant, of settings with [[streams]]
-    log_format: LogFormat = "auto"  # text on a terminal, else JSON lines
+    log_format: LogFormat = "auto"  # text of warnings, but JSON lines of a job that no terminal shows
 
-    def start_log(self, *, level: Level = "info") -> None:
-        """Send the log to stderr."""
-        as_json = self.log_format == "json" or (self.log_format == "auto" and not sys.stderr.isatty())
+    def start_log(self, *, of_job: bool = False) -> None:
+        """Send the log to stderr: all of it if its format was asked for, or it is of a job; else warnings."""
+        is_auto = self.log_format == "auto"
+        as_json = of_job if is_auto else self.log_format == "json"
+        level: Level = "warning" if is_auto and not of_job else "info"
         configure_logs(as_json=as_json, level=level, stream=cast("TextIO", _CurrentStderr()))
 
     @property

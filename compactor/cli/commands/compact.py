@@ -99,8 +99,6 @@ def compact(
         raise click.UsageError("--max-wait needs --watch")
     with EndsAtOnce():
         on_terminal = sys.stderr.isatty() and invocation.log_format == "auto"
-        if on_terminal:
-            invocation.start_log(level="warning")
         run = folder_run(
             sources,
             destination,

@@ -1,6 +1,5 @@
 """`compactor rejects`: shows rejected lines, and what is wrong with each."""
 
-import shutil
 import sys
 
 import click
@@ -12,7 +11,7 @@ from compactor.cli.invocation import Invocation, body, json_option, stream_optio
 from compactor.cli.ui.excerpt import excerpt
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import json_text, picked
-from compactor.cli.ui.terminal import echo, write_out
+from compactor.cli.ui.terminal import echo, fitted, terminal_columns, write_out
 from compactor.core.text.formatting import by_name, count
 from compactor.ndjson.diagnosis import column_of
 from compactor.ndjson.inspection import REASONS
@@ -21,7 +20,7 @@ from compactor.ops.rejects.reader import RejectedLine, RejectsOf
 
 SHOWN = 20
 _JSON_WIDTH = 200
-_LEAST_WIDTH, _MOST_WIDTH = 40, 120
+_LEAST_WIDTH, _USUAL_WIDTH, _MOST_WIDTH = 40, 80, 120
 _INDENT = "  "
 
 
@@ -78,13 +77,15 @@ def _is_terminal() -> bool:
 
 
 def _show(search: RejectsSearch, limit: int | None) -> None:
-    width = min(max(shutil.get_terminal_size((_MOST_WIDTH, 0)).columns, _LEAST_WIDTH), _MOST_WIDTH) - len(_INDENT)
+    width = min(max(terminal_columns() or _USUAL_WIDTH, _LEAST_WIDTH), _MOST_WIDTH) - len(_INDENT)
     for _, line in search.lines(limit):
         fault = diagnosed_line(line)
         column = "" if fault.offset is None else f":{column_of(line.head, fault.offset)}"
         text, mark = excerpt(line.head, fault.offset, width=width)
         marked = [f"{_INDENT}{mark}"] if mark else []
-        echo(f"{line.source_uri}:{line.line_number}{column}: {line.reason}: {fault.message}", _INDENT + text, *marked)
+        told = f"{line.source_uri}:{line.line_number}{column}: {line.reason}: {fault.message}"
+        head, *more = fitted(told, indent=2 * len(_INDENT))
+        echo(head, *(2 * _INDENT + piece for piece in more), _INDENT + text, *marked)
     _show_sum(search)
 
 

@@ -50,10 +50,9 @@ def run(invocation: Invocation, *, once: bool, shard: str | None) -> ExitCode:
         settings = settings.of_shard(shard)
     new_app = StreamsApp if settings.streams else App
     if not sys.stderr.isatty() or invocation.log_format != "auto":
+        invocation.start_log(of_job=True)
         return run_job(new_app(settings, on_result=log_result), once=once)
-    # The live line shows what the info events of the log would say.
-    invocation.start_log(level="warning")
-    line = LiveLine()
+    line = LiveLine()  # shows what the info events of the log would say
     app = new_app(settings, on_crash_point=line.on_crash_point, on_result=line.on_result)
     say(f"engine {app.engine_choice}; manifests from {app.source_choice}")
     if app.needs_spark:

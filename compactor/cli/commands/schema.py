@@ -7,11 +7,13 @@ from typing import Any
 
 import click
 
+from compactor.cli.destination import is_output
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo, write_out
 from compactor.cli.ui.waiting import waiting
+from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.text.formatting import count
 from compactor.ops.suggest.suggester import SAMPLE_RECORDS
 from compactor.schema.schema import Column, RetiredColumn, SchemaVersion
@@ -28,7 +30,7 @@ _ACTIONS = (_SUGGEST, "retire", _PUBLISH)
 
 
 @click.command("schema")
-@click.argument("words", metavar="[DST] [suggest SRC... | retire COLUMN... | publish]", nargs=-1)
+@click.argument("words", metavar="[DST] [suggest [SRC]... | retire COLUMN... | publish]", nargs=-1)
 @click.option(
     "--sample",
     type=click.IntRange(min=1),
@@ -65,8 +67,9 @@ def schema(
     A column never changes its name or type. --json shows what the text form leaves out.
 
     `suggest` reads NDJSON and prints a schema file that gives each key a type, with what was found as comments. Each
-    SRC is a folder, a file, a quoted pattern or s3://bucket/prefix, as for `compact`. It needs no settings and writes
-    nothing. Use the file with `compactor compact --schema FILE`, or as schema.file in the settings.
+    SRC is a folder, a file, a quoted pattern or s3://bucket/prefix, as for `compact`; without SRC, the input of DST. It
+    needs no settings and writes nothing. Use the file with `compactor compact --schema FILE`, or as schema.file in the
+    settings.
 
     `retire` makes a version without the named columns, so that other keys can have their places. Files that have them
     stay as they are. Later values of their keys go to _rescued_data for good. A running job takes the version when it
@@ -81,8 +84,10 @@ def schema(
     if action and action[0] not in _ACTIONS:
         raise click.UsageError(f"{action[0]!r} -> expected {', '.join(_ACTIONS[:-1])} or {_ACTIONS[-1]}")
     if action == (_SUGGEST,):
-        if not operands or as_json or (is_all and sample):
-            raise click.UsageError("suggest: expected SRC, at most one of --sample and --all, and no --json")
+        if as_json or (is_all and sample):
+            raise click.UsageError("suggest: expected at most one of --sample and --all, and no --json")
+        if len(operands) == 1 and invocation.destination is None and is_output(operands[0]):
+            invocation, operands = invocation.at(operands[0]), ()
         _suggest(invocation, operands, None if is_all else sample or SAMPLE_RECORDS, Options(**options))
         return None
     if sample or is_all or any(options.values()):
@@ -140,6 +145,12 @@ def _suggest(invocation: Invocation, sources: Sequence[str], max_records: int | 
     from compactor.wiring.compact.suggesting import suggesting_from  # noqa: PLC0415 - the other actions do without
 
     kept = invocation.settings() if invocation.has_settings else None
+    if not sources and kept is not None:
+        sources = [each for each in kept.input.allowed_prefixes if not is_topic_or_stream(each)]
+    if not sources:
+        raise click.UsageError(
+            "suggest: expected SRC: a folder, a file, a quoted pattern, s3://bucket/prefix, or a DST"
+        )
     with waiting("reading") as show:
         suggesting = suggesting_from(sources, options, kept, lambda files: show(f"read {count(files, 'file')}"))
         document = suggesting.schema_file(max_records)

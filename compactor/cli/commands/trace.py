@@ -5,7 +5,7 @@ from collections import Counter
 import click
 
 from compactor.api.trace import find_trace
-from compactor.cli.destination import taken_destination
+from compactor.cli.destination import is_output, taken_destination
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
@@ -41,6 +41,9 @@ def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json:
     """
     if len(words) > 1:
         invocation, words = taken_destination(invocation, words, most=1)
+    elif is_output(words[0]) or not invocation.has_settings:
+        expected = "DST and a file of it, or a manifest id, as in: compactor trace rows raw/2026-01-02.ndjson"
+        raise click.UsageError(f"{words[0]}: expected {expected}")
     found = find_trace(invocation.settings(), words[0], days)
     if as_json:
         print_json(shallow(found, "meaning", "needs_operator"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from compactor.cli.ui.terminal import echo
+from compactor.cli.ui.terminal import echo, fitted
 
 SHOWN = 20  # of each list; --json shows all
 
@@ -19,7 +19,9 @@ def show_list(entries: Sequence[tuple[str, ...]], *, title: str = "", spaced: bo
     if entries and title:
         echo("", title)
     for first, *others in entries[:SHOWN]:
-        echo(*gap, f"  {first}", *(f"    {each}" for each in others))
+        head, *more = fitted(first, indent=4)
+        lines = [*more, *(piece for each in others for piece in fitted(each, indent=4))]
+        echo(*gap, f"  {head}", *(f"    {each}" for each in lines))
     for line in more_of(len(entries)):
         echo(*gap, f"  {line}")
 

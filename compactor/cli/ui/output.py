@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import orjson
 from pydantic import BaseModel
 
-from compactor.cli.ui.terminal import echo, write_out
+from compactor.cli.ui.terminal import echo, fitted, write_out
 from compactor.core.text.safe_text import visible_json
 
 if TYPE_CHECKING:
@@ -71,11 +71,14 @@ def _known(value: BaseModel) -> dict[str, Any]:
 
 
 def print_fields(named: Iterable[Field]) -> None:
-    """Print names and values, aligned. A URI stays on one line, so that it can be copied."""
+    """Print names and values, aligned. A URI, and a command of `next`, stays on one line, so that it can be copied."""
     rows = list(named)
     width = max((len(name) for name, _ in rows), default=0) + 2
     for name, value in rows:
-        first, *others = [value] if isinstance(value, str) else value
+        lines = [value] if isinstance(value, str) else value
+        if name != "next":
+            lines = [piece for line in lines for piece in fitted(line, indent=width)]
+        first, *others = lines
         echo(f"{name:{width}}{first}".rstrip(), *(f"{'':{width}}{line}" for line in others))
 
 

@@ -2,8 +2,9 @@
 
 import os
 import sys
+import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import Any
 
@@ -11,6 +12,9 @@ import click
 
 from compactor.core.errors import StoreUnavailable
 from compactor.core.text.safe_text import visible
+
+_LEAST_ROOM = 20
+"""Fewer columns are not enough for words: then the terminal may break the line where it likes."""
 
 
 class _Output(FileIO):
@@ -56,6 +60,28 @@ def echo(*lines: str, err: bool = False, mark: str = "") -> None:
         click.echo(text, err=True)
     else:
         write_out(text)
+
+
+def terminal_columns() -> int | None:
+    """The width of the terminal that shows stdout, directly or by a pager; None if there is none."""
+    for stream in (1, 2, 0):
+        with suppress(OSError):
+            return os.get_terminal_size(stream).columns
+    return None
+
+
+def fitted(text: str, *, indent: int) -> list[str]:
+    """Divide a text for people into lines that fit the terminal, if stdout is one.
+
+    Args:
+        text: It is divided between words only, so a path or a URI without spaces can be copied.
+        indent: The columns before each line, which the caller prints.
+    """
+    columns = terminal_columns() if sys.stdout.isatty() else None
+    room = (columns or 0) - indent
+    if room < _LEAST_ROOM or len(text) <= room:
+        return [text]
+    return textwrap.wrap(visible(text), room, break_long_words=False, break_on_hyphens=False)
 
 
 def write_out(data: str | bytes, *, nl: bool = True) -> None:

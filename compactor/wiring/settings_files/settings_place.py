@@ -43,6 +43,14 @@ def is_destination(word: str, env: Mapping[str, str]) -> bool:
     return _found(_candidates(word), env) is not None
 
 
+def is_output(word: str, env: Mapping[str, str]) -> bool:
+    """Return whether a word names the local DST of an earlier `compact`, whose settings are there."""
+    try:
+        return not is_s3(word) and _found(_candidates(word), env) is not None
+    except SettingsError:  # a pattern, for example
+        return False
+
+
 def _of_destination(destination: str, env: Mapping[str, str]) -> str:
     candidates = _candidates(destination)
     found = _found(candidates, env)

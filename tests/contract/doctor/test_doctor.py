@@ -26,7 +26,20 @@ def test_nothing_is_wrong(workspace: Workspace) -> None:
     found = workspace.findings()
     assert {each.state for each in found} == {"ok"}, found
     assert [each.name for each in found] == [
-        *("settings", "python", "java", "spark", "s3a", "native", "disk", "region", "endpoint", "clock", "credentials"),
+        *(
+            "settings",
+            "python",
+            "java",
+            "spark",
+            "s3a",
+            "native",
+            "source",
+            "disk",
+            "region",
+            "endpoint",
+            "clock",
+            "credentials",
+        ),
         *(f"bucket {workspace.name}-{each}" for each in ("own", "lake", "raw")),
         *("input", "manifests", "output", "state"),
         *("claims", "queue", "dead letters", "topic", "glue job", "metrics"),
@@ -37,7 +50,7 @@ def test_nothing_is_wrong(workspace: Workspace) -> None:
 def test_no_java(workspace: Workspace) -> None:
     """Without Java the fault says where it was searched, and what to install."""
     (workspace.folder / "empty").mkdir()
-    workspace.env["PATH"] = str(workspace.folder / "empty")
+    workspace.env |= {"PATH": str(workspace.folder / "empty"), "COMPACTOR_STREAM__SOURCE": "spark"}
     found = workspace.fault()
     assert (found.name, found.found) == ("java", "Java 17 or 21 is needed: no `java` on the PATH and no JAVA_HOME")
     assert found.next_move.startswith("install Java 17")

@@ -50,6 +50,22 @@ OF_ROWS = [
 
 
 @pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["rows"], "rows: expected DST and a file of it, or a manifest id, as in: compactor trace rows raw/"),
+        (["raw"], "raw: expected DST and a file of it"),
+        (["rows", "raw"], "raw is a folder -> expected a file, an output file, a rejects file or a manifest;"),
+        (["rows", "rows/none/"], "rows/none/ is a folder -> expected"),
+    ],
+)
+def test_what_trace_expects(words: list[str], expected: str) -> None:
+    """A folder is nothing to trace, and neither is DST alone."""
+    result = call("trace", *words)
+    assert (result.exit_code, expected in result.stderr) == (2, True)
+
+
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("words", few(OF_ROWS, 4), ids=" ".join)
 def test_commands_take_dst(words: tuple[str, ...]) -> None:
     """A command with DST needs no settings file, and no variable gets in its way."""

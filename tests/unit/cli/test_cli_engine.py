@@ -86,6 +86,25 @@ def test_a_run_without_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @NATIVE.needed
+@pytest.mark.parametrize("log_format", ["auto", "text", "json"])
+def test_what_a_pipe_gets_of_the_log(log_format: str, tmp_path: Path) -> None:
+    """A person's command writes warnings only, as text; a job, and who asks for a format, gets all events."""
+    make_workspace(tmp_path)
+    (tmp_path / "raw" / "1999-01-01.ndjson").write_text('{"a": 1}\n')
+    for path in (tmp_path / "raw").iterdir():
+        os.utime(path, (time.time() - 3600,) * 2)
+    words = ["compact", str(tmp_path / "raw"), str(tmp_path / "rows")]
+    shown = CliRunner().invoke(command, ["--log-format", log_format, *words])
+    lines = [line for line in shown.stderr.splitlines() if not line.startswith("compactor: ")]
+    if log_format == "json":
+        assert {"files.misdated", "manifest.committed"} <= {json.loads(line).get("event") for line in lines}
+    else:
+        events = [line.split()[1:3] for line in lines]
+        assert events[0] == ["warning", "files.misdated"]
+        assert (["info", "manifest.committed"] in events) == (log_format == "text")
+
+
+@NATIVE.needed
 def test_a_run_that_watches(tmp_path: Path) -> None:
     """It says what it watches, takes what comes, and ends cleanly at a signal; there is no Java on the PATH."""
     workspace = listing(tmp_path)

@@ -65,7 +65,7 @@ def test_what_is_an_envelope(record: bytes, is_only: bool, expected: tuple[str, 
     ],
 )
 def test_an_envelope_is_named(raw: Path, content: bytes, options: tuple[str, ...], words: str) -> None:
-    """Whoever chose a format has chosen what a row is: the envelope is named all the same, and nothing is wrong."""
+    """A user who chose a format has chosen what a row is: the envelope is named as well, and nothing is wrong."""
     write(raw / "t.json", content)
     result = call(raw, raw.parent / "rows", *options)
     assert words in result.stdout

@@ -107,6 +107,9 @@ def test_the_settings_of_a_folder(raw: Path) -> None:
     found = [CliRunner().invoke(command, ["schema", str(raw.parent / out), "suggest", str(raw)]) for out in "xy"]
     assert [types(each) for each in found] == [{"country": "string", "Id": "long"}, {"Id": "long"}]
     assert CliRunner().invoke(command, ["schema", str(raw.parent / "x"), "suggests", str(raw)]).exit_code == 2
+    # Without SRC, the input of DST counts; DST may also be where SRC would be.
+    for words in (["suggest", str(raw.parent / "x")], [str(raw.parent / "x"), "suggest"]):
+        assert types(CliRunner().invoke(command, ["schema", *words])) == types(found[0])
 
 
 def test_a_sample_is_spread_over_the_files(raw: Path) -> None:
@@ -150,4 +153,5 @@ def test_wrong_usage(raw: Path) -> None:
     (raw / "a.ndjson").write_bytes(b'{"a": 1}\n')
     for words in [(), (raw, "--all", "--sample", 5), (raw, "--json"), (raw, raw / "no"), ("s3://",)]:
         assert suggest(*words).exit_code == 2
+    assert "expected SRC: a folder, a file, a quoted pattern, s3://bucket/prefix, or a DST" in suggest().stderr
     assert CliRunner().invoke(command, ["schema", "--all"]).exit_code == 2

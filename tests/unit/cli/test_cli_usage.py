@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 import pytest
+from click.shell_completion import BashComplete
 from click.testing import CliRunner, Result
 
 import compactor
@@ -114,6 +115,31 @@ def test_shells_complete_commands() -> None:
     words = {**os.environ, "COMP_WORDS": "compactor re", "COMP_CWORD": "1", "_COMPACTOR_COMPLETE": "bash_complete"}
     done = subprocess.run([sys.executable, "-m", "compactor"], env=words, capture_output=True, text=True, check=False)
     assert {"plain,rejects", "plain,report", "plain,redrive"} <= set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "kinds"),
+    [
+        ("compact", {"file"}),
+        ("compact raw", {"file"}),
+        ("compact raw --schema", {"file"}),
+        ("compact raw --engine", {"plain"}),
+        ("--config", {"file"}),
+        ("status --config", {"file"}),
+        ("trace rows", {"file"}),
+        ("schema suggest", {"file"}),
+        ("plan", {"file"}),
+        ("verify", {"file"}),
+        ("init --output", {"file"}),
+        ("cost --region", set()),
+        ("redrive", {"plain"}),
+        ("", {"plain"}),
+    ],
+)
+def test_shells_complete_paths(words: str, kinds: set[str]) -> None:
+    """Where a path may stand, the shell completes paths; elsewhere choices and commands, if any."""
+    found = BashComplete(command, {}, "compactor", "_COMPACTOR_COMPLETE").get_completions(words.split(), "")
+    assert {each.type for each in found} == kinds
 
 
 def test_the_list_of_commands_is_whole() -> None:
@@ -276,6 +302,7 @@ def test_a_bug_leaves_its_traceback_in_the_log(capsys: pytest.CaptureFixture[str
 def test_no_java_is_told_before_anything_starts(config: Path, arguments: list[str], tmp_path: Path) -> None:
     """Without Java a command that needs it ends with 2 and one clear line."""
     env: dict[str, str | None] = {"COMPACTOR_CONFIG": str(config), "PATH": str(tmp_path), "JAVA_HOME": None}
+    env["COMPACTOR_STREAM__SOURCE"] = "spark"
     result = call(*arguments, env=env)
     assert result.exit_code == 2
     assert result.stderr == "compactor: Java 17 or 21 is needed: no `java` on the PATH and no JAVA_HOME\n"

@@ -66,6 +66,7 @@ KEPT = {
     "readable": "the io module calls it",
     "readinto": "the io module calls it",
     "seekable": "the io module calls it",
+    "shell_complete": "click calls it",
 }
 """What no code of the product uses, and why it is there all the same."""
 

@@ -1,0 +1,33 @@
+"""A terminal of a given width, with a command in it."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from collections.abc import Sequence
+
+_STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def on_terminal(columns: int, command: Sequence[str]) -> list[str]:
+    """Run a command in a terminal of so many columns; returns the lines that it shows, without styles."""
+    mine, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env={**environment, "TERM": "xterm"}):
+        os.close(its)
+        data = b""
+        while piece := _read(mine):
+            data += piece
+    os.close(mine)
+    return [line.rpartition("\r")[2] for line in _STYLE.sub("", data.decode()).replace("\r\n", "\n").split("\n")]
+
+
+def _read(handle: int) -> bytes:
+    try:
+        return os.read(handle, 65536)
+    except OSError:  # EIO: the process has ended
+        return b""
