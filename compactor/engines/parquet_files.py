@@ -24,8 +24,10 @@ _NAMES = {
     pa.bool_(): "boolean",
     pa.date32(): "date",
     pa.timestamp("us", "UTC"): "timestamp",
+    pa.timestamp("us"): "timestamp_ntz",
+    pa.timestamp("ns", "UTC"): "timestamp_ns",
 }
-"""The names of types in `compactor.schema.column_types`. A timestamp is INT64 in UTC; INT96 is another Arrow type."""
+"""The names of types in `compactor.schema.column_types`. A timestamp is INT64 in UTC; INT96 has no zone to Arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,14 @@ def type_name(found: pa.DataType) -> str:
     if pa.types.is_map(found):
         return f"map<{type_name(found.key_type)},{type_name(found.item_type)}>"
     return _NAMES.get(found, str(found))
+
+
+def python_values(column: pa.Array) -> list[Any]:
+    """The values of a column as `compactor.schema.column_types.canonical_text` takes them."""
+    if type_name(column.type) == "timestamp_ns":
+        column = column.cast(pa.int64())  # a datetime ends with microseconds
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def nulls(rows: int, kind: pa.DataType) -> pa.Array:

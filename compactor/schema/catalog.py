@@ -10,7 +10,7 @@ from compactor.schema.schema import METADATA_TYPES, RESCUED_COLUMN, RESCUED_TYPE
 _NAME = re.compile("[\t\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]{1,255}")
 """The names that a column may have [Glue API, Column]."""
 
-_HIVE_TYPES = {"long": "bigint"}
+_HIVE_TYPES = {"long": "bigint", "timestamp_ntz": "timestamp", "timestamp_ns": "timestamp"}
 """Types that have another name in Hive."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from compactor.core.text.json_numbers import significant
-from compactor.schema.value_shapes import NUMBERS, Shape, is_exact_double, shape_of, time_format
+from compactor.schema.value_shapes import NUMBERS, TIMES, Shape, is_exact_double, shape_of, time_format
 
 SHOWN_CHARACTERS = 60
 """How much of a value an example keeps."""
@@ -92,7 +92,7 @@ class ColumnProfile:
         nulls: How many values are null. A missing value is none at all.
         shapes: How many of the others have each shape.
         examples: The first of each shape.
-        formats: How many timestamps have each format.
+        formats: How many times have each format.
     """
 
     first: tuple[Place, int]
@@ -118,7 +118,7 @@ class ColumnProfile:
         self.examples.setdefault(shape, example)
         if shape in NUMBERS:
             self.digits.add(example, text)
-        elif shape == "timestamp":
+        elif shape in TIMES:
             self.formats[time_format(text)] += 1
 
     def merged(self, other: "ColumnProfile") -> "ColumnProfile":

@@ -17,13 +17,21 @@ from compactor.core.text.json_numbers import LONG_BITS, MAX_PRECISION, NUMBER, s
 from compactor.schema.variants.binary_form import decode
 from compactor.schema.variants.json_values import canonical, parse
 
-Kind = Literal["string", "long", "double", "decimal", "boolean", "date", "timestamp", "variant"]
+Kind = Literal[
+    "string", "long", "double", "decimal", "boolean", "date", "timestamp", "timestamp_ntz", "timestamp_ns", "variant"
+]
+"""A `timestamp` is an instant, to the microsecond; a `timestamp_ns` one to the nanosecond, of the years 1677 to 2262. A
+`timestamp_ntz` is a time without a zone, to the microsecond."""
+
 Epoch = Literal["seconds", "milliseconds"]
 """The unit of a number that is a timestamp: the time since 1970-01-01T00:00:00Z."""
 
 Value = str | int | float | Decimal | bool | date | datetime
 
-EXPECTED = "string, long, double, decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p, boolean, date, timestamp or variant"
+EXPECTED = (
+    "string, long, double, decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p, boolean, date, timestamp, timestamp_ntz, "
+    "timestamp_ns or variant"
+)
 
 FRACTION_DIGITS: dict[Epoch, int] = {"seconds": 6, "milliseconds": 3}
 """The number of decimal places down to a microsecond."""
@@ -39,10 +47,15 @@ DATE = r"(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 _TO_THE_MINUTE = DATE + r"[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]"
 _OFFSET = r"(?:Z|[+-](?:(?:0[0-9]|1[0-7])(?::?[0-5][0-9])?|18(?::?00)?))"
-TIMESTAMP = _TO_THE_MINUTE + r":[0-5][0-9](?:\.[0-9]{1,6}0*)?" + _OFFSET
+_TO_THE_MICROSECOND = _TO_THE_MINUTE + r":[0-5][0-9](?:\.[0-9]{1,6}0*)?"
+TIMESTAMP = _TO_THE_MICROSECOND + _OFFSET
 """A timestamp with seconds, whose date may not exist."""
 
 TIMESTAMP_WITHOUT_SECONDS = _TO_THE_MINUTE + _OFFSET
+LOCAL_TIMESTAMP = _TO_THE_MICROSECOND
+"""A time without a zone, whose date may not exist."""
+
+LOCAL_TIMESTAMP_WITHOUT_SECONDS = _TO_THE_MINUTE
 MINUTE_CHARACTERS = len("yyyy-mm-ddThh:mm")
 """The position at which seconds are inserted into a timestamp without them."""
 
@@ -54,8 +67,14 @@ LAST_MICROSECOND = 253_402_300_799_999_999
 
 _NUMBER, _LONG, _DATE = re.compile(NUMBER), re.compile(LONG), re.compile(DATE)
 _TIMESTAMP, _TIMESTAMP_WITHOUT_SECONDS = re.compile(TIMESTAMP), re.compile(TIMESTAMP_WITHOUT_SECONDS)
+_LOCAL, _LOCAL_WITHOUT_SECONDS = re.compile(LOCAL_TIMESTAMP), re.compile(LOCAL_TIMESTAMP_WITHOUT_SECONDS)
+_NANOSECONDS = re.compile(
+    rf"(?P<to_second>{_TO_THE_MINUTE}(?::[0-5][0-9])?)(?:(?<=:[0-9]{{2}}:[0-9]{{2}})\.(?P<fraction>[0-9]{{1,9}})0*)?"
+    rf"(?P<offset>{_OFFSET})"
+)
 _DECIMAL_TYPE = re.compile(r"decimal\(([0-9]{1,2}), ?([0-9]{1,2})\)")
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
+_NANOSECOND_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +110,9 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
     if epoch is not None and text != "timestamp":
         raise ValueError(f'no epoch with type "{text}": only a timestamp has one')
     match text:
-        case "string" | "long" | "double" | "boolean" | "date" | "timestamp" | "variant":
+        case "string" | "long" | "double" | "boolean" | "date" | "variant":
+            return ColumnType(text)
+        case "timestamp" | "timestamp_ntz" | "timestamp_ns":
             return ColumnType(text, epoch=epoch)
     found = _DECIMAL_TYPE.fullmatch(text)
     if found is None:
@@ -103,7 +124,11 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
 
 
 def value_of(text: str, column_type: ColumnType) -> Value | None:
-    """The value of a text; None if it does not fit the type. Timestamps are in UTC; a variant is canonical JSON."""
+    """The value of a text; None if it does not fit the type.
+
+    A `timestamp` is in UTC, a `timestamp_ntz` has no zone, and a `timestamp_ns` is the number of nanoseconds since
+    1970-01-01T00:00:00Z, since a `datetime` has none. A variant is canonical JSON.
+    """
     return _RULES[column_type.kind](text, column_type)
 
 
@@ -111,7 +136,8 @@ def canonical_text(value: Value | Mapping[str, bytes], column_type: ColumnType) 
     """The canonical text of a value: different values have different texts, and `value_of` returns the value.
 
     Args:
-        value: As `value_of` returns it, or as pyarrow reads it from a file: a variant as its metadata and its value.
+        value: As `value_of` returns it, or as `engines.parquet_files.python_values` reads it from a file: a variant as
+            its metadata and its value.
         column_type: Its type.
 
     Raises:
@@ -124,7 +150,11 @@ def canonical_text(value: Value | Mapping[str, bytes], column_type: ColumnType) 
             return f"{value:.{column_type.scale}f}"
         case "boolean":
             return "true" if value else "false"
-        case "date" | "timestamp" if isinstance(value, date):
+        case "timestamp_ns" if isinstance(value, int):
+            seconds, fraction = divmod(value, 10**_NANOSECOND_DIGITS)
+            to_second = _EPOCH_START.replace(tzinfo=None) + timedelta(seconds=seconds)
+            return f"{to_second.isoformat()}.{fraction:0{_NANOSECOND_DIGITS}}Z"
+        case "date" | "timestamp" | "timestamp_ntz" if isinstance(value, date):
             return value.isoformat().replace("+00:00", "Z")
     return value if isinstance(value, str) else repr(value)
 
@@ -190,6 +220,25 @@ def _iso_timestamp(text: str) -> datetime | None:
         return None
 
 
+def _local_timestamp(text: str, _: ColumnType) -> datetime | None:
+    if not (_LOCAL.fullmatch(text) or _LOCAL_WITHOUT_SECONDS.fullmatch(text)):
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:  # the date does not exist
+        return None
+
+
+def _nanoseconds(text: str, _: ColumnType) -> int | None:
+    parts = _NANOSECONDS.fullmatch(text)
+    instant = _iso_timestamp(f"{parts['to_second']}{parts['offset']}") if parts else None
+    if parts is None or instant is None:
+        return None
+    fraction = int((parts["fraction"] or "").ljust(_NANOSECOND_DIGITS, "0"))
+    nanoseconds = (instant - _EPOCH_START) // timedelta(seconds=1) * 10**_NANOSECOND_DIGITS + fraction
+    return nanoseconds if -(1 << LONG_BITS) <= nanoseconds < 1 << LONG_BITS else None
+
+
 def _since_epoch(text: str, epoch: Epoch) -> datetime | None:
     digits = FRACTION_DIGITS[epoch]
     number = _exact_decimal(text, EPOCH_PRECISION, digits)
@@ -216,5 +265,7 @@ _RULES: dict[Kind, Callable[[str, ColumnType], Value | None]] = {
     "boolean": _boolean,
     "date": _date,
     "timestamp": _timestamp,
+    "timestamp_ntz": _local_timestamp,
+    "timestamp_ns": _nanoseconds,
     "variant": _variant,
 }

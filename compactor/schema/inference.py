@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from compactor.core.text.json_numbers import MAX_PRECISION
 from compactor.schema.column_profile import ColumnProfile, Example
-from compactor.schema.value_shapes import NUMBERS, Shape
+from compactor.schema.value_shapes import INSTANTS, NUMBERS, Shape
 
 _KINDS: dict[Shape, str] = {
     "long": "number",
@@ -13,14 +13,15 @@ _KINDS: dict[Shape, str] = {
     "number": "number",
     "boolean": "boolean",
     "date": "date",
-    "timestamp": "timestamp",
+    **dict.fromkeys(INSTANTS, "timestamp"),
     "local_time": "time without a zone",
     "text": "text",
     "nested": "object or array",
 }
 """The kind of each shape, in words. Values of two kinds share no type but `string`."""
 
-_TYPED = frozenset({"number", "boolean", "date", "timestamp"})
+_TYPES = {"boolean": "boolean", "date": "date", "time without a zone": "timestamp_ntz"}
+"""The type of each kind that has a single one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,16 @@ class Inferred:
     misfits: tuple[Misfits, ...] = ()
 
 
-def infer(profile: ColumnProfile) -> Inferred:
+def infer(profile: ColumnProfile, *, has_nanoseconds: bool = True) -> Inferred:
     """The type of a column.
 
     A `long` holds plain integers. Other numbers are a `double` if each is the shortest spelling of one, and a decimal
-    where digits would be lost. What neither can hold, and values of different kinds, stay strings.
+    where digits would be lost. Instants are a `timestamp` if microseconds hold them, else a `timestamp_ns`. What none
+    can hold, and values of different kinds, stay strings.
+
+    Args:
+        profile: Its values.
+        has_nanoseconds: Whether it may be a `timestamp_ns`.
     """
     kinds = Counter[str]()
     for shape, count in profile.shapes.items():
@@ -66,15 +72,33 @@ def infer(profile: ColumnProfile) -> Inferred:
         return Inferred("string")
     main = max(kinds, key=lambda kind: (kinds[kind], kind))
     others = tuple(_misfits(profile, kind, kinds[kind]) for kind in sorted(kinds) if kind != main)
-    if main not in _TYPED or (others and kinds[main] * 2 <= kinds.total()):
+    if main in {"text", "object or array"} or (others and kinds[main] * 2 <= kinds.total()):
         return Inferred("string", "", others)
-    narrower, changed = _number_type(profile) if main == "number" else (main, ())
+    if main == "number":
+        narrower, changed = _number_type(profile)
+    elif main == "timestamp":
+        narrower, changed = _instant_type(profile, has_nanoseconds=has_nanoseconds)
+    else:
+        narrower, changed = _TYPES[main], ()
     misfits = (*changed, *others)
     return Inferred("string", narrower, misfits) if misfits else Inferred(narrower)
 
 
 def _misfits(profile: ColumnProfile, kind: str, count: int) -> Misfits:
     return Misfits(kind, count, min(found for shape, found in profile.examples.items() if _KINDS[shape] == kind))
+
+
+def _instant_type(profile: ColumnProfile, *, has_nanoseconds: bool) -> tuple[str, tuple[Misfits, ...]]:
+    """The type of the instants of a column, and those that it would change."""
+    shapes, examples = profile.shapes, profile.examples
+    if not shapes["nanoseconds"]:
+        return "timestamp", ()
+    if not has_nanoseconds:
+        return "timestamp", (Misfits("finer than a microsecond", shapes["nanoseconds"], examples["nanoseconds"]),)
+    if shapes["distant_timestamp"]:
+        far = Misfits("outside the years 1678 to 2261", shapes["distant_timestamp"], examples["distant_timestamp"])
+        return "timestamp_ns", (far,)
+    return "timestamp_ns", ()
 
 
 def _number_type(profile: ColumnProfile) -> tuple[str, tuple[Misfits, ...]]:

@@ -17,7 +17,7 @@ _SAFE_NAME = re.compile("[a-z0-9_]{1,255}")  # the names that Athena and the Glu
 
 
 def parse_schema_file(
-    data: bytes, uri: str, *, names: Names, max_columns: int, max_key_characters: int, has_variants: bool
+    data: bytes, uri: str, *, names: Names, max_columns: int, max_key_characters: int, refused: Mapping[str, str]
 ) -> tuple[DeclaredColumn, ...]:
     """Parse the columns of a schema file, in its order.
 
@@ -27,7 +27,7 @@ def parse_schema_file(
         names: The naming rule for columns: with `safe`, names that are not safe are faults.
         max_columns: The most columns allowed.
         max_key_characters: The longest key allowed.
-        has_variants: Whether columns may be of the type variant.
+        refused: Types that no column may have by the settings, each with the settings that it needs.
 
     Raises:
         SettingsError: Lists every fault of the file.
@@ -36,9 +36,9 @@ def parse_schema_file(
     faults += [fault for at, table in enumerate(tables) for fault in _faults(f"columns[{at}]", table, names)]
     for at, table in enumerate(tables):
         faults += _key_faults(f"columns[{at}].key", table, max_key_characters)
-        if table.get("type") == "variant" and not has_variants:
-            needed = 'output.table = "iceberg" and table.format_version = 3'
-            faults.append(f'columns[{at}].type: "variant" -> expected {needed} in the settings, or another type')
+        kind = table.get("type")
+        if isinstance(kind, str) and (needed := refused.get(kind)):
+            faults.append(f'columns[{at}].type: "{kind}" -> expected {needed} in the settings, or another type')
     faults += _repeats("name", [_lowered(table.get("name"), names) for table in tables])
     faults += _repeats("key", [table.get("key", table.get("name")) for table in tables])
     if faults:

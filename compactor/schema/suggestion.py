@@ -23,12 +23,14 @@ class SuggestionRules:
         max_columns: The most columns.
         max_key_characters: The longest key of a column.
         types: Types that the pattern of lines of text gives to keys, whatever their values look like.
+        has_nanoseconds: Whether columns may be of the type `timestamp_ns`.
     """
 
     names: Names
     max_columns: int
     max_key_characters: int
     types: Mapping[str, str] = field(default_factory=dict)
+    has_nanoseconds: bool = True
 
 
 def suggestion(
@@ -48,7 +50,7 @@ def suggestion(
     for key, column in fitting[: rules.max_columns]:
         name = column_name(key, used, names=rules.names)
         used.add(name)
-        inferred = infer(column)
+        inferred = infer(column, has_nanoseconds=rules.has_nanoseconds)
         given = rules.types.get(key, "")
         found = (
             [f"{count(column.values, 'value')}, typed by the pattern"] if given else _found(column, inferred, file_name)
@@ -77,11 +79,14 @@ def _found(column: ColumnProfile, inferred: Inferred, file_name: Callable[[int],
         yield f"{found}, 0 misfits"
     for each in inferred.misfits:
         yield f"  {each.values:,} {each.kind}: {_shown(each.example, file_name)}"
-    if inferred.type == "timestamp":
+    if inferred.type.startswith("timestamp"):
         formats = sorted(column.formats.items(), key=lambda item: (-item[1], item[0]))
         yield f"formats: {', '.join(f'{name} ({number:,})' for name, number in formats)}"
-    if set(column.shapes) == {"local_time"}:
-        yield "times without a zone: a timestamp needs one"
+    if inferred.type == "timestamp_ntz":
+        yield "times without a zone: no instants, so no reader converts them to its own zone"
+    if inferred.type == "timestamp_ns":
+        finer = column.examples["nanoseconds"]
+        yield f"to the nanosecond, for the sake of {column.shapes['nanoseconds']:,}: {_shown(finer, file_name)}"
 
 
 def _shown(example: Example, file_name: Callable[[int], str]) -> str:

@@ -6,20 +6,35 @@ from typing import Literal
 from compactor.core.text.json_numbers import significant
 from compactor.schema.column_types import ColumnType, value_of
 
-Shape = Literal["long", "integer", "number", "boolean", "date", "timestamp", "local_time", "text", "nested"]
-"""What a value looks like. `integer` is beyond 64 bits; `number` has a fraction, an exponent, or is -0; `local_time` is
-a time without a zone, which is no instant."""
+Shape = Literal[
+    "long",
+    "integer",
+    "number",
+    "boolean",
+    "date",
+    "timestamp",
+    "distant_timestamp",
+    "nanoseconds",
+    "local_time",
+    "text",
+    "nested",
+]
+"""What a value looks like. `integer` is beyond 64 bits; `number` has a fraction, an exponent, or is -0.
+`distant_timestamp` is beyond the years of a `timestamp_ns`; `nanoseconds` has digits beyond microseconds; `local_time`
+is a time without a zone, which is no instant."""
 
 NUMBERS: tuple[Shape, ...] = ("long", "integer", "number")
+INSTANTS: tuple[Shape, ...] = ("timestamp", "distant_timestamp", "nanoseconds")
+TIMES: tuple[Shape, ...] = (*INSTANTS, "local_time")
 
 _LONG, _DATE, _TIMESTAMP = ColumnType("long"), ColumnType("date"), ColumnType("timestamp")
+_LOCAL_TIME, _NANOSECONDS = ColumnType("timestamp_ntz"), ColumnType("timestamp_ns")
 _YEAR = re.compile(r"[0-9]{4}-")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _SURELY_DOUBLE = re.compile(r"-?[0-9.]{1,15}")  # a double gives back 15 digits
-_LOCAL_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?")
 _TIME_PARTS = re.compile(r".{10}(?P<separator>.).{5}(?P<seconds>:..)?(?P<fraction>\.[0-9]+)?(?P<offset>Z|.*)")
 _DIGIT = re.compile(r"[0-9]")
-_FORMAT_FRACTION = len(".ssssss")  # further digits are zeros
+_FORMAT_FRACTION = len(".sssssssss")  # further digits are zeros
 
 
 def shape_of(source: str, text: str) -> Shape:
@@ -44,9 +59,12 @@ def _shape_of_text(text: str) -> Shape:
         return "text"
     if value_of(text, _DATE) is not None:
         return "date"
+    is_to_nanosecond = value_of(text, _NANOSECONDS) is not None
     if value_of(text, _TIMESTAMP) is not None:
-        return "timestamp"
-    return "local_time" if _LOCAL_TIME.fullmatch(text) else "text"
+        return "timestamp" if is_to_nanosecond else "distant_timestamp"
+    if is_to_nanosecond:
+        return "nanoseconds"
+    return "local_time" if value_of(text, _LOCAL_TIME) is not None else "text"
 
 
 def is_exact_double(text: str) -> bool:
@@ -58,13 +76,13 @@ def is_exact_double(text: str) -> bool:
 
 
 def time_format(text: str) -> str:
-    """The format of a timestamp, such as `yyyy-mm-ddThh:mm:ss.sssZ`."""
+    """The format of a time, such as `yyyy-mm-ddThh:mm:ss.sssZ`."""
     parts = _TIME_PARTS.fullmatch(text)
-    if parts is None:  # never: every timestamp has these parts
+    if parts is None:  # never: every time has these parts
         return text
     seconds = ":ss" if parts["seconds"] else ""
     fraction = f".{'s' * (len(parts['fraction']) - 1)}" if parts["fraction"] else ""
-    offset = "Z" if parts["offset"] == "Z" else _offset_format(parts["offset"])
+    offset = parts["offset"] if parts["offset"] in {"Z", ""} else _offset_format(parts["offset"])
     return f"yyyy-mm-dd{parts['separator']}hh:mm{seconds}{fraction[:_FORMAT_FRACTION]}{offset}"
 
 

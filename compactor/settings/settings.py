@@ -253,9 +253,20 @@ class Settings:
         return ManifestRules(max_files=self.input.max_manifest_files, dates=window, hive_keys=self.input.hive_keys)
 
     @property
-    def has_variants(self) -> bool:
-        """Whether columns may be variants: readers of plain files would take them for two columns of bytes."""
-        return self.output.table == "iceberg" and self.table.format_version >= FORMAT_3
+    def refused_types(self) -> dict[str, str]:
+        """The types that no column may have, each with the settings that it needs.
+
+        Readers of plain files would take a variant for two columns of bytes. Spark writes no nanoseconds, and neither
+        does version 2 of Iceberg's format.
+        """
+        has_table, refused = self.output.table == "iceberg", dict[str, str]()
+        if not (has_table and self.table.format_version >= FORMAT_3):
+            refused["variant"] = 'output.table = "iceberg" and table.format_version = 3'
+        if has_table:
+            refused["timestamp_ns"] = "no output.table"
+        elif self.convert.engine == "spark":
+            refused["timestamp_ns"] = 'another convert.engine than "spark"'
+        return refused
 
     def require_claims(self) -> None:
         """Check that claims have a place. Only planning needs one.

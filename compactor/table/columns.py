@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from compactor.schema.field_ids import MAX_COLUMN_ID, METADATA_IDS, RESCUED_KEY_ID, RESCUED_VALUE_ID
 from compactor.schema.schema import METADATA_COLUMNS, METADATA_TYPES, RESCUED_TYPE, SchemaVersion, metadata_names
 
-_TYPES = {"timestamp": "timestamptz"}  # other types have the same name in Iceberg
+_TYPES = {"timestamp": "timestamptz", "timestamp_ntz": "timestamp"}  # other types have the same name in Iceberg
 
 RETIRED_TYPE = "string"
 """The type of every retired column: no other column can be retired."""
@@ -24,7 +24,7 @@ class TableColumn:
         field_id: The id by which the files know it.
         name: Its name in the files and in the table.
         type: Its type in Iceberg's spelling: `string`, `boolean`, `long`, `double`, `decimal(p,s)`, `date`,
-            `timestamptz`, `variant` or `map<string,string>`.
+            `timestamptz`, `timestamp`, `variant` or `map<string,string>`.
         key_id: The id of the keys of a map; 0 for other types.
         value_id: The id of the values of a map, which may be null; 0 for other types.
     """

@@ -194,7 +194,7 @@ class OperatorComponents(CatalogComponents):
             names=schema.names,
             max_columns=schema.max_columns,
             max_key_characters=schema.max_key_characters,
-            has_variants=self.settings.has_variants,
+            refused=self.settings.refused_types,
         )
 
     @cached_property

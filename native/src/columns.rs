@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, MapArray, StringArray,
-    StructArray, TimestampMicrosecondArray,
+    StructArray, TimestampMicrosecondArray, TimestampNanosecondArray,
 };
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
@@ -62,6 +62,8 @@ impl ColumnKind {
             Self::Typed(Kind::Boolean) => DataType::Boolean,
             Self::Typed(Kind::Date) => DataType::Date32,
             Self::Typed(Kind::Timestamp { .. }) => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+            Self::Typed(Kind::LocalTimestamp) => DataType::Timestamp(TimeUnit::Microsecond, None),
+            Self::Typed(Kind::Nanoseconds) => DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
             Self::Typed(Kind::Variant) => DataType::Struct(variant_fields()),
         }
     }
@@ -277,7 +279,7 @@ pub struct TypedColumn {
 impl TypedColumn {
     fn new(kind: Kind) -> Self {
         let slots = match kind {
-            Kind::Long | Kind::Timestamp { .. } => Slots::Longs(Vec::new()),
+            Kind::Long | Kind::Timestamp { .. } | Kind::LocalTimestamp | Kind::Nanoseconds => Slots::Longs(Vec::new()),
             Kind::Double => Slots::Doubles(Vec::new()),
             Kind::Decimal { .. } => Slots::Decimals(Vec::new()),
             Kind::Boolean => Slots::Booleans(Vec::new()),
@@ -305,6 +307,8 @@ impl TypedColumn {
         let fits = match (&mut self.slots, self.kind) {
             (Slots::Longs(slots), Kind::Long) => push(slots, values::long(text)),
             (Slots::Longs(slots), Kind::Timestamp { epoch }) => push(slots, values::timestamp(text, epoch)),
+            (Slots::Longs(slots), Kind::LocalTimestamp) => push(slots, values::local_timestamp(text)),
+            (Slots::Longs(slots), Kind::Nanoseconds) => push(slots, values::nanoseconds(text)),
             (Slots::Doubles(slots), _) => push(slots, values::double(text)),
             (Slots::Decimals(slots), Kind::Decimal { precision, scale }) => {
                 push(slots, values::decimal(text, precision, scale))
@@ -349,12 +353,16 @@ impl TypedColumn {
     fn take_stored(&mut self) -> Result<ArrayRef, ArrowError> {
         let nulls = Some(NullBuffer::new(self.valid.finish())).filter(|nulls| nulls.null_count() > 0);
         Ok(match &mut self.slots {
-            Slots::Longs(slots) if self.kind == Kind::Long => {
-                Arc::new(Int64Array::try_new(emptied(slots).into(), nulls)?)
-            }
-            Slots::Longs(slots) => {
-                Arc::new(TimestampMicrosecondArray::try_new(emptied(slots).into(), nulls)?.with_timezone(UTC))
-            }
+            Slots::Longs(slots) => match self.kind {
+                Kind::Nanoseconds => {
+                    Arc::new(TimestampNanosecondArray::try_new(emptied(slots).into(), nulls)?.with_timezone(UTC))
+                }
+                Kind::LocalTimestamp => Arc::new(TimestampMicrosecondArray::try_new(emptied(slots).into(), nulls)?),
+                Kind::Timestamp { .. } => {
+                    Arc::new(TimestampMicrosecondArray::try_new(emptied(slots).into(), nulls)?.with_timezone(UTC))
+                }
+                _ => Arc::new(Int64Array::try_new(emptied(slots).into(), nulls)?),
+            },
             Slots::Doubles(slots) => Arc::new(Float64Array::try_new(emptied(slots).into(), nulls)?),
             Slots::Decimals(slots) => Arc::new(
                 Decimal128Array::try_new(emptied(slots).into(), nulls)?

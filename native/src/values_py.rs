@@ -21,14 +21,14 @@ pub enum Stored {
 /// # Arguments
 ///
 /// * `text` - Any bytes.
-/// * `kind` - long, double, decimal, boolean, date, timestamp or variant.
+/// * `kind` - long, double, decimal, boolean, date, timestamp, timestamp_ntz, timestamp_ns or variant.
 /// * `precision`, `scale` - Of a decimal: its digits, and how many of them are behind the point.
 /// * `epoch` - Of a timestamp: what a number means, seconds or milliseconds, if it means anything.
 ///
 /// # Returns
 ///
-/// Of a decimal the unscaled value; of a date the days, of a timestamp the microseconds since 1970; of a variant its
-/// metadata and its value.
+/// Of a decimal the unscaled value; of a date the days, of a timestamp the microseconds since 1970, or of a timestamp_ns the
+/// nanoseconds; of a variant its metadata and its value.
 ///
 /// # Errors
 ///
@@ -46,6 +46,8 @@ pub fn typed_value(text: &[u8], kind: &str, precision: u8, scale: i8, epoch: Opt
         Kind::Timestamp { epoch } => {
             values::timestamp(text, epoch).map(|microseconds| Stored::Integer(microseconds.into()))
         }
+        Kind::LocalTimestamp => values::local_timestamp(text).map(|microseconds| Stored::Integer(microseconds.into())),
+        Kind::Nanoseconds => values::nanoseconds(text).map(|nanoseconds| Stored::Integer(nanoseconds.into())),
         Kind::Variant => {
             let mut writer = VariantWriter::default();
             let written = writer.write(text);

@@ -14,7 +14,7 @@ from tests.support.iceberg_tables import NAME, sql_place
 from tests.support.variant_texts import VARIANT_TEXTS, broken
 
 TYPES = {
-    **{kind: kind for kind in ("string", "long", "double", "boolean", "date", "timestamp")},
+    **{kind: kind for kind in ("string", "long", "double", "boolean", "date", "timestamp", "timestamp_ntz")},
     **{unit: f"timestamp {unit}" for unit in ("seconds", "milliseconds")},
     **{
         f"decimal_{precision}_{scale}": f"decimal({precision},{scale})"

@@ -18,6 +18,7 @@ from pyiceberg.types import (
     NestedField,
     PrimitiveType,
     StringType,
+    TimestampType,
     TimestamptzType,
 )
 
@@ -42,6 +43,7 @@ _PLAIN: dict[str, type[IcebergType]] = {
     "double": DoubleType,
     "date": DateType,
     "timestamptz": TimestamptzType,
+    "timestamp": TimestampType,
     VARIANT: VariantType,
 }
 _DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)")

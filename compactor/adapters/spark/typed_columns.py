@@ -12,6 +12,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark programmer knows
 from pyspark.sql import types as T  # noqa: N812 - as with F
 
+from compactor.core.errors import SettingsError
 from compactor.core.text.json_numbers import NUMBER
 from compactor.schema.column_types import (
     DATE,
@@ -19,6 +20,8 @@ from compactor.schema.column_types import (
     FIRST_MICROSECOND,
     FRACTION_DIGITS,
     LAST_MICROSECOND,
+    LOCAL_TIMESTAMP,
+    LOCAL_TIMESTAMP_WITHOUT_SECONDS,
     LONG,
     MINUTE_CHARACTERS,
     TIMESTAMP,
@@ -53,8 +56,10 @@ def typed(text: SparkColumn, column_type: ColumnType) -> SparkColumn:
             )
         case "decimal":
             return _decimal(text, column_type.precision, column_type.scale)
-        case "timestamp":
-            return _timestamp(text, column_type.epoch)
+        case "timestamp" | "timestamp_ntz":
+            return _timestamp(text, column_type.epoch) if column_type.kind == "timestamp" else _local_timestamp(text)
+        case "timestamp_ns":
+            raise SettingsError(["schema.file: type timestamp_ns -> expected the native engine: Spark has none"])
     return _variant(text) if column_type.kind == "variant" else text
 
 
@@ -116,6 +121,12 @@ def _timestamp(text: SparkColumn, epoch: Epoch | None) -> SparkColumn:
         moment = moment.when(_is(text, _WHOLE_SINCE_EPOCH[epoch]), whole)
         unusual.append(NUMBER)
     return moment.when(_is(text, "|".join(unusual)), _uncommon(text, lambda each: _any_timestamp(each, epoch)))
+
+
+def _local_timestamp(text: SparkColumn) -> SparkColumn:
+    to_minute = _is(text, LOCAL_TIMESTAMP_WITHOUT_SECONDS)
+    with_seconds = F.when(to_minute, F.concat(text, F.lit(":00"))).otherwise(text)
+    return F.when(to_minute | _is(text, LOCAL_TIMESTAMP), with_seconds.try_cast(T.TimestampNTZType()))
 
 
 def _any_timestamp(text: SparkColumn, epoch: Epoch | None) -> SparkColumn:

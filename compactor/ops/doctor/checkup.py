@@ -150,7 +150,7 @@ def _schema_file(store: ObjectStore, settings: Settings) -> Finding:
         names=schema.names,
         max_columns=schema.max_columns,
         max_key_characters=schema.max_key_characters,
-        has_variants=settings.has_variants,
+        refused=settings.refused_types,
     )
     if any(column.type == "variant" for column in columns):
         check_arrow()

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from compactor.core.documents.records import Commit, StagedFile
-from compactor.engines.parquet_files import StoredParquet
+from compactor.engines.parquet_files import StoredParquet, python_values
 from compactor.ops.forget.wanted import BLANKS, Wanted
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import RESCUED_COLUMN, Column
@@ -73,7 +73,7 @@ class RowSearch:
             held = (value is not None and self.wanted.in_variant(**value) for value in values.to_pylist())
             return pa.array(held, pa.bool_())
         if column is not None and column.is_typed:
-            return pa.array([value in self.wanted.meant for value in values.to_pylist()], pa.bool_())
+            return pa.array([value in self.wanted.meant for value in python_values(values)], pa.bool_())
         mask = pc.is_in(values, value_set=self._texts)
         text = pc.utf8_ltrim(values, BLANKS)
         nested = pc.or_(pc.starts_with(text, "{"), pc.starts_with(text, "["))

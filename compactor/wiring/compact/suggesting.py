@@ -19,6 +19,7 @@ from compactor.settings import compact_paths
 from compactor.settings.compact_paths import CompactPaths, Options
 from compactor.settings.settings import Settings, parse_settings
 from compactor.wiring.compact.folder import check_sources
+from compactor.wiring.engine_choice import engine_of
 from compactor.wiring.settings_files.grok_reader import grok_reader
 
 
@@ -107,7 +108,13 @@ def rules_of(settings: Settings, options: Options) -> SuggestionRules:
         case _:
             names = schema.names
     reader = grok_reader(settings)
-    return SuggestionRules(names, schema.max_columns, schema.max_key_characters, reader.types if reader else {})
+    return SuggestionRules(
+        names,
+        schema.max_columns,
+        schema.max_key_characters,
+        reader.types if reader else {},
+        has_nanoseconds="timestamp_ns" not in settings.refused_types and engine_of(settings.convert) == "native",
+    )
 
 
 def _settings(source: str, options: Options) -> Settings:

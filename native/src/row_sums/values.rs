@@ -4,6 +4,7 @@
 use crate::values::{Epoch, Kind};
 
 const MICROS: i64 = 1_000_000;
+const NANOS: i64 = 1_000_000_000;
 const DAY_SECONDS: i64 = 86_400;
 const FIRST_MICROS: i64 = -62_135_596_800_000_000;
 const LAST_MICROS: i64 = 253_402_300_799_999_999;
@@ -46,6 +47,16 @@ pub fn stored(text: &[u8], kind: Kind) -> Option<([u8; 16], usize)> {
             let micros = timestamp(text).or_else(|| since_epoch(text, epoch?))?;
             Some(padded(&micros.to_le_bytes()))
         }
+        Kind::LocalTimestamp => {
+            let (seconds, micros, "") = clock(text, 6)? else { return None };
+            Some(padded(&(seconds * MICROS + micros).to_le_bytes()))
+        }
+        Kind::Nanoseconds => {
+            let (seconds, nanos, offset) = clock(text, 9)?;
+            let whole = i128::from(seconds - offset_seconds(offset)?) * i128::from(NANOS);
+            let nanos = i64::try_from(whole + i128::from(nanos)).ok()?;
+            Some(padded(&nanos.to_le_bytes()))
+        }
         Kind::Variant => None,
     }
 }
@@ -53,7 +64,7 @@ pub fn stored(text: &[u8], kind: Kind) -> Option<([u8; 16], usize)> {
 /// The bytes of a stored value of a type.
 pub fn width(kind: Kind) -> usize {
     match kind {
-        Kind::Long | Kind::Double | Kind::Timestamp { .. } => 8,
+        Kind::Long | Kind::Double | Kind::Timestamp { .. } | Kind::LocalTimestamp | Kind::Nanoseconds => 8,
         Kind::Decimal { .. } => 16,
         Kind::Boolean => 1,
         Kind::Date => 4,
@@ -166,25 +177,30 @@ fn date(text: &str) -> Option<i64> {
 
 /// Microseconds since 1970.
 fn timestamp(text: &str) -> Option<i64> {
+    let (local, micros, offset) = clock(text, 6)?;
+    let total = (local - offset_seconds(offset)?) * MICROS + micros;
+    (FIRST_MICROS..=LAST_MICROS).contains(&total).then_some(total)
+}
+
+/// The seconds since 1970 that a clock shows, their fraction with so many digits, and what is behind it.
+fn clock(text: &str, fraction_digits: usize) -> Option<(i64, i64, &str)> {
     let (day, time) = (text.get(..10)?, text.get(10..)?);
     let seconds = date(day)? * DAY_SECONDS;
     let time = time.strip_prefix(['T', ' '])?;
-    let (clock, offset) = time.split_at(time.find(['Z', '+', '-'])?);
+    let (clock, offset) = time.split_at(time.find(['Z', '+', '-']).unwrap_or(time.len()));
     let (clock, fraction) = match clock.split_once('.') {
         Some((clock, fraction)) if are_digits(fraction) && clock.len() == 8 => (clock, fraction),
         Some(_) => return None,
         None => (clock, "0"),
     };
-    let micros = format!("{:0<6}", fraction.trim_end_matches('0'));
+    let fraction = format!("{:0<fraction_digits$}", fraction.trim_end_matches('0'));
     let mut parts = clock.split(':');
     let (hour, minute) = (digits(parts.next()?, 2)?, digits(parts.next()?, 2)?);
     let second = parts.next().map_or(Some(0), |second| digits(second, 2))?;
     if parts.next().is_some() || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    let local = seconds + hour * 3600 + minute * 60 + second;
-    let total = (local - offset_seconds(offset)?) * MICROS + digits(&micros, 6)?;
-    (FIRST_MICROS..=LAST_MICROS).contains(&total).then_some(total)
+    Some((seconds + hour * 3600 + minute * 60 + second, digits(&fraction, fraction_digits)?, offset))
 }
 
 /// An offset such as `Z`, `+01`, `-0130` or `+18:00`.

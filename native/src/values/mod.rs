@@ -11,7 +11,7 @@ mod variant;
 
 pub use decimal::decimal;
 pub use double::double;
-pub use time::{date, timestamp};
+pub use time::{date, local_timestamp, nanoseconds, timestamp};
 pub use variant::VariantWriter;
 
 /// Digits of a decimal, at most: of Spark, and of Parquet's readers.
@@ -40,6 +40,10 @@ pub enum Kind {
     Timestamp {
         epoch: Option<Epoch>,
     },
+    /// A time without a zone, to the microsecond.
+    LocalTimestamp,
+    /// An instant, to the nanosecond.
+    Nanoseconds,
     /// Objects and arrays, by [`VariantWriter`].
     Variant,
 }
@@ -49,7 +53,7 @@ impl Kind {
     ///
     /// # Arguments
     ///
-    /// * `kind` - One of long, double, decimal, boolean, date, timestamp and variant.
+    /// * `kind` - One of long, double, decimal, boolean, date, timestamp, timestamp_ntz, timestamp_ns and variant.
     /// * `precision`, `scale` - Of a decimal; ignored for any other kind.
     /// * `epoch` - Of a timestamp: seconds or milliseconds.
     ///
@@ -61,7 +65,7 @@ impl Kind {
             format!(
                 "no type {kind} with precision {precision}, scale {scale} and epoch {}: expected long, double, \
                  decimal with 1 <= precision <= {MAX_PRECISION} and 0 <= scale <= precision, boolean, date, variant, \
-                 or timestamp, which alone has an epoch, seconds or milliseconds",
+                 timestamp_ntz, timestamp_ns, or timestamp, which alone has an epoch, seconds or milliseconds",
                 epoch.unwrap_or("none"),
             )
         })
@@ -79,6 +83,8 @@ impl Kind {
             ("boolean", None) => Self::Boolean,
             ("date", None) => Self::Date,
             ("variant", None) => Self::Variant,
+            ("timestamp_ntz", None) => Self::LocalTimestamp,
+            ("timestamp_ns", None) => Self::Nanoseconds,
             ("timestamp", None) => Self::Timestamp { epoch: None },
             ("timestamp", Some("seconds")) => Self::Timestamp { epoch: Some(Epoch::Seconds) },
             ("timestamp", Some("milliseconds")) => Self::Timestamp { epoch: Some(Epoch::Milliseconds) },

@@ -16,7 +16,9 @@ const DAYS_TO_1970: i32 = 719_468;
 
 const MONTH_DAYS: [i32; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const MICROSECOND_DIGITS: usize = 6;
+const NANOSECOND_DIGITS: usize = 9;
 const MICROSECONDS: i64 = 1_000_000;
+const NANOSECONDS: i64 = 1_000_000_000;
 const MINUTE_SECONDS: i64 = 60;
 const HOUR_MINUTES: i64 = 60;
 const DAY_MINUTES: i64 = 24 * HOUR_MINUTES;
@@ -61,42 +63,81 @@ pub fn timestamp(text: &[u8], epoch: Option<Epoch>) -> Option<i64> {
         .filter(|microseconds| (FIRST_MICROSECOND..=LAST_MICROSECOND).contains(microseconds))
 }
 
+/// A time without a zone.
+///
+/// # Returns
+///
+/// Microseconds since 1970-01-01T00:00:00 by the same clock. What is not a whole number of them is none.
+#[must_use]
+pub fn local_timestamp(text: &[u8]) -> Option<i64> {
+    let clock = clock(text, MICROSECOND_DIGITS)?;
+    clock.zone.is_empty().then(|| clock.seconds * MICROSECONDS + clock.fraction)
+}
+
+/// A time with its offset from UTC, of the years 1677 to 2262.
+///
+/// # Returns
+///
+/// Nanoseconds since 1970-01-01T00:00:00Z. What is not a whole number of them is none, nor what 64 bits do not hold, nor
+/// what is of the years 0 or 10000 in UTC.
+#[must_use]
+pub fn nanoseconds(text: &[u8]) -> Option<i64> {
+    let clock = clock(text, NANOSECOND_DIGITS)?;
+    let seconds = clock.seconds - offset_minutes(clock.zone)? * MINUTE_SECONDS;
+    // The product may be beyond 64 bits where the sum is not.
+    let found = i128::from(seconds) * i128::from(NANOSECONDS) + i128::from(clock.fraction);
+    i64::try_from(found).ok()
+}
+
 /// `yyyy-mm-ddThh:mm:ss.ffffff+hh:mm`, which may be of the years 0 or 10000 in UTC.
 fn iso_timestamp(text: &[u8]) -> Option<i64> {
+    let clock = clock(text, MICROSECOND_DIGITS)?;
+    let seconds = clock.seconds - offset_minutes(clock.zone)? * MINUTE_SECONDS;
+    Some(seconds * MICROSECONDS + clock.fraction)
+}
+
+/// What a clock shows, wherever it is.
+struct Clock<'a> {
+    /// Since 1970-01-01T00:00:00 by this clock.
+    seconds: i64,
+    /// In units of the last digit.
+    fraction: i64,
+    /// What is behind it.
+    zone: &'a [u8],
+}
+
+/// `yyyy-mm-ddThh:mm:ss.ffffff`, with so many digits of a fraction at most, unless further ones are zeros. The seconds
+/// and their fraction may be missing.
+fn clock(text: &[u8], fraction_digits: usize) -> Option<Clock<'_>> {
     let (day, rest) = text.split_first_chunk::<10>()?;
     let &[b'T' | b' ', h1, h2, b':', m1, m2, ref rest @ ..] = rest else {
         return None;
     };
     let (hour, minute) = (two_digits(h1, h2)?, two_digits(m1, m2)?);
-    let (microseconds, rest) = match rest {
-        &[b':', s1, s2, ref rest @ ..] => seconds(two_digits(s1, s2)?, rest)?,
-        _ => (0, rest),
+    let (second, (fraction, zone)) = match rest {
+        &[b':', s1, s2, ref rest @ ..] => (two_digits(s1, s2)?, fraction(rest, fraction_digits)?),
+        _ => (0, (0, rest)),
     };
-    if hour > 23 || minute > 59 {
+    if hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    let local_minutes = i64::from(date(day)?) * DAY_MINUTES + i64::from(hour) * HOUR_MINUTES + i64::from(minute);
-    let minutes = local_minutes - offset_minutes(rest)?;
-    Some(minutes * MINUTE_SECONDS * MICROSECONDS + microseconds)
+    let minutes = i64::from(date(day)?) * DAY_MINUTES + i64::from(hour) * HOUR_MINUTES + i64::from(minute);
+    Some(Clock { seconds: minutes * MINUTE_SECONDS + i64::from(second), fraction, zone })
 }
 
-/// The microseconds of whole seconds and of the fraction behind them, if any; and what is behind that.
-fn seconds(whole: i32, rest: &[u8]) -> Option<(i64, &[u8])> {
-    if whole > 59 {
-        return None;
-    }
-    let whole = i64::from(whole) * MICROSECONDS;
-    let [b'.', rest @ ..] = rest else {
-        return Some((whole, rest));
+/// The fraction behind whole seconds, if any, in units of its last digit; and what is behind it.
+fn fraction(text: &[u8], most_digits: usize) -> Option<(i64, &[u8])> {
+    let [b'.', rest @ ..] = text else {
+        return Some((0, text));
     };
     let (digits, rest) = split_digits(rest);
-    let (kept, cut) = digits.split_at(digits.len().min(MICROSECOND_DIGITS));
+    let (kept, cut) = digits.split_at(digits.len().min(most_digits));
     if kept.is_empty() || cut.iter().any(|&digit| digit != b'0') {
         return None;
     }
-    let padding = std::iter::repeat_n(&b'0', MICROSECOND_DIGITS - kept.len());
-    let fraction = kept.iter().chain(padding).fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
-    Some((whole + fraction, rest))
+    let padding = std::iter::repeat_n(&b'0', most_digits - kept.len());
+    let found = kept.iter().chain(padding).fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+    Some((found, rest))
 }
 
 /// How far a clock is ahead of UTC: `Z`, or hours and perhaps minutes, up to 18 hours.
@@ -220,6 +261,49 @@ mod tests {
             "1767323045",
         ] {
             assert_eq!(timestamp(text.as_bytes(), Some(Epoch::Seconds).filter(|_| text.contains('-'))), None, "{text}");
+        }
+    }
+
+    /// A time without a zone has no offset, and otherwise the parts of one that has.
+    #[test]
+    fn local_timestamps() {
+        for (text, expected) in [
+            ("1970-01-01T00:00:00", 0),
+            ("1970-01-01 00:00", 0),
+            ("1970-01-01 00:00:01.5", 1_500_000),
+            ("1969-12-31T23:59:59.999999000", -1),
+            ("0001-01-01T00:00:00", FIRST_MICROSECOND),
+            ("9999-12-31T23:59:59.999999", LAST_MICROSECOND),
+        ] {
+            assert_eq!(local_timestamp(text.as_bytes()), Some(expected), "{text}");
+        }
+        for text in ["", "1970-01-01", "1970-01-01T00:00:00Z", "1970-01-01T00:00:00.0000001", "1970-01-01T00:00:00,5"] {
+            assert_eq!(local_timestamp(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    /// Nanoseconds end with 64 bits.
+    #[test]
+    fn timestamps_to_the_nanosecond() {
+        for (text, expected) in [
+            ("1970-01-01T00:00:00.123456789Z", 123_456_789),
+            ("1970-01-01 00:00Z", 0),
+            ("1970-01-01T05:30:00.0000000010+05:30", 1),
+            ("1969-12-31T23:59:59.999999999Z", -1),
+            ("1677-09-21T00:12:43.145224192Z", i64::MIN),
+            ("2262-04-11T23:47:16.854775807Z", i64::MAX),
+        ] {
+            assert_eq!(nanoseconds(text.as_bytes()), Some(expected), "{text}");
+        }
+        for text in [
+            "1970-01-01T00:00:00.123456789",
+            "1970-01-01T00:00:00.0000000001Z",
+            "1677-09-21T00:12:43.145224191Z",
+            "2262-04-11T23:47:16.854775808Z",
+            "0001-01-01T00:00:00Z",
+            "9999-12-31T23:59:59Z",
+        ] {
+            assert_eq!(nanoseconds(text.as_bytes()), None, "{text}");
         }
     }
 

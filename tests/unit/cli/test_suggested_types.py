@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from click.testing import CliRunner
@@ -45,7 +46,8 @@ COLUMNS: dict[str, tuple[str, Written]] = {
     "at": ("timestamp", lambda chance: f'"{at(chance).isoformat()}"'),
     "utc": ("timestamp", lambda chance: f'"{at(chance).astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z"'),
     "code": ("string", lambda chance: f'"{chance.randrange(1000):03}"'),
-    "local": ("string", lambda chance: f'"{at(chance):%Y-%m-%d %H:%M:%S}"'),
+    "fine": ("timestamp_ns", lambda chance: f'"{at(chance):%Y-%m-%dT%H:%M:%S}.{chance.randrange(10**9):09}Z"'),
+    "local": ("timestamp_ntz", lambda chance: f'"{at(chance):%Y-%m-%d %H:%M:%S}"'),
     "text": ("string", lambda chance: json.dumps("".join(chance.choices('aé"\\\n\t😀 ,{}', k=9)), ensure_ascii=False)),
     "nested": ("string", lambda chance: f'{{"a": [{chance.randrange(9)}.10, null], "b": "{chance.randrange(9)}"}}'),
     "mixed": ("string", lambda chance: chance.choice(["1", '"one"', "[1]", "true"])),
@@ -71,7 +73,10 @@ def parsed(kind: str, text: str) -> Any:
     value = json.loads(text)
     if kind == "date":
         return date.fromisoformat(value)
-    if kind == "timestamp":
+    if kind == "timestamp_ns":
+        second, _, digits = value.removesuffix("Z").partition(".")
+        return (datetime.fromisoformat(f"{second}Z") - EPOCH) // timedelta(seconds=1) * 10**9 + int(digits)
+    if kind in {"timestamp", "timestamp_ntz"}:
         return datetime.fromisoformat(value)
     return text if kind == "string" and not isinstance(value, str) else value
 
@@ -89,6 +94,9 @@ def test_typed_rows_are_what_another_parser_reads(tmp_path: Path, seed: int) -> 
     assert types == {key: kind for key, (kind, _) in COLUMNS.items()}
     done = call(tmp_path / "raw", tmp_path / "rows", "--types", "infer", "--deep")
     assert (done.exit_code, "misfits" in done.stdout) == (0, False), done.output
-    rows = ds.dataset(tmp_path / "rows", format="parquet").to_table().drop_columns(["_rescued_data"]).to_pylist()
+    table = ds.dataset(tmp_path / "rows", format="parquet").to_table().drop_columns(["_rescued_data"])
+    fine = table.schema.get_field_index("fine")
+    assert table.schema.field(fine).type == pa.timestamp("ns", "UTC")
+    rows = table.set_column(fine, "fine", table.column(fine).cast(pa.int64())).to_pylist()
     expected = [{key: parsed(kind, each.get(key, "null")) for key, (kind, _) in COLUMNS.items()} for each in records]
     assert rows == expected

@@ -14,11 +14,13 @@ from compactor.schema.column_types import (
     DATE,
     FIRST_MICROSECOND,
     LAST_MICROSECOND,
+    LOCAL_TIMESTAMP,
     LONG,
     NUMBER,
     TIMESTAMP,
     TIMESTAMP_WITHOUT_SECONDS,
     ColumnType,
+    Kind,
     Value,
     parse_type,
     value_of,
@@ -32,9 +34,10 @@ from tests.support.variant_texts import VARIANT_TEXTS, broken
 
 native = pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
+TIMES: tuple[Kind, ...] = ("timestamp", "timestamp_ntz", "timestamp_ns")
 SHAPES = [(1, 0), (1, 1), (9, 3), (18, 2), (18, 18), (19, 0), (20, 4), (38, 0), (38, 10), (38, 37), (38, 38)]
 TYPES = [
-    *(parse_type(kind) for kind in ("long", "double", "boolean", "date", "timestamp")),
+    *(parse_type(kind) for kind in ("long", "double", "boolean", "date", *TIMES)),
     parse_type("timestamp", "seconds"),
     parse_type("timestamp", "milliseconds"),
     *(parse_type(f"decimal({precision},{scale})") for precision, scale in SHAPES),
@@ -49,6 +52,8 @@ def stored(value: Value | None, column_type: ColumnType) -> object:
             with localcontext(prec=60):
                 return int(value.scaleb(column_type.scale))
         case datetime():
+            if column_type.kind == "timestamp_ntz":
+                value = value.replace(tzinfo=UTC)
             return (value - EPOCH_START) // timedelta(microseconds=1)
         case date():
             return (value - EPOCH_START.date()).days
@@ -94,7 +99,7 @@ CLOCKS = st.datetimes().flatmap(
         lambda separator, precision, offset: clock.isoformat(separator, precision) + offset,
         st.sampled_from("T "),
         st.sampled_from(["minutes", "seconds", "milliseconds", "microseconds"]),
-        st.sampled_from(["Z", "+18:00", "-18", "-0001"]) | matching("[+-][0-9]{2}:?[0-9]{2}"),
+        st.sampled_from(["", "Z", "123Z", "1230", "+18:00", "-18", "-0001"]) | matching("[+-][0-9]{2}:?[0-9]{2}"),
     )
 )
 SINCE_EPOCH = st.builds(
@@ -104,7 +109,7 @@ SINCE_EPOCH = st.builds(
     | st.integers(10 * FIRST_MICROSECOND, 10 * LAST_MICROSECOND),
     st.integers(2, 7),
 )
-PATTERNS = (LONG, NUMBER, DATE, TIMESTAMP, TIMESTAMP_WITHOUT_SECONDS)
+PATTERNS = (LONG, NUMBER, DATE, TIMESTAMP, TIMESTAMP_WITHOUT_SECONDS, LOCAL_TIMESTAMP)
 VALID = st.one_of(
     *map(matching, PATTERNS),
     numbers(),

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from compactor.schema.column_types import NUMBER, Epoch, canonical_text, parse_type, plain_decimal, value_of
+from compactor.schema.column_types import NUMBER, Epoch, Kind, canonical_text, parse_type, plain_decimal, value_of
 from tests.support.hostile_texts import HOSTILE_TEXTS
 
 NINES = "9" * 38
+
+TIMES = ("timestamp", "timestamp_ntz", "timestamp_ns")
 
 
 def value(text: str, kind: str, epoch: Epoch | None = None) -> object:
@@ -183,6 +185,34 @@ def test_decimals_come_back(bounds: tuple[int, int], data: st.DataObject) -> Non
     assert canonical_text(found, kind) == canonical_text(number, kind)
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("timestamp_ntz", "2026-01-02T03:04:05", "2026-01-02T03:04:05"),
+        ("timestamp_ntz", "2026-01-02 03:04", "2026-01-02T03:04:00"),
+        ("timestamp_ntz", "0001-01-01 00:00:00.500000000", "0001-01-01T00:00:00.500000"),
+        ("timestamp_ntz", "2026-01-02T03:04:05Z", None),
+        ("timestamp_ntz", "2026-01-02T03:04:05.1234567", None),
+        ("timestamp_ntz", "2026-02-30T03:04:05", None),
+        ("timestamp_ntz", "2026-01-02", None),
+        ("timestamp_ns", "2026-01-02T03:04:05.123456789Z", "2026-01-02T03:04:05.123456789Z"),
+        ("timestamp_ns", "2026-01-02 03:04+05:30", "2026-01-01T21:34:00.000000000Z"),
+        ("timestamp_ns", "1969-12-31T23:59:59.9999999990Z", "1969-12-31T23:59:59.999999999Z"),
+        ("timestamp_ns", "1677-09-21T00:12:43.145224192Z", "1677-09-21T00:12:43.145224192Z"),
+        ("timestamp_ns", "2262-04-11T23:47:16.854775807Z", "2262-04-11T23:47:16.854775807Z"),
+        ("timestamp_ns", "1677-09-21T00:12:43.145224191Z", None),
+        ("timestamp_ns", "2262-04-11T23:47:16.854775808Z", None),
+        ("timestamp_ns", "2026-01-02T03:04:05.0000000001Z", None),
+        ("timestamp_ns", "2026-01-02T03:04.5Z", None),
+        ("timestamp_ns", "2026-01-02T03:04:05.123456789", None),
+    ],
+)
+def test_times_of_other_kinds(kind: Kind, text: str, expected: str | None) -> None:
+    """A time without a zone has none, and nanoseconds are kept in the years of 64 bits."""
+    found = value(text, kind)
+    assert expected == (None if found is None else canonical_text(found, parse_type(kind)))
+
+
 @given(value=st.dates())
 def test_dates_come_back(value: date) -> None:
     """Every date has one text, which gives it back."""
@@ -225,7 +255,7 @@ def test_no_digit_of_a_decimal_is_lost(text: str, bounds: tuple[int, int]) -> No
 @example("false")
 def test_any_text_is_a_value_or_none(text: str) -> None:
     """No text makes a rule fail, and the canonical text of its value stands for the same value."""
-    kinds = [parse_type(kind) for kind in ("long", "double", "boolean", "date", "timestamp", "decimal(9,3)")]
+    kinds = [parse_type(kind) for kind in ("long", "double", "boolean", "date", "decimal(9,3)", *TIMES)]
     for kind in [*kinds, parse_type("timestamp", "seconds"), parse_type("timestamp", "milliseconds")]:
         found = value_of(text, kind)
         if found is not None:

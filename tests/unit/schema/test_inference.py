@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from compactor.ndjson.rawjson import values
 from compactor.schema.column_profile import Place, TableProfile
-from compactor.schema.column_types import parse_type, value_of
+from compactor.schema.column_types import canonical_text, parse_type, value_of
 from compactor.schema.inference import infer
 from compactor.schema.schema_file import parse_schema_file
 from compactor.schema.suggestion import SuggestionRules, suggestion
@@ -81,8 +82,16 @@ def inferred(*written: str) -> str:
         (['"2026-02-30"'], "string"),
         (['"2026-01-05"', '""'], "string"),
         (['"2026-01-05T10:00:00Z"', '"2026-01-05 10:00+02"'], "timestamp"),
-        (['"2026-01-05T10:00:00.1234567Z"'], "string"),
-        (['"2026-01-05T10:00:00"'], "string"),
+        (['"2026-01-05T10:00:00.1234567Z"'], "timestamp_ns"),
+        (['"2026-01-05T10:00:00.123456789+02"', '"2026-01-05 10:00Z"'], "timestamp_ns"),
+        (['"2026-01-05T10:00:00.1234567Z"', '"9999-12-31T00:00:00Z"'], "string"),
+        (['"9999-12-31T00:00:00Z"'], "timestamp"),
+        (['"2026-01-05T10:00:00.1234567890Z"', '"2026-01-05T10:00:00.1234567891Z"'], "string"),
+        (['"2026-01-05T10:00:00"', '"2026-01-05 10:00"'], "timestamp_ntz"),
+        (['"2026-01-05 10:00:00.5"', "null"], "timestamp_ntz"),
+        (['"2026-01-05T10:00:00.123456789"'], "string"),
+        (['"2026-01-05T10:00:00"', '"2026-01-05T10:00:00Z"'], "string"),
+        (['"2026-02-30 10:00:00"'], "string"),
         (['"2026-01-05T10:00:00Z"', '"2026-01-05"'], "string"),
         (["[1]", "1"], "string"),
         (["null"], "string"),
@@ -106,6 +115,8 @@ def test_every_value_fits_exactly(written: list[str]) -> None:
         assert value is not None
         if isinstance(value, bool | str):
             assert value is (text == "true") if isinstance(value, bool) else value == text
+        elif column_type.kind == "timestamp_ns":
+            assert value_of(canonical_text(value, column_type), column_type) == value
         elif isinstance(value, int | Decimal):
             assert value == Decimal(text)
         elif isinstance(value, float):
@@ -136,7 +147,7 @@ def test_a_suggestion_is_a_schema_file(fields: list[tuple[str, str]], names: str
     rules = SuggestionRules(names, max_columns=50, max_key_characters=100)  # type: ignore[arg-type]
     text = suggestion(found, rules, header=["from \x1b[31m\n"], file_name=lambda _: "a\u202e\n.ndjson")
     assert all(character.isprintable() for row in text.split("\n") for character in row if character != "\xa0")
-    limits: dict[str, Any] = {"max_columns": 50, "max_key_characters": 100, "has_variants": False}
+    limits: dict[str, Any] = {"max_columns": 50, "max_key_characters": 100, "refused": {}}
     declared = parse_schema_file(text.encode(), "x", names=rules.names, **limits)
     assert [column.key for column in declared] == list(found.columns)
     assert [column.type for column in declared] == [infer(column).type for column in found.columns.values()]
@@ -152,6 +163,14 @@ def test_what_the_comments_say() -> None:
         "# formats: yyyy-mm-dd hh:mm:ss.s±hh:mm (1), yyyy-mm-ddThh:mm:ssZ (1)\n"
         '[[columns]]\nname = "k"\ntype = "timestamp"\n'
     )
+    local = suggestion(profile('"2026-01-05 10:00:00"'), rules, header=[], file_name=str)
+    assert "# formats: yyyy-mm-dd hh:mm:ss (1)\n# times without a zone: no instants" in local
+    fine = profile('"2026-01-05T10:00:00Z"', '"2026-01-05T10:00:00.123456789Z"')
+    text = suggestion(fine, rules, header=[], file_name=str)
+    assert '# to the nanosecond, for the sake of 1: "2026-01-05T10:00:00.123456789Z" (0:2)\n' in text
+    text = suggestion(fine, replace(rules, has_nanoseconds=False), header=[], file_name=str)
+    assert "1 misfit for timestamp, so it stays a string:" in text
+    assert "1 finer than a microsecond:" in text
     mixed = profile("1", "2", "3", "4", '"n/\\u001ba"', "true", "[1, 2]")
     text = suggestion(mixed, rules, header=[], file_name=lambda number: f"file-{number}")
     assert text.splitlines()[1:5] == [
@@ -180,4 +199,5 @@ def test_keys_beyond_the_limits() -> None:
 def test_shapes() -> None:
     """Times without a zone are told apart from other text."""
     assert shape_of("string", "2026-01-05 10:00:00") == "local_time"
+    assert shape_of("string", "2026-01-05 10:00:00.1234567") == "text"
     assert shape_of("string", "2026-xx") == "text"

@@ -32,10 +32,10 @@ epoch = "milliseconds"
 
 
 def parsed(
-    text: str | bytes, names: Names = "safe", max_columns: int = 10, *, has_variants: bool = False
+    text: str | bytes, names: Names = "safe", max_columns: int = 10, *, refused: dict[str, str] | None = None
 ) -> tuple[DeclaredColumn, ...]:
     data = text if isinstance(text, bytes) else text.encode()
-    limits: dict[str, Any] = {"max_columns": max_columns, "max_key_characters": 256, "has_variants": has_variants}
+    limits: dict[str, Any] = {"max_columns": max_columns, "max_key_characters": 256, "refused": refused or {}}
     return parse_schema_file(data, WHERE, names=names, **limits)
 
 
@@ -120,14 +120,14 @@ def test_names_and_keys_come_once() -> None:
     assert [each.name for each in parsed(column(name='"user.näme"', type='"long"'), "exact")] == ["user.näme"]
 
 
-def test_variants() -> None:
-    """Only where the table of the output has them."""
+def test_types_that_the_settings_refuse() -> None:
+    """A type that no column may have is named with the settings that it needs."""
     text = column(name='"a"', type='"variant"')
-    [fault] = faults(text)
-    assert fault.startswith(
-        'columns[0].type: "variant" -> expected output.table = "iceberg" and table.format_version = 3'
-    )
-    assert parsed(text, has_variants=True) == (DeclaredColumn("a", "a", "variant"),)
+    assert parsed(text) == (DeclaredColumn("a", "a", "variant"),)
+    with pytest.raises(SettingsError) as caught:
+        parsed(text, refused={"variant": "a table", "timestamp_ns": "no table"})
+    [fault] = caught.value.faults
+    assert fault == f'{WHERE}: columns[0].type: "variant" -> expected a table in the settings, or another type'
 
 
 def test_too_many_columns() -> None:

@@ -16,6 +16,7 @@ import orjson
 import pyarrow as pa
 
 from compactor.core.errors import StagingError
+from compactor.engines.parquet_files import python_values
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.lines import Limits, LineCounts, Reject, Splitter
 from compactor.ndjson.rawjson import texts
@@ -244,7 +245,7 @@ class PythonSums:
             yield Row(values, [(key, text) for key, text in entries if key not in columns.moved])
 
     def _texts(self, batch: pa.RecordBatch, key: str, name: str) -> list[str | None]:
-        values: list[Any] = batch.column(name).to_pylist()
+        values = python_values(batch.column(name))
         column_type = self.shape.types.get(key)
         if column_type is None:
             return values
