@@ -21,13 +21,13 @@ pub enum Stored {
 /// # Arguments
 ///
 /// * `text` - Any bytes.
-/// * `kind` - long, double, decimal, boolean, date, timestamp, timestamp_ntz, timestamp_ns or variant.
+/// * `kind` - long, double, decimal, boolean, date, timestamp, `timestamp_ntz`, `timestamp_ns` or variant.
 /// * `precision`, `scale` - Of a decimal: its digits, and how many of them are behind the point.
 /// * `epoch` - Of a timestamp: what a number means, seconds or milliseconds, if it means anything.
 ///
 /// # Returns
 ///
-/// Of a decimal the unscaled value; of a date the days, of a timestamp the microseconds since 1970, or of a timestamp_ns the
+/// Of a decimal the unscaled value; of a date the days, of a timestamp the microseconds since 1970, or of a `timestamp_ns` the
 /// nanoseconds; of a variant its metadata and its value.
 ///
 /// # Errors

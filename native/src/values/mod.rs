@@ -53,7 +53,7 @@ impl Kind {
     ///
     /// # Arguments
     ///
-    /// * `kind` - One of long, double, decimal, boolean, date, timestamp, timestamp_ntz, timestamp_ns and variant.
+    /// * `kind` - One of long, double, decimal, boolean, date, timestamp, `timestamp_ntz`, `timestamp_ns` and variant.
     /// * `precision`, `scale` - Of a decimal; ignored for any other kind.
     /// * `epoch` - Of a timestamp: seconds or milliseconds.
     ///
