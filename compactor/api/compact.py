@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, get_args
 
 from compactor.api.arguments import Place, texts
@@ -17,7 +17,7 @@ from compactor.core.errors import SettingsError
 from compactor.manifests.planning import LeftOut
 from compactor.manifests.sources.planning import OnReplaced
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
-from compactor.settings.compact_paths import Options, parse_compact_paths
+from compactor.settings.compact_paths import Options, parse_compact_paths, parse_exclusions
 from compactor.wiring.compact.folder import folder_settings
 
 
@@ -129,6 +129,7 @@ def compact(
     schema: Place | None = None,
     names: Literal["safe", "exact"] | None = None,
     hive_keys: bool | None = None,
+    exclude: Place | Sequence[Place] = (),
     hidden: bool = False,
     on_replaced: OnReplaced = "quarantine",
     deep: bool = False,
@@ -154,6 +155,8 @@ def compact(
         schema: A schema file (TOML) with names and types, of which a copy is kept.
         names: Names of columns: `safe` for Athena and Glue, or `exact`, as the keys. Once for this destination.
         hive_keys: Whether folders such as `country=DE` become columns.
+        exclude: Files to pass over, in this call and later ones: patterns of names such as `*.csv`, or files, folders
+            and patterns as for `src`.
         hidden: Whether to take files and folders whose names begin with `.` or `_`.
         on_replaced: What to do if a file with rows was replaced or appended to: `quarantine` the new version,
             `rebuild` its rows, or `append` all its lines.
@@ -192,6 +195,7 @@ def compact(
         endpoint_url=endpoint_url,
         types=types,
         hive_keys=hive_keys,
+        exclude=tuple(texts(exclude)),
     )
     display = ProgressDisplay(progress)
     run = folder_run(
@@ -240,5 +244,6 @@ def folder_run(
     if (on_replaced := choices["on_replaced"]) not in get_args(OnReplaced):
         expected = ", ".join(map(repr, get_args(OnReplaced)))
         raise SettingsError([f"--on-replaced: {on_replaced!r} -> expected one of {expected}"])
+    options = replace(options, exclude=parse_exclusions(options.exclude))
     folder = folder_settings(parse_compact_paths(sources, destination, state), options, os.environ)
     return FolderRun(folder, display, stopping, **choices)

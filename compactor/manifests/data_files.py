@@ -12,6 +12,7 @@ NOT_DATA = {
     "folder_marker": "its name ends in /",
     "job_marker": "Spark marker (such as _SUCCESS, _started_1 or a file below _temporary)",
     "empty": "holds no bytes",
+    "excluded": "matches a pattern of input.exclude",
     "bad_name": "no manifest can name it: it is not Unicode, contains a NUL, has . or .. as a folder, or is too long",
 }
 """Why an object is not input: each reason with its meaning."""

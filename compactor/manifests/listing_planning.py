@@ -80,6 +80,8 @@ class ListingPlanner(Planner):
             dated = self.state.rules.dates.of_file(info.uri, info.modified_at)
             is_passed = not scope.get("hidden", False) and is_hidden(info.uri, [prefix])
             reason = skip_reason(info.uri, info.size_bytes, [prefix], is_hidden=is_passed)
+            if reason is None and self.state.rules.excludes(info.uri):
+                reason = "excluded"
             if reason is None and self.is_of_other_stream(info.uri):
                 reason = "other_stream"
             reason = reason or _left_out(info, dated.date, now, scope)

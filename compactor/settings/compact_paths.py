@@ -1,5 +1,6 @@
 """The places and settings of `compactor compact`, which turns one folder into another. No I/O."""
 
+import glob
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from compactor.core import layout
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.source_places import SourcePlace, merged, pattern_expression, split_pattern
 from compactor.core.text.safe_text import quoted
+from compactor.core.text.suggestions import Suggestions
 from compactor.settings import places
 from compactor.settings.sections import Paths
 from compactor.settings.types import JOURNAL_CLAIMS
@@ -79,6 +81,11 @@ class CompactPaths:
         return self.output if self.home == f"{self.output}{HOME_SUFFIX}" else self.home
 
     @property
+    def suggestions(self) -> Suggestions:
+        """How commands are suggested to the user of this folder."""
+        return Suggestions(self.handle, compact_again(self.handle, self.output))
+
+    @property
     def schema_file(self) -> str:
         """The copy of the schema file, which later calls read wherever they are started."""
         return f"{layout.folder(self.home)}{SCHEMA_NAME}"
@@ -94,6 +101,7 @@ class Options:
         grok: The pattern of lines of text, which makes the format `grok`.
         schema: A schema file to copy beside the state.
         types: `infer` to make one from the input, unless an earlier call did.
+        exclude: Patterns of files to pass over, beside those of earlier calls; see `parse_exclusions`.
     """
 
     engine: str | None = None
@@ -106,6 +114,7 @@ class Options:
     endpoint_url: str | None = None
     types: str | None = None
     hive_keys: bool | None = None
+    exclude: tuple[str, ...] = ()
 
     def given(self) -> Document:
         """The settings that the call names, by section."""
@@ -115,6 +124,7 @@ class Options:
                 "format": self.format or ("grok" if is_text else None),
                 "grok": {"pattern": self.grok} if is_text else None,
                 "hive_keys": self.hive_keys,
+                "exclude": [*self.exclude] or None,
             },
             "convert": {"engine": self.engine},
             "schema": {"file": self.schema or self.types, "names": self.names},
@@ -172,6 +182,27 @@ def parse_sources(texts: Sequence[str]) -> tuple[SourcePlace, ...]:
     return merged([place for place in found if place is not None])
 
 
+def parse_exclusions(texts: Sequence[str]) -> tuple[str, ...]:
+    """Read --exclude as the user typed it: a pattern of names stays; any other place or pattern becomes a whole path.
+
+    Raises:
+        SettingsError: With every fault.
+    """
+    faults: list[str] = []
+    found = [text if "/" not in text else _excluded(text, faults) for text in texts]
+    if faults:
+        raise SettingsError(faults)
+    return tuple(dict.fromkeys(each for each in found if each))
+
+
+def _excluded(text: str, faults: list[str]) -> str:
+    """A path as a pattern. A place that exists is taken literally, also if its name has the signs of a pattern."""
+    is_literal = not layout.is_s3(text) and places.exists(text)
+    before, pattern = (None if is_literal else split_pattern(text)) or (text, "")
+    place = glob.escape(_parsed("--exclude", before, places.parse_place, faults) or "")
+    return layout.folder(place) + pattern if pattern else place
+
+
 def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, Any] | None) -> Document:
     """Build the settings of a call, by section; they are kept beside the state.
 
@@ -187,9 +218,11 @@ def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, 
     if is_readable:
         sources = [*sources, *(each for each in paths.prefixes if not is_known(each, sources))]
     document["input"] = {**document.get("input", {}), "allowed_prefixes": sources}
-    grok = document["input"].get("grok", {})
+    grok, excluded = document["input"].get("grok", {}), document["input"].get("exclude", [])
     for name, table in options.given().items():
         document[name] = {**document.get(name, {}), **table}
+    if options.exclude and isinstance(excluded, list):
+        document["input"]["exclude"] = list(dict.fromkeys([*excluded, *options.exclude]))
     if options.grok is not None and isinstance(grok, dict):
         document["input"]["grok"] = {**grok, "pattern": options.grok}  # with the definitions that the user added
     if has_schema_file(document):

@@ -23,6 +23,7 @@ from compactor.settings.types import (
     CatalogUri,
     Dimension,
     Endpoint,
+    Exclusions,
     FilePlace,
     FolderTemplate,
     GrokTable,
@@ -119,6 +120,7 @@ class Input(Section):
         le=36_600,
     )
     hive_keys: bool = _key(False, "whether folders such as country=DE give their files a column country")
+    exclude: Exclusions = _key((), "patterns of files to pass over: of a name, such as *.csv, or of a whole path")
 
 
 class Schema(Section):

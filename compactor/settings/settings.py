@@ -250,7 +250,12 @@ class Settings:
     def manifest_rules(self) -> ManifestRules:
         """What a manifest may name."""
         window = DateWindow(earliest=self.input.earliest_date, max_future_days=self.input.max_future_days)
-        return ManifestRules(max_files=self.input.max_manifest_files, dates=window, hive_keys=self.input.hive_keys)
+        return ManifestRules(
+            max_files=self.input.max_manifest_files,
+            dates=window,
+            hive_keys=self.input.hive_keys,
+            exclude=self.input.exclude,
+        )
 
     @property
     def refused_types(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandle
 from pydantic_core import CoreSchema, core_schema
 
 from compactor.core import layout, partitions
+from compactor.core.inputs.source_places import EXCLUDED_EXPECTED, exclusion
 from compactor.core.kafka.ranges import CLUSTER_PATTERN, TOPIC_EXPECTED, Topic
 from compactor.core.kafka.record_columns import RecordColumn
 from compactor.core.kinesis.places import SOURCE_PATTERN, STREAM_EXPECTED, KinesisStream
@@ -78,6 +79,16 @@ def _calendar_day(text: str) -> str:
 def _no_repeats(values: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(values)) < len(values):
         raise ValueError("each of them once")
+    return values
+
+
+def _exclusions(values: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        exclusion(values)
+    except re.error as exc:
+        raise ValueError(f"patterns of the shell ({exc})") from exc
+    if any("/" in each and not layout.canonical(each).startswith(("/", "s3://")) for each in values):
+        raise ValueError(EXCLUDED_EXPECTED)
     return values
 
 
@@ -214,6 +225,12 @@ InputPlaces = Annotated[
     Field(strict=False),
     AfterValidator(_at_least_one),
     Expected(f"a list of places, each {places.INPUT_EXPECTED}"),
+]
+Exclusions = Annotated[
+    tuple[str, ...],
+    Field(strict=False),
+    AfterValidator(_exclusions),
+    Expected(f"a list of patterns, each {EXCLUDED_EXPECTED}; or an empty one"),
 ]
 CalendarDay = Annotated[str, AfterValidator(_calendar_day), Expected(_DAY_EXPECTED)]
 FilePlace = Annotated[str, AfterValidator(_file_place), Expected(_FILE_EXPECTED)]

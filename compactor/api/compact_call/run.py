@@ -149,21 +149,19 @@ class FolderRun:
         return closing
 
     def _settled(self, app: App, report: VerifyReport) -> list[QuarantinedFile]:
-        """Settle what earlier calls quarantined and is gone from the sources by now; returns it."""
-        ended = {key.id for key in self._ended}
-        found = [
-            each
-            for each in report.quarantined_files
-            if not each.is_settled and each.manifest_id not in ended and is_of(self.folder.paths.sources, each.uri)
-        ]
+        """Settle what was quarantined and is excluded, or gone from the sources since an earlier call; returns it."""
         dismisser = Dismisser(state=app.state, by=person())
-        settled = {
-            (each.manifest_id, each.uri): each for each in dismisser.removed(found, self.source_planner(app).with_rows)
-        }
-        report.quarantined_files = [
-            settled.get((each.manifest_id, each.uri), each) for each in report.quarantined_files
-        ]
-        return [*settled.values()]
+        open_files = [each for each in report.quarantined_files if not each.is_settled]
+        excluded = [each for each in open_files if app.state.rules.excludes(each.uri)]
+        ended, sources = {key.id for key in self._ended}, self.folder.paths.sources
+        left = [each for each in open_files if each not in excluded and is_of(sources, each.uri)]
+        # A file that was gone before this call could read it is named by this call.
+        gone = (each for each in left if each.manifest_id not in ended)
+        settled = dismisser.dismiss(excluded, "excluded", "it matches input.exclude")
+        settled += dismisser.removed(gone, self.source_planner(app).with_rows)
+        found = {(each.manifest_id, each.uri): each for each in settled}
+        report.quarantined_files = [found.get((each.manifest_id, each.uri), each) for each in report.quarantined_files]
+        return settled
 
     def _planner(self, app: App) -> PatientPlanner:
         return PatientPlanner(self.source_planner(app), app.clock, self.sleep, on_wait=self._tell_of_wait)

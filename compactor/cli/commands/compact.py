@@ -59,6 +59,12 @@ MAX_WAIT_SECONDS = 60.0
     help="Name columns for Athena and Glue (safe), or as the keys (exact).",
 )
 @click.option("--hive-keys", is_flag=True, default=None, help="Make columns of folders such as country=DE.")
+@click.option(
+    "--exclude",
+    metavar="GLOB",
+    multiple=True,
+    help="Pass over these files, in later calls, too: a name such as '*.csv', or a path as for SRC. May be repeated.",
+)
 @click.option("--state", metavar="PLACE", help="Keep state in PLACE; default: DST.compactor.")
 @click.option("--claims", metavar="TABLE", help="Claim files in this DynamoDB table; optional.")
 @click.option("--region", help="Use this AWS region.")

@@ -15,6 +15,7 @@ from compactor.core.errors import ManifestError, RecordTooNew
 from compactor.core.inputs.dates import DEFAULT_WINDOW, DateWindow
 from compactor.core.inputs.named_dates import RULES, NamedDate, named_date
 from compactor.core.inputs.path_columns import MAX_PATH_COLUMNS, are_path_columns, path_columns
+from compactor.core.inputs.source_places import exclusion
 from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.kafka.ranges import KafkaRange
 from compactor.core.kafka.record_columns import RECORD_COLUMNS, are_record_columns
@@ -46,11 +47,17 @@ class ManifestRules:
         max_files: The most files.
         dates: The dates that it, or the names of its files, may give.
         hive_keys: Whether folders such as `country=DE` give their files columns.
+        exclude: Patterns of files that are no input; see `exclusion`.
     """
 
     max_files: int = MAX_MANIFEST_FILES
     dates: DateWindow = DEFAULT_WINDOW
     hive_keys: bool = False
+    exclude: tuple[str, ...] = ()
+
+    def excludes(self, uri: str) -> bool:
+        """Whether a file is no input, because a pattern excludes it."""
+        return bool(self.exclude) and exclusion(self.exclude).fullmatch(layout.canonical(uri)) is not None
 
     @property
     def max_bytes(self) -> int:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from compactor.core import layout
 
@@ -93,6 +93,25 @@ def in_words(places: Sequence[SourcePlace]) -> str:
     texts = [text for place in places for text in place.texts]
     more = len(texts) - _SHOWN
     return " ".join(texts[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
+EXCLUDED_EXPECTED = "a name or a whole path, with wildcards or not, such as *.csv or /logs/old/**"
+
+
+@cache
+def exclusion(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """What matches the canonical URIs of all files that are excluded.
+
+    A pattern without a slash is that of a file's name, in any folder; any other one is that of a whole path, and of
+    what lies below it.
+
+    Raises:
+        re.error: A pattern is none of the shell.
+    """
+    parts = [
+        pattern_expression(layout.canonical(each)) if "/" in each else f"(?:.*/)?{_segment(each)}" for each in patterns
+    ]
+    return re.compile("|".join(parts) if parts else "(?!)", re.DOTALL)
 
 
 def pattern_expression(pattern: str) -> str:

@@ -153,6 +153,8 @@ class Builder:
         report.skipped.update(announcement.ignored)
         for file in announcement.files:
             reason = not_data_reason(file.uri, file.size_bytes or 0, self.allowed_prefixes)
+            if reason is None and self.state.rules.excludes(file.uri):
+                reason = "excluded"
             if reason is None:
                 yield file
             else:

@@ -105,12 +105,14 @@ class InventoryPlanner:
     def _in_scope(
         self, rows: Iterable[InventoryRow], scope: InventoryScope, totals: PlanTotals
     ) -> Iterator[SpilledFile]:
-        dates = self.planner.state.rules.dates
+        rules = self.planner.state.rules
         for row in rows:
             uri = f"s3://{row.bucket}/{row.key}"
             reason = row_reason(row, uri, scope.prefixes, hidden=scope.hidden)
+            if reason is None and rules.excludes(uri):
+                reason = "excluded"
             if reason is None:
-                dated = dates.of_file(uri, row.modified_at)
+                dated = rules.dates.of_file(uri, row.modified_at)
                 reason = _out_of_scope(dated.date, row.modified_at, scope)
                 if reason is None:
                     info = ObjectInfo(uri, row.size_bytes, row.etag, row.modified_at)

@@ -13,14 +13,19 @@ Listing = Callable[[SourcePlace], Iterator[ObjectInfo | LeftOut]]
 
 
 def source_files(
-    listing: Listing, sources: Sequence[SourcePlace], plan: Plan, *, with_hidden: bool = False
+    listing: Listing,
+    sources: Sequence[SourcePlace],
+    plan: Plan,
+    *,
+    excludes: Callable[[str], bool],
+    with_hidden: bool = False,
 ) -> Iterator[ObjectInfo]:
     """Yield the files that are input; counts all others in a plan, with what could not be listed."""
     for number, source in enumerate(sources):
         for found in listing(source):
             if not _is_meant(source, found) or any(_is_meant(each, found) for each in sources[:number]):
                 continue
-            reason = _reason(source, found, with_hidden=with_hidden)
+            reason = _reason(source, found, with_hidden=with_hidden) or ("excluded" if excludes(found.uri) else "")
             if reason:
                 plan.skip(found.uri, reason)
             elif isinstance(found, ObjectInfo):

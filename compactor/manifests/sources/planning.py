@@ -138,7 +138,8 @@ class SourcePlanner:
 
     def data(self, plan: Plan) -> Iterator[ObjectInfo]:
         """The files that are input, planned or not; counts all others in a plan."""
-        return source_files(self.listing, self.sources, plan, with_hidden=self.with_hidden)
+        excludes = self.planner.state.rules.excludes
+        return source_files(self.listing, self.sources, plan, excludes=excludes, with_hidden=self.with_hidden)
 
     def _sorted(self, plan: Plan, found: Fates, suspects: set[str]) -> set[str]:
         """Sort the replaced files by what is done with them; returns those to take with all their lines."""

@@ -29,6 +29,7 @@ class Suggesting:
 
     sources: tuple[SourcePlace, ...]
     listing: Listing
+    excludes: Callable[[str], bool]
     suggester: SchemaSuggester
     rules: SuggestionRules
 
@@ -39,7 +40,7 @@ class Suggesting:
             SettingsError: No file has a record with a key.
         """
         met = Plan()
-        files = source_files(self.listing, self.sources, met)
+        files = source_files(self.listing, self.sources, met, excludes=self.excludes)
         survey = self.suggester.survey(in_words(self.sources), files, max_records=max_records)
         survey.unreadable += [(each.uri, each.detail) for each in met.left_out]
         return schema_file_of(survey, self.rules)
@@ -82,7 +83,8 @@ def suggesting_from(
     spec = StoreSpec.of(settings.aws, [place.folder for place in sources])
     store = spec.open()
     suggester = suggester_of(settings, store, on_file)
-    return Suggesting(sources, SourceListing(store, spec.confined), suggester, rules_of(settings, options))
+    listing, excludes = SourceListing(store, spec.confined), settings.manifest_rules().excludes
+    return Suggesting(sources, listing, excludes, suggester, rules_of(settings, options))
 
 
 def suggester_of(settings: Settings, store: ObjectStore, on_file: Callable[[int], None]) -> SchemaSuggester:
