@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Self
 
 from compactor.api.arguments import Place, settings_of
+from compactor.control.diagnosis.next_steps import Cause, NextStep, giving_up, next_step
 from compactor.core.errors import SettingsError
 from compactor.core.kafka.ranges import RANGE_EXPECTED, is_kafka, is_range
 from compactor.core.kinesis.places import GAP_EXPECTED, RECORD_EXPECTED, is_kinesis, is_record_or_gap
 from compactor.core.layout import MANIFEST_ID, canonical
+from compactor.core.text.suggestions import Suggestions
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.trace.tables import TracedTable
 from compactor.ops.trace.trace import Trace, TracedAttempt, TracedKind, TracedRedrive, TracedReject, TraceState
@@ -56,7 +58,8 @@ class TraceResult:
         redriven_from: The manifest that this one redrives.
         redriven_as: Its redrives.
         settled_by: Of a dead letter that was not redriven, the manifest that took over its last file.
-        next_moves: Commands to run next.
+        fixes: What to do before these commands.
+        next_moves: Commands to run next; the last one may give a quarantined file up.
         searched: Where it was searched for, if it was not found by its claim.
         table: The way of its manifest's rows into the table of the output: `listed`, `waiting`, `held_back` or
             `unlisted`; None without rows or without a table.
@@ -89,6 +92,7 @@ class TraceResult:
     redriven_from: str
     redriven_as: tuple[TracedRedrive, ...]
     settled_by: str
+    fixes: tuple[str, ...]
     next_moves: tuple[str, ...]
     searched: str
     table: TracedTable | None = None
@@ -125,6 +129,7 @@ class TraceResult:
             redriven_from=trace.redriven_from,
             redriven_as=tuple(trace.redriven_as),
             settled_by=trace.settled_by,
+            fixes=tuple(trace.fixes),
             next_moves=tuple(trace.next_moves),
             searched=trace.searched,
             table=trace.table,
@@ -162,8 +167,23 @@ def find_trace(settings: Settings, thing: str, days: int) -> Trace:
     if found.state is TraceState.UNKNOWN and (thing.endswith("/") or Path(thing).is_dir()):
         expected = "a file, an output file, a rejects file or a manifest"
         raise SettingsError([f"{thing} is a folder -> expected {expected}; `compactor status` is about all of them"])
-    found.next_moves = [settings.suggestions.of(each) for each in found.next_moves]
+    suggest = settings.suggestions
+    steps = _steps(found, suggest)
+    found.fixes = [each.fix for each in steps if each.fix]
+    own = [command for each in steps for command in each.commands]
+    found.next_moves = list(dict.fromkeys([*own, *map(suggest.of, found.next_moves)]))
     return found
+
+
+def _steps(found: Trace, suggest: Suggestions) -> list[NextStep]:
+    """What to do about quarantined versions, and about one that has replaced another."""
+    left = [each for each in found.quarantined if not each.is_settled]
+    steps = [next_step(each.cause, suggest, each.manifest_id) for each in left]
+    if left and found.kind == "file":
+        steps.append(NextStep("", (giving_up(left[-1].cause, suggest, found.uri),)))
+    if found.is_replaced and suggest.again_with():
+        steps.append(next_step(Cause.REPLACED, suggest))
+    return list(dict.fromkeys(steps))
 
 
 def _found(tracer: Tracer, thing: str, days: int) -> Trace:

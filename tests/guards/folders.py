@@ -211,7 +211,7 @@ FOLDERS = (
     Guard(
         "a file that is gone when a call reads it is named by that call",
         "api/compact_call/run.py",
-        " and each.manifest_id not in ended",
+        " if each.manifest_id not in ended",
         "",
         (_SETTLED,),
     ),

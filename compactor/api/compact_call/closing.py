@@ -10,7 +10,6 @@ from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.planning import Plan
 from compactor.ndjson.files.envelopes import Envelope
-from compactor.ndjson.kinds.kind import READ_AS_JSON
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.compact_paths import CompactPaths
 from compactor.wiring.engine_choice import EngineChoice
@@ -88,12 +87,6 @@ class Closing:
         return are_few_rows(self.run.records, self.run.rejected_lines) or (
             verified is not None and are_few_rows(verified.rows, verified.rejected_lines)
         )
-
-    @property
-    def is_read_by_json(self) -> bool:
-        """Whether a quarantined file would be read with `--format json`."""
-        files = self.verification.open_files if self.verification is not None else []
-        return any(READ_AS_JSON in each.detail for each in files)
 
     @property
     def exit_code(self) -> ExitCode:

@@ -1,7 +1,7 @@
 """`compactor status`: the state of the job on one screen."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import Any, TypeVar
@@ -47,11 +47,13 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
 
     One screen: state, jobs, backlog and when it will be empty, rates, latency, rejects, dead letters, quarantined
     files, schema, cost, latest commits. Without --stream, one line for each of several streams, and one for all.
+
+    Exit codes: 0 nothing to do; 3 a person has to act, as the first line says. --watch ends with 0.
     """
     settings = invocation.deployment()
     if not settings.streams:
         reader = App(settings.require_one_stream()).status_reader
-        return _shown(reader.read, document, _show, screen, interval_seconds, as_json=as_json)
+        return _shown(reader.read, document, _show, screen, lambda found: [found], interval_seconds, as_json=as_json)
     readers = {each.name: App(each).status_reader for each in settings.streams}
     canary = settings.canary.name if settings.canary else ""
 
@@ -62,7 +64,7 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
         return stream_documents((name, document(each)) for name, each in found.items())
 
     show, draw = partial(show_statuses, canary=canary), partial(streams_screen, canary=canary)
-    return _shown(read, documents, show, draw, interval_seconds, as_json=as_json)
+    return _shown(read, documents, show, draw, lambda found: found.values(), interval_seconds, as_json=as_json)
 
 
 def _shown(
@@ -70,15 +72,18 @@ def _shown(
     to_document: Callable[[T], Mapping[str, Any]],
     show_once: Callable[[T], None],
     draw: Draw[T],
+    each_of: Callable[[T], Iterable[Status]],
     interval_seconds: float | None,
     *,
     as_json: bool,
 ) -> ExitCode:
-    """Read and show once, or at each interval."""
+    """Read and show once, with the exit code of the worst state, or at each interval."""
     if interval_seconds is None:
         found = read()
         print_json(to_document(found)) if as_json else show_once(found)
-    elif as_json:
+        needs_operator = any(each.state.needs_operator for each in each_of(found))
+        return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE
+    if as_json:
         watch(read, as_json_lines(to_document), interval_seconds)
     else:
         console = SafeConsole()

@@ -84,6 +84,7 @@ def _show(found: Trace) -> None:
         ("quarantined", _quarantined(found)),
         ("redriven as", _redrives(found)),
         ("taken over", f"by later manifests, the last file by {found.settled_by}" if found.settled_by else ""),
+        ("to do", found.fixes),
         ("next", found.next_moves),
     ]
     print_fields((name, value) for name, value in fields if value)

@@ -18,8 +18,11 @@ from compactor.cli.ui.common.verified import counted_words, quarantined_words, v
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.lists import SHOWN, more_of, show_list
 from compactor.cli.ui.output import Field, print_fields, print_json
+from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import waiting
+from compactor.control.diagnosis.next_steps import quarantined_steps
 from compactor.core.text.formatting import beside_first, by_name, count, fates, size
+from compactor.core.text.suggestions import Suggestions
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.settings.settings import Settings
@@ -80,7 +83,7 @@ def verify(
     if as_json:
         print_json(_document(report, deep=deep))
     else:
-        _show(report, deep=deep)
+        _show(report, one.suggestions, deep=deep)
     return _exit_code([report])
 
 
@@ -111,7 +114,7 @@ def _document(report: VerifyReport, *, deep: bool) -> dict[str, Any]:
     return {**verified_document(report), "deep": deep, "needs_operator": report.needs_operator}
 
 
-def _show(report: VerifyReport, *, deep: bool) -> None:
+def _show(report: VerifyReport, suggest: Suggestions, *, deep: bool) -> None:
     sign = "=" if report.adds_up else "is not"
     sums = fates(
         *(report.rows, report.rejected_lines, report.blank_lines, report.erased_lines),
@@ -154,6 +157,8 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
     show_list(letters, title="dead letters", spaced=True)
     files = [(f"{each.uri}: {each.status} (manifest {each.manifest_id})", each.detail) for each in report.open_files]
     show_list(files, title="quarantined files", spaced=True)
+    if causes := report.open_causes:
+        echo("", *(f"next: {step}" for step in quarantined_steps(causes, suggest)))
 
 
 def _table(table: VerifiedTable) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from compactor.control.diagnosis.health import Condition, Finding, finding
+from compactor.control.diagnosis.next_steps import Cause, quarantined_steps
 from compactor.core.documents.totals import are_few_rows
 from compactor.core.text.formatting import by_name, count, percent
 from compactor.core.text.suggestions import Suggestions
@@ -20,12 +21,13 @@ def dead_letters(number: int, latest_id: str, suggest: Suggestions) -> Iterator[
         yield finding(Condition.MANIFESTS_DEAD_LETTERED, what, move)
 
 
-def quarantined_files(by_status: Mapping[str, int], suggest: Suggestions) -> Iterator[Finding]:
-    """Whether files were quarantined and not redriven, with their number by status."""
+def quarantined_files(
+    by_status: Mapping[str, int], causes: Mapping[Cause, int], suggest: Suggestions
+) -> Iterator[Finding]:
+    """Whether files are quarantined and not settled, with their number by status and by cause."""
     if number := sum(by_status.values()):
         what = f"{count(number, 'input file')} {'is' if number == 1 else 'are'} quarantined: {by_name(by_status)}"
-        move = f"fix the cause, then {suggest.call('redrive files')}{suggest.then_again}"
-        yield finding(Condition.FILES_QUARANTINED, what, move)
+        yield finding(Condition.FILES_QUARANTINED, what, "; ".join(quarantined_steps(causes, suggest)))
 
 
 def table_behind(table: TableSeen | None) -> Iterator[Finding]:

@@ -162,6 +162,11 @@ class Finding:
         return self.condition.severity
 
     @property
+    def needs_operator(self) -> bool:
+        """Whether `status` ends with exit code 3: a person has to act, or the state is named so."""
+        return self.severity == "act" or self.word == "needs_you"
+
+    @property
     def text(self) -> str:
         """All of it as sentences."""
         move = f" Next: {self.next_move}." if self.next_move else ""

@@ -36,10 +36,14 @@ class Suggestions:
             return self._marked(self.again)
         return self._marked(_COMMAND.sub(lambda found: self._placed(found[0]), command, count=1))
 
+    def again_with(self, words: str = "") -> str:
+        """The command that compacts the folder again, with further words; empty for a job."""
+        return self._marked(f"{self.again} {words}".rstrip()) if self.again else ""
+
     @property
     def then_again(self) -> str:
         """What follows a redrive: a job takes new manifests by itself, a folder waits for its next `compact`."""
-        return f", then {self._marked(self.again)}" if self.again else ""
+        return f", then {self.again_with()}" if self.again else ""
 
     def _marked(self, command: str) -> str:
         return f"{self.mark}{command}{self.mark}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self, TypeVar
 
+from compactor.control.diagnosis.next_steps import Cause
 from compactor.core.distributions import Distribution
 from compactor.core.documents.records import FileStatus
 from compactor.core.documents.totals import quarantined_of
@@ -193,6 +194,7 @@ class QuarantinedFiles:
 
     open: int  # files that need a person: not redriven, and not settled otherwise
     by_status: dict[str, int]  # these by status
+    by_cause: dict[Cause, int]  # these by what keeps them from becoming rows
     ever_by_status: dict[str, int]  # all by status, settled or not; one that was quarantined again counts again
     changed: int  # files that were not quarantined, as they had changed: a new version has its own event
     latest: tuple[QuarantinedFile, ...]  # newest, settled or not, at most 50
@@ -201,11 +203,13 @@ class QuarantinedFiles:
     @classmethod
     def of(cls, files_by_status: Mapping[str, int], checked: Sequence[QuarantinedFile]) -> Self:
         """Those of a period, of which the newest were checked for what settled them."""
-        by_status = Counter(str(file.status) for file in checked if not file.is_settled)
+        waiting = [file for file in checked if not file.is_settled]
+        by_status = Counter(str(file.status) for file in waiting)
         ever = quarantined_of(files_by_status)
         return cls(
             open=by_status.total(),
             by_status=dict(by_status),
+            by_cause=dict(Counter(file.cause for file in waiting)),
             ever_by_status=dict(ever),
             changed=files_by_status.get(FileStatus.CHANGED, 0),
             latest=tuple(checked[:SHOWN_FILES]),

@@ -72,7 +72,7 @@ def _to_act(figures: Figures, suggest: Suggestions) -> Iterator[Finding]:
         yield from dead_letters(len(waiting), waiting[0].manifest_id, suggest)
     if letters.older:
         yield _unchecked(Condition.MANIFESTS_DEAD_LETTERED, count(letters.older, "older dead letter"), letters.older)
-    yield from quarantined_files(files.by_status, suggest)
+    yield from quarantined_files(files.by_status, files.by_cause, suggest)
     if files.older:
         yield _unchecked(Condition.FILES_QUARANTINED, count(files.older, "older quarantined file"), files.older)
     yield from few_rows(totals.rows, totals.rejected_lines, suggest)

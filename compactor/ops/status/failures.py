@@ -114,7 +114,9 @@ class FailureReader:
         looked_at = len(recent) if len(asked) < COMMITS_READ else latest_first.index(asked[-1]) + 1
         statuses = dict(Counter(str(file.status) for file in files))
         dismissed = sum(bool(each.dismissed) for each in checked)
-        return FilesQuarantined(looked_at, len(files), statuses, tuple(files[:_NAMED]), dismissed)
+        return FilesQuarantined(
+            looked_at, len(files), statuses, tuple(files[:_NAMED]), Counter(each.cause for each in files), dismissed
+        )
 
     def _files_of(self, summary: RecentCommit) -> list[QuarantinedFile]:
         known = self.cache.quarantined.get(summary.manifest_id)

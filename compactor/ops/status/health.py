@@ -115,7 +115,7 @@ def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
         yield finding(Condition.SEALER_LATE, f"announced files have waited for {waited}, and are not sealed")
     if letters.open:
         yield from dead_letters(letters.open, letters.latest[0].manifest_id, rules.suggest)
-    yield from quarantined_files(files.by_status, rules.suggest)
+    yield from quarantined_files(files.by_status, files.by_cause, rules.suggest)
     if facts.schema.error:
         reason = f"the latest schema version cannot be read: {facts.schema.error}"
         yield finding(Condition.RECORDS_UNREADABLE, reason, rules.suggest.at(Condition.RECORDS_UNREADABLE.next_move))

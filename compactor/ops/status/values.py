@@ -1,10 +1,11 @@
 """The values that `status` shows. What is unknown is None, which is not zero."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.control.diagnosis.health import Finding
+from compactor.control.diagnosis.next_steps import Cause
 from compactor.control.snapshot import LivingRun
 from compactor.core.documents.records import DeadLetter, RecentCommit
 from compactor.core.text.formatting import shown_seconds
@@ -96,6 +97,7 @@ class FilesQuarantined:
     open: int  # how many files
     by_status: Mapping[str, int]
     latest: tuple[QuarantinedFile, ...] = ()  # some of the files, the latest first
+    by_cause: Mapping[Cause, int] = field(default_factory=dict)  # the same by what keeps them from becoming rows
     dismissed: int = 0  # how many others were given up, by a person or because they are gone
 
 

@@ -119,7 +119,9 @@ class Trace:
     settled_by: str = ""  # of a dead letter that was not redriven, the manifest that took over its last file
     message: str = ""  # why it was quarantined or dead-lettered, or what else is known
     table: TracedTable | None = None  # the way of its manifest's rows into the table of the output; null without one
+    fixes: list[str] = field(default_factory=list)  # what to do before these commands
     next_moves: list[str] = field(default_factory=list)  # commands to run next
+    is_replaced: bool = False  # whether an input file with rows has another version by now
     searched: str = ""  # where it was searched for, if it was not found by its claim
 
     @property
@@ -187,13 +189,8 @@ def traced_redrive(entry: RedriveLogEntry) -> TracedRedrive:
     return TracedRedrive(redrive.manifest.manifest_id, redrive.kind, redrive.counts, entry.fate)
 
 
-def moves_of_manifest(
-    history: History,
-    kinds: Sequence[Kind] = ("manifests", "files", "rejects"),
-    quarantined: Sequence[QuarantinedFile] = (),
-) -> list[str]:
-    """The commands that redrive what of a manifest was not redriven yet, of these kinds; not what else settled."""
-    settled = {history.manifest_id: {each.uri for each in quarantined if each.is_settled}}
+def moves_of_manifest(history: History, kinds: Sequence[Kind] = ("manifests", "rejects")) -> list[str]:
+    """The commands that redrive what of a manifest was not redriven yet, of these kinds, beside quarantined files."""
     made_by = history.redriven_from
     if made_by is not None and history.accepted is None and not history.uri:
         if made_by.kind == "planned":  # the next plan of its topic or stream writes it
@@ -202,7 +199,7 @@ def moves_of_manifest(
     if history.outcome is None or not history.is_done:
         return []
     redrives = [entry.redrive for entry in history.redriven_as if entry.in_effect]
-    left = {kind: left_of(Scope(kind, settled=settled), history.outcome, redrives) for kind in kinds}
+    left = {kind: left_of(Scope(kind), history.outcome, redrives) for kind in kinds}
     return [
         f"compactor redrive {kind} {quoted(history.manifest_id)}"
         for kind, reasons in left.items()

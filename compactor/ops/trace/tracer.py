@@ -77,7 +77,7 @@ class Tracer:
             trace.settled_by = letter_fates(self.state, [history.manifest_id])[history.manifest_id].settled_by
         elif history.accepted is not None and history.accepted.manifest is not None:
             trace.message = trace.message or f"{len(history.accepted.manifest.files)} files"
-        trace.next_moves = [] if trace.settled_by else moves_of_manifest(history, _redrivable(gone), trace.quarantined)
+        trace.next_moves = [] if trace.settled_by else moves_of_manifest(history, _redrivable(gone))
         self._add_table(trace, history)
         return trace
 
@@ -148,8 +148,7 @@ class Tracer:
         gone = self._add_expired(trace, commit) if isinstance(commit, Commit) else frozenset[Part]()
         is_lost = history.is_done and not trace.exists and ("rows" if trace.kind == "output" else "rejects") not in gone
         lost = [f"compactor rebuild {quoted(manifest_id)}"] if is_lost else []
-        files = settled(self.state, quarantined_files(commit)) if isinstance(commit, Commit) else []
-        trace.next_moves = lost + moves_of_manifest(history, _redrivable(gone), files)
+        trace.next_moves = lost + moves_of_manifest(history, _redrivable(gone))
         if isinstance(commit, Commit):
             of_rows = trace.kind == "output"
             trace.files = [file for file in commit.files if (file.records if of_rows else file.rejected_lines)]
@@ -239,6 +238,8 @@ class Tracer:
     def _add_way_in(self, trace: Trace, info: ObjectInfo, days: int) -> None:
         """Add how a file that is in no manifest gets into one, or why it does not."""
         reason = not_data_reason(info.uri, info.size_bytes, self.search.allowed_prefixes)
+        if reason is None and self.state.rules.excludes(info.uri):
+            reason = "excluded"
         if earlier := self._earlier_name(info, self._days(self._own_days(trace, info), days)):
             trace.message = (
                 f"it has the length and the time of {earlier}, which is gone: `compact` knows a renamed file"
@@ -335,8 +336,7 @@ class Tracer:
             if "rejects" not in gone:
                 trace.rejects, trace.rejected = own_rejects(self.state.store, outcome, report)  # samples
             is_quarantined = report.status in NEEDS_OPERATOR  # the new version of a changed file has to be planned
-            own = moves_of_manifest(history, ["files"], trace.quarantined)
-            trace.next_moves = own if is_quarantined else [move_to_plan(report.uri)]
+            trace.next_moves = [] if is_quarantined else [move_to_plan(report.uri)]
             return
         trace.outputs = [file.final for file in outcome.outputs] if report.records and "rows" not in gone else []
         self._add_lines(trace, history, outcome, report, gone)
@@ -345,6 +345,7 @@ class Tracer:
         if info is not None and report.etag and not is_same_version(info.etag, report.etag):
             was, now = (described_version(trace.uri, etag) for etag in (report.etag, info.etag))
             trace.message = f"manifest {history.manifest_id} has compacted {was}; now it is {now}"
+            trace.is_replaced = True
 
     def _add_lines(
         self, trace: Trace, history: History, commit: Commit, report: FileReport, gone: Container[Part]
@@ -366,7 +367,7 @@ class Tracer:
 
 def _redrivable(gone: frozenset[Part]) -> Sequence[Kind]:
     """The kinds of what may be redriven: rejected lines only while there are any."""
-    return ("manifests", "files") if "rejects" in gone else ("manifests", "files", "rejects")
+    return ("manifests",) if "rejects" in gone else ("manifests", "rejects")
 
 
 def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:

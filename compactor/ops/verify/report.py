@@ -1,9 +1,10 @@
 """The report of a verification: figures, discrepancies, quarantined files and dead letters."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from compactor.control.diagnosis.next_steps import Cause
 from compactor.core.documents.closed_dates import ManifestSums
 from compactor.core.documents.expired import Part
 from compactor.core.documents.records import Commit, DeadLetter, FileStatus
@@ -135,6 +136,11 @@ class VerifyReport:
     def needs_operator(self) -> bool:
         """Whether there is a discrepancy, or a quarantined file or a dead letter that is not settled."""
         return bool(self.discrepancies or self.open_files or self.open_letters)
+
+    @property
+    def open_causes(self) -> Mapping[Cause, int]:
+        """How many quarantined files that are not settled have each cause."""
+        return Counter(each.cause for each in self.open_files)
 
     def add_commit(self, commit: Commit, *, with_source: bool) -> None:
         """Add the figures of a commit, and its quarantined files as if nothing had settled them.

@@ -93,7 +93,7 @@ def test_files(workspace: Workspace) -> None:
     traced, code = workspace.json("trace", late)
     assert (traced["state"], traced["next_moves"], code) == (
         "quarantined",
-        [f"compactor redrive files {manifest_id}"],
+        [f"compactor redrive files {manifest_id}", f"compactor dismiss {late} --why TEXT"],
         3,
     )
     document, code = workspace.json("redrive", "files")
@@ -271,7 +271,9 @@ def test_trace_json_is_stable(workspace: Workspace) -> None:
             "settled_by",
             "message",
             "table",
+            "fixes",
             "next_moves",
+            "is_replaced",
         ),
         *("searched", "meaning", "needs_operator"),
     ]

@@ -205,6 +205,24 @@ def test_a_stray_file_that_is_dismissed(raw: Path) -> None:
     assert trace("rows", path).rows == 1
 
 
+def test_a_stray_file_that_is_excluded(raw: Path) -> None:
+    """It is settled, on record, in this call and all later ones, which count it as skipped."""
+    path = put(raw / "b.csv", STRAY, days=2)
+    assert compact() == 3
+    said = call("compact", "raw", "rows", "--exclude", "*.txt", "--exclude", "raw/*.csv")
+    assert said.exit_code == 0
+    assert re.search(rf"^settled +{path} is excluded and is settled$", said.output, re.MULTILINE)
+    assert f'input.exclude = ["*.txt", "{raw}/*.csv"]' in said.output
+    assert re.search(r"^skipped +b.csv \(excluded\)$", said.output, re.MULTILINE)
+    put(raw / "c.csv", STRAY, days=1)
+    assert document("compact", "raw", "rows")["skipped"] == {"excluded": 2}
+    assert set(codes(path).values()) == {0}
+    assert [each.dismissed for each in trace("rows", path).quarantined] == ["excluded"]
+    assert call("compact", "raw", "rows", "--exclude", "*.gz").exit_code == 0
+    kept = (raw.parent / "rows.compactor" / "compactor.toml").read_text()
+    assert f'exclude = ["*.txt", "{raw}/*.csv", "*.gz"]' in kept
+
+
 @pytest.mark.usefixtures("raw")
 def test_what_cannot_be_dismissed() -> None:
     """A file that has rows, one that no record names, and a range of a topic."""

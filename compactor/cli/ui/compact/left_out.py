@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from compactor.cli.ui.output import Field
+from compactor.control.diagnosis.next_steps import left_out_cause, next_step
 from compactor.core.layout import canonical, folder
 from compactor.core.text.formatting import count
+from compactor.core.text.suggestions import Suggestions
 from compactor.manifests.planning import LINKS, SKIP_REASONS, LeftOut, Plan
 from compactor.ndjson.files.envelopes import Envelope
 from compactor.settings.compact_paths import CompactPaths
@@ -14,18 +16,9 @@ _WORDS = {
     "folder_marker": "folder marker",
     "empty": "empty",
     "hidden": "hidden; --hidden takes them",
+    "excluded": "excluded",
 }
 _QUARANTINED = ("replaced", "forbidden", "changed")
-_NEXT = {
-    "replaced": "add --on-replaced rebuild to make the rows again from the new version, or append to have both",
-    "changed": "run the command again; it takes the version of now",
-    "undecided": "run the command again once that manifest is done",
-    "unsettled": "run the command again once they are complete",
-    "forbidden": "get the right to read it, then run the command again",
-    "linked_folder": "name the folder that the link leads to as one more SRC",
-    "outside_link": "name the folder that the link leads to as one more SRC",
-    "dangling_link": "bring back what the link leads to, or remove the link, then run the command again",
-}
 
 
 def skipped_fields(plan: Plan, paths: CompactPaths) -> list[Field]:
@@ -62,9 +55,9 @@ def field_lines(fields: Sequence[Field]) -> list[str]:
     return [": ".join([value[0], *value[1:]]) for _, value in fields]
 
 
-def left_out_moves(left_out: Sequence[LeftOut]) -> list[str]:
+def left_out_moves(left_out: Sequence[LeftOut], suggest: Suggestions) -> list[str]:
     """What to do about it."""
-    return list(dict.fromkeys(_NEXT[reason] for reason in _by_reason(left_out)))
+    return list(dict.fromkeys(next_step(left_out_cause(reason), suggest).text for reason in _by_reason(left_out)))
 
 
 def _by_reason(left_out: Sequence[LeftOut]) -> dict[str, list[LeftOut]]:

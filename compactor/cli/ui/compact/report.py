@@ -13,12 +13,17 @@ from compactor.cli.ui.failures import say
 from compactor.cli.ui.lists import SHOWN
 from compactor.cli.ui.output import Field, picked, print_fields
 from compactor.cli.ui.terminal import echo
+from compactor.control.diagnosis.next_steps import quarantined_steps
 from compactor.core.inputs.source_places import in_words
 from compactor.core.layout import folder
 from compactor.core.text.formatting import by_name, count, duration, fates, rate, size
 from compactor.core.text.safe_text import quoted
 from compactor.ops.verify.report import VerifyReport
 
+_SETTLED = {
+    "removed": "was removed and is settled: it had no rows",
+    "excluded": "is excluded and is settled",
+}
 _EXPANDED = set('"$`\\!')  # what a shell acts on within double quotes
 
 
@@ -83,7 +88,7 @@ def show(closing: Closing) -> None:
         fields.append(("types", closing.schema_file))
     if closing.settled:
         more = len(closing.settled) - SHOWN
-        found = [f"{each.uri} was {each.dismissed} and is settled: it had no rows" for each in closing.settled[:SHOWN]]
+        found = [f"{each.uri} {_SETTLED[each.dismissed]}" for each in closing.settled[:SHOWN]]
         fields.append(("settled", found + ([f"and {more:,} more"] if more > 0 else [])))
     if closing.verification is not None:
         fields += _verified(closing.verification, closing)
@@ -168,7 +173,7 @@ def _next_moves(closing: Closing) -> None:
         echo("", f"next        split envelopes into lines first, as in: jq -c '.{key}[]' FILE > FILE.ndjson")
         echo("            if one row for each is right, add --format ndjson: it is remembered")
     if plan.left_out:
-        echo("", *(f"next        {move}" for move in left_out_moves(plan.left_out)))
+        echo("", *(f"next        {move}" for move in left_out_moves(plan.left_out, closing.paths.suggestions)))
     if closing.is_doubtful:
         _show_why(closing)
     elif not plan.left_out and closing.verification is not None and closing.verification.rows:
@@ -186,13 +191,10 @@ def _show_why(closing: Closing) -> None:
     echo("", f"see why     compactor verify {quoted(handle)}{_also_rejects(closing)}")
     if verified is not None and verified.discrepancies:
         echo(f"rebuild     compactor rebuild {quoted(handle)}   (makes the rows of lost or damaged files again)")
-    letters = bool(closing.run.stuck or (verified is not None and verified.open_letters))
-    files = verified is not None and bool(verified.open_files)
-    if letters or files:
-        again = f"then run this command again{' with --format json' if closing.is_read_by_json else ''}"
-        then = f"or: redrive manifests; {again}" if files and letters else again
-        kind = "manifests" if letters and not files else "files"
-        echo(f"redrive     compactor redrive {kind} {quoted(handle)}   ({then})")
+    if closing.run.stuck or (verified is not None and verified.open_letters):
+        echo(f"redrive     compactor redrive manifests {quoted(handle)}   (then run this command again)")
+    if verified is not None and (causes := verified.open_causes):
+        echo(*(f"next        {step}" for step in quarantined_steps(causes, closing.paths.suggestions)))
 
 
 def _also_rejects(closing: Closing) -> str:

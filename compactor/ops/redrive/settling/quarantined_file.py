@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Literal
 
+from compactor.control.diagnosis.next_steps import Cause, cause_of
 from compactor.core.documents.dismissals import Dismissal, How
 from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileStatus
 from compactor.core.errors import AccessError, ObjectNotFound, StuckError
@@ -37,6 +38,11 @@ class QuarantinedFile:
     def is_settled(self) -> bool:
         """Whether it needs no operator any more: it was redriven, compacted in a later version, or given up."""
         return self.redriven is True or bool(self.settled_by)
+
+    @property
+    def cause(self) -> Cause:
+        """Why it waits, if it is open: what to do follows from that."""
+        return cause_of(self.uri, self.status, self.detail)
 
     @property
     def ended(self) -> str:

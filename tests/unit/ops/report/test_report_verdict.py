@@ -74,7 +74,9 @@ def nothing(_: ReportDay) -> None:
 
 
 QUARANTINED = changed(status=FileStatus.UNREADABLE, detail="truncated", lines=0, blank_lines=0, records=0)
-REDRIVE_FILES = f"`compactor redrive files '{DST}'`"
+WHOLE = "have it delivered whole under its name"
+REMOVE = "or give it up: remove it"
+DISMISS = f"`compactor dismiss '{DST}' FILE --why TEXT`"
 REDRIVE_MANIFESTS = f"`compactor redrive manifests '{DST}'`"
 TRACE = f"`compactor trace '{DST}' 'bad one'`"
 AGAIN = f"`compactor compact SRC '{DST}'`"
@@ -140,7 +142,9 @@ CASES = {
         QUARANTINED,
         DST,
         "act",
-        [f"^1 input file is quarantined: 1 unreadable. Next: fix the cause, then {REDRIVE_FILES}, then {AGAIN}.$"],
+        [
+            f"^1 input file is quarantined: 1 unreadable. Next: {WHOLE}, then {AGAIN}; {REMOVE}, or {DISMISS}.$",
+        ],
         "needs_you",
         "not settled",
         ("not settled: no later version was compacted",),
@@ -149,7 +153,9 @@ CASES = {
         QUARANTINED,
         "",
         "act",
-        ["^1 input file is quarantined: 1 unreadable. Next: fix the cause, then `compactor redrive files`.$"],
+        [
+            f"^1 input file is quarantined: 1 unreadable. Next: {WHOLE}, then `compactor redrive files`; or give it ",
+        ],
         "needs_you",
         "not settled",
         ("not settled: no later version was compacted",),

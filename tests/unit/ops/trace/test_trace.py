@@ -5,6 +5,7 @@ from datetime import date, timedelta
 
 import pytest
 
+from compactor.control.diagnosis.next_steps import Cause
 from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
 from compactor.core.documents.records import Accepted
 from compactor.core.errors import StoreUnavailable, StuckError
@@ -147,7 +148,8 @@ def test_quarantined(harness: Harness) -> None:
     found = trace(harness, "/w/raw/m1-0.ndjson")
     assert (found.state, found.exists, found.needs_operator) == (TraceState.QUARANTINED, False, True)
     assert found.message.startswith("missing: ")
-    assert found.next_moves == trace_manifest(harness, "m1").next_moves == ["compactor redrive files m1"]
+    assert [each.cause for each in found.quarantined] == [Cause.MISSING]
+    assert found.quarantined == trace_manifest(harness, "m1").quarantined
 
 
 def test_changed(harness: Harness) -> None:

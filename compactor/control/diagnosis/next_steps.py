@@ -1,0 +1,123 @@
+"""What to do about input that waits for a person: the one place that all commands take it from. Decisions, no I/O."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, Self
+
+from compactor.core.documents.records import FileStatus
+from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.text.suggestions import Suggestions
+from compactor.ndjson.kinds.kind import READ_AS_JSON
+
+How = Literal["deliver", "redrive", "restart", "again"]
+"""How input is read once its cause is fixed: as a new version; in the version that it has, by a redrive; the same, with
+new settings of the job; or by the next call of `compact`, which finds it by itself."""
+
+
+class Cause(StrEnum):
+    """Why input waits for a person, with what fixes that and how it is read then."""
+
+    fix: str
+    how: How
+
+    def __new__(cls, value: str, fix: str, how: How) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.fix, member.how = fix, how
+        return member
+
+    # Quarantined files: the statuses of `FileStatus`, and two that differ from their status.
+    MISSING = "missing", "restore it under its name", "redrive"
+    FORBIDDEN = "forbidden", "get the right to read it", "redrive"
+    UNREADABLE = "unreadable", "have it delivered whole under its name", "deliver"
+    TOO_LARGE = "too_large", "raise input.max_decompressed_bytes", "restart"
+    TOO_MANY_REJECTS = "too_many_rejects", 'correct it, or set input.on_too_many_rejects = "keep_rows"', "restart"
+    TOO_MUCH_SCRATCH = "too_much_scratch", "raise input.max_scratch_bytes", "restart"
+    TOO_COSTLY = "too_costly", "begin the pattern of input.grok with ^, or give it fewer alternatives", "restart"
+    NOT_NDJSON = "not_ndjson", "convert it to NDJSON under its name", "deliver"
+    JSON = "json", 'set input.format = "json"', "restart"
+    RANGE = "range", "see that its brokers answer", "redrive"
+
+    # What a call of `compact` leaves out.
+    REPLACED = "replaced", "choose rebuild (its rows again, of the new version) or append (both)", "again"
+    FORBIDDEN_FOLDER = "forbidden_folder", "get the right to read it", "again"
+    CHANGED = "changed", "", "again"
+    UNDECIDED = "undecided", "wait until its manifest is done", "again"
+    UNSETTLED = "unsettled", "wait until it is complete", "again"
+    LINKED_FOLDER = "linked_folder", "name the folder that the link leads to as one more SRC", "again"
+    DANGLING_LINK = "dangling_link", "bring back what the link leads to, or remove the link", "again"
+
+
+_OF_STATUS = {str(cause): cause for cause in Cause}
+_OF_REASON = {
+    "replaced": Cause.REPLACED,
+    "forbidden": Cause.FORBIDDEN_FOLDER,
+    "changed": Cause.CHANGED,
+    "undecided": Cause.UNDECIDED,
+    "unsettled": Cause.UNSETTLED,
+    "linked_folder": Cause.LINKED_FOLDER,
+    "outside_link": Cause.LINKED_FOLDER,
+    "dangling_link": Cause.DANGLING_LINK,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """What to do about one cause.
+
+    Attributes:
+        fix: What to do first; empty for nothing.
+        commands: What to run then, in this order.
+    """
+
+    fix: str
+    commands: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return ", then ".join([*filter(None, [self.fix]), *self.commands])
+
+
+def cause_of(uri: str, status: FileStatus, detail: str) -> Cause:
+    """Why a quarantined file, or range of a topic, waits."""
+    if is_topic_or_stream(uri) and status is FileStatus.MISSING:
+        return Cause.RANGE
+    return Cause.JSON if READ_AS_JSON in detail else _OF_STATUS[status]
+
+
+def left_out_cause(reason: str) -> Cause:
+    """Why a call of `compact` left a file or folder out."""
+    return _OF_REASON[reason]
+
+
+def next_step(cause: Cause, suggest: Suggestions, manifest_id: str = "") -> NextStep:
+    """What to do about a cause; of one manifest alone, if its id is given."""
+    redrive = suggest.call("redrive files", *filter(None, [manifest_id]))
+    again = suggest.again_with()
+    if not again:
+        stop = [suggest.call("stop")] if cause.how == "restart" else []
+        return NextStep(cause.fix, (*stop, redrive))
+    if cause is Cause.JSON:
+        return NextStep("", (redrive, suggest.again_with("--format json")))
+    if cause is Cause.REPLACED:
+        return NextStep(cause.fix, (suggest.again_with("--on-replaced rebuild"),))
+    return NextStep(cause.fix, (again,) if cause.how in {"deliver", "again"} else (redrive, again))
+
+
+def giving_up(cause: Cause, suggest: Suggestions, file: str = "FILE") -> str:
+    """The command that gives quarantined input up."""
+    if cause is Cause.RANGE:
+        return suggest.call("accept", "--why", "TEXT")
+    return suggest.call("dismiss", file, "--why", "TEXT")
+
+
+def quarantined_steps(causes: Mapping[Cause, int], suggest: Suggestions) -> list[str]:
+    """What to do about quarantined input, by the number of files with each cause; then how to give it up."""
+    ordered = sorted(causes, key=lambda cause: (-causes[cause], cause))
+    prefixes = {cause: f"{causes[cause]:,} {cause}: " if len(ordered) > 1 else "" for cause in ordered}
+    lines = [f"{prefixes[cause]}{next_step(cause, suggest).text}" for cause in ordered]
+    remove = "remove it, or " if suggest.again_with() and set(ordered) != {Cause.RANGE} else ""
+    commands = dict.fromkeys(giving_up(cause, suggest) for cause in ordered)
+    return [*lines, *([f"or give it up: {remove}{', or '.join(commands)}"] if commands else [])]

@@ -1,0 +1,180 @@
+"""What to do about input that waits for a person: compact, verify, status, report, trace and the documents agree."""
+
+import gzip
+import json
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compactor.control.diagnosis.next_steps import (
+    Cause,
+    cause_of,
+    giving_up,
+    left_out_cause,
+    next_step,
+    quarantined_steps,
+)
+from compactor.core.documents.records import NEEDS_OPERATOR, FileStatus
+from compactor.core.text.suggestions import Suggestions
+from compactor.manifests.planning import LINKS
+from compactor.ndjson.kinds.kind import READ_AS_JSON
+from tests.support import extras
+from tests.support.releases import call
+
+DOCS = Path(__file__).parents[3] / "docs"
+FOLDER = Suggestions("rows", "compactor compact SRC rows")
+LEFT_OUT = ("replaced", "forbidden", "changed", "undecided", "unsettled", *LINKS)
+OF_FILES = [*(Cause(str(status)) for status in sorted(NEEDS_OPERATOR)), Cause.JSON, Cause.RANGE]  # type: ignore[call-arg]
+ROWS = b"".join(b'{"id": %d}\n' % number for number in range(400))
+
+# By cause: the content of a file that is quarantined for it, and the settings with which it is.
+STRAYS: dict[Cause, tuple[str, bytes, dict[str, str]]] = {
+    Cause.NOT_NDJSON: ("b.csv", b"a,b\n1,2\n", {}),
+    Cause.JSON: ("b.json", b'[{"id": 1},\n{"id": 2}]', {}),
+    Cause.UNREADABLE: ("b.gz", gzip.compress(ROWS)[:60], {}),
+    Cause.TOO_LARGE: ("b.ndjson", ROWS, {"INPUT__MAX_DECOMPRESSED_BYTES": "100"}),
+    Cause.TOO_MANY_REJECTS: (
+        *("b.ndjson", b"no\n" * 3 + ROWS),
+        {"INPUT__MAX_REJECTED_LINES": "1", "INPUT__ON_TOO_MANY_REJECTS": "quarantine"},
+    ),
+}
+
+
+@pytest.fixture
+def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "raw").mkdir()
+    return put(tmp_path / "raw" / "a.ndjson", b'{"id": 1}\n').parent
+
+
+def put(path: Path, data: bytes, *, days: float = 2) -> Path:
+    path.write_bytes(data)
+    os.utime(path, (time.time() - 86_400 * days,) * 2)
+    return path
+
+
+def document(*words: object) -> Any:
+    return json.loads(call(*map(str, words), "--json").stdout)
+
+
+def next_lines(output: str) -> list[str]:
+    return re.findall(r"^next:? +(.*)$", output, re.MULTILINE)
+
+
+@extras.NATIVE.needed
+@pytest.mark.parametrize("cause", STRAYS)
+def test_all_commands_agree(raw: Path, monkeypatch: pytest.MonkeyPatch, cause: Cause) -> None:
+    """They say the same in the same words; trace adds the file and its manifest."""
+    name, data, settings = STRAYS[cause]
+    for key, value in settings.items():
+        monkeypatch.setenv(f"COMPACTOR_{key}", value)
+    path, rows = put(raw / name, data), raw.with_name("rows")
+    again = call("compact", "raw", "rows")
+    assert again.exit_code == 3
+    expected = quarantined_steps({cause: 1}, Suggestions(str(rows), f"compactor compact SRC {rows}"))
+    assert next_lines(again.stdout) == next_lines(call("verify", "rows").stdout) == expected
+    status, report = document("status", "rows")["state"], document("report", "rows")["verdict"]["points"]
+    assert status["next_move"] == "; ".join(expected)
+    assert [each["next_move"].replace("`", "") for each in report] == [status["next_move"]]
+    traced = document("trace", "rows", path)
+    manifest_id = traced["manifest_id"]
+    told = ", then ".join([*traced["fixes"], *traced["next_moves"][:-1]]).replace(f" {manifest_id}", "")
+    assert told == expected[0]
+    assert traced["next_moves"][-1] == f"compactor dismiss {rows} {path} --why TEXT"
+    assert {call(*words).exit_code for words in (("status", "rows"), ("status", "rows", "--json"))} == {3}
+
+
+@extras.NATIVE.needed
+def test_a_replaced_file(raw: Path) -> None:
+    """Compact and trace name the same command."""
+    assert call("compact", "raw", "rows").exit_code == 0
+    path = put(raw / "a.ndjson", b'{"id": 2}\n', days=1)
+    made = call("compact", "raw", "rows")
+    assert made.exit_code == 3
+    rows = raw.with_name("rows")
+    expected = next_step(Cause.REPLACED, Suggestions(str(rows), f"compactor compact SRC {rows}"))
+    assert next_lines(made.stdout) == [expected.text]
+    traced = document("trace", "rows", path)
+    assert (traced["fixes"], traced["next_moves"]) == ([expected.fix], [*expected.commands])
+    assert call("status", "rows").exit_code == 0
+
+
+def test_each_status_and_reason_has_a_cause() -> None:
+    """No input waits without a next move."""
+    assert {cause_of("/a", status, "") for status in NEEDS_OPERATOR} == set(OF_FILES) - {Cause.JSON, Cause.RANGE}
+    assert cause_of("/a", FileStatus.NOT_NDJSON, f"looks like one JSON array; {READ_AS_JSON}") is Cause.JSON
+    assert cause_of("kafka://c/t/0?from=0&to=2", FileStatus.MISSING, "gone") is Cause.RANGE
+    assert {left_out_cause(reason) for reason in LEFT_OUT} == set(Cause) - set(OF_FILES)
+
+
+@pytest.mark.parametrize("suggest", [FOLDER, Suggestions()], ids=["folder", "job"])
+@pytest.mark.parametrize("cause", Cause)
+def test_each_step_names_a_command(cause: Cause, suggest: Suggestions) -> None:
+    """What is quarantined can be given up; what is left out is found again by the next call."""
+    move = next_step(cause, suggest, "m1")
+    assert move.commands
+    assert all(command.startswith("compactor ") for command in move.commands)
+    if cause in OF_FILES:
+        lines = quarantined_steps(Counter({cause: 2}), suggest)
+        assert lines[0] == next_step(cause, suggest).text
+        assert giving_up(cause, suggest) in lines[-1]
+        assert suggest.again_with() in move.commands[-1]
+    elif suggest is FOLDER:
+        assert all(command.startswith(FOLDER.again) for command in move.commands)
+
+
+def test_several_causes() -> None:
+    """The most frequent one comes first; giving up is said once."""
+    found = quarantined_steps({Cause.UNREADABLE: 1, Cause.NOT_NDJSON: 3, Cause.RANGE: 1}, FOLDER)
+    assert found == [
+        "3 not_ndjson: convert it to NDJSON under its name, then compactor compact SRC rows",
+        "1 range: see that its brokers answer, then compactor redrive files rows, then compactor compact SRC rows",
+        "1 unreadable: have it delivered whole under its name, then compactor compact SRC rows",
+        "or give it up: remove it, or compactor dismiss rows FILE --why TEXT, or compactor accept rows --why TEXT",
+    ]
+
+
+def cells(name: str, heading: str) -> Iterator[list[str]]:
+    """The cells of all rows of the tables below a heading of a document."""
+    below = (DOCS / name).read_text().partition(f"# {heading}")[2]
+    for line in below.partition("\n#")[0].splitlines():
+        if line.startswith("| "):
+            yield [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def in_operate(cause: Cause) -> str:
+    [row] = [
+        row
+        for row in cells("operate.md", "Files: `compactor redrive files`")
+        if row[0] == f"`{FileStatus(str(cause))}`"
+    ]
+    return row[2]
+
+
+def in_folder(cause: Cause) -> str:
+    [row] = [row for row in cells("folder.md", "Quarantined files") if row[0].startswith(f"`{cause}`")]
+    return row[1]
+
+
+@pytest.mark.parametrize(
+    ("told", "cause"), [(in_operate, each) for each in OF_FILES if each in set(map(str, FileStatus))]
+)
+def test_the_documents_say_the_same_of_jobs(told: Callable[[Cause], str], cause: Cause) -> None:
+    """The table of statuses begins with the fix, and names each command."""
+    text = told(cause).replace("`", "")
+    move = next_step(cause, Suggestions())
+    assert text.startswith(move.fix)
+    assert all(command in text for command in move.commands)
+
+
+@pytest.mark.parametrize("cause", [*STRAYS, Cause.MISSING, Cause.FORBIDDEN, Cause.REPLACED])
+def test_the_documents_say_the_same_of_folders(cause: Cause) -> None:
+    """The table has the whole step, for SRC and DST."""
+    suggest = Suggestions("DST", "compactor compact SRC DST")
+    assert in_folder(cause).replace("`", "") == next_step(cause, suggest).text
