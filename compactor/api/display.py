@@ -80,10 +80,11 @@ class VerifyProgress:
 
     def _text(self) -> str:
         self._shown_at = self._clock()
-        text = f"verified {count(self._manifests, 'manifest')}"
+        verified = f"verified {count(self._manifests, 'manifest')}"
         if not self._read_bytes:
-            return text
+            return verified
         seconds, left_bytes = self._shown_at - self._began, max(0, self._total_bytes - self._read_bytes)
         left = shown_seconds(left_bytes * seconds / self._read_bytes)
-        compared = f"{size(self._read_bytes)} of {size(self._total_bytes)}"
-        return f"{text}, compared {compared} at {rate(self._read_bytes, seconds)}, {left} left"
+        compared = f"compared {size(self._read_bytes)} of {size(self._total_bytes)}"
+        compared += f" at {rate(self._read_bytes, seconds)}, {left} left"
+        return f"{verified}, {compared}" if self._manifests else compared

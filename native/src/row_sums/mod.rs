@@ -176,15 +176,18 @@ impl RowSums {
         let mut digests = vec![0_u128; rows];
         for (number, values) in &given.columns {
             let kind = *self.kinds.get(*number).ok_or(Malformed)?;
-            for (row, digest) in digests.iter_mut().enumerate() {
-                let Some(value) = values.at(row, kind)? else { continue };
-                *digest = digest.wrapping_add(match kind {
+            let mut row = 0;
+            while let Some(next) = values.next_valid(row, rows)? {
+                let value = values.at(next, kind)?.ok_or(Malformed)?;
+                let digest = match kind {
                     ColumnKind::Typed(kind) if values.offsets.is_some() => {
                         let (stored, width) = values::stored(value, kind).ok_or(Malformed)?;
                         self.digest(*number, &stored[..width])
                     }
                     _ => self.digest(*number, value),
-                });
+                };
+                digests[next] = digests[next].wrapping_add(digest);
+                row = next + 1;
             }
         }
         for (key, values) in &given.retired {
@@ -376,6 +379,24 @@ impl<'a> Values<'a> {
         let row = self.offset + row;
         let offsets = self.offsets.ok_or(Malformed)?;
         Ok(if self.is_valid(row)? { Some((place(offsets, row)?, place(offsets, row + 1)?)) } else { None })
+    }
+
+    /// The first row from this one on, before the last one, that has a value. Most rows of many columns have none.
+    fn next_valid(&self, from: usize, rows: usize) -> Result<Option<usize>, Malformed> {
+        let mut row = from;
+        while row < rows {
+            let place = self.offset + row;
+            let whole =
+                self.valid.filter(|_| place.is_multiple_of(8)).map(|valid| valid.get(place / 8).ok_or(Malformed));
+            if whole.transpose()? == Some(&0) {
+                row += 8;
+            } else if self.is_valid(place)? {
+                return Ok(Some(row));
+            } else {
+                row += 1;
+            }
+        }
+        Ok(None)
     }
 
     fn is_valid(&self, row: usize) -> Result<bool, Malformed> {

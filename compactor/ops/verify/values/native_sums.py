@@ -56,9 +56,11 @@ class NativeSums:
         moved = [numbers[key] for key in columns.moved]
         for batch in batches(opened, columns, by_source=by_source):
             sources, ends = _runs(batch.column(SOURCE)) if by_source else ([""], [batch.num_rows])
+            # Of thousands of columns, most are empty in a batch.
+            present = ((numbers[key], batch.column(name)) for key, name in columns.present.items())
             given = KernelRows(
                 batch.num_rows,
-                [(numbers[key], _array(batch.column(name))) for key, name in columns.present.items()],
+                [(number, _array(array)) for number, array in present if array.null_count < len(array)],
                 ends,
                 _rescued(batch.column(columns.rescued)) if columns.rescued else None,
                 moved,

@@ -55,11 +55,15 @@ def table() -> pa.Table:
     return pq.read_table(io.BytesIO(ended(kernel)))
 
 
-def written(sums: RowSums, rows: pa.Table, columns: FileColumns) -> dict[str, Sum]:
-    """What is added up of a file with these rows."""
+def _parquet(rows: pa.Table) -> pq.ParquetFile:
     sink = io.BytesIO()
     pq.write_table(rows, sink)
-    file = pq.ParquetFile(sink)
+    return pq.ParquetFile(sink)
+
+
+def written(sums: RowSums, rows: pa.Table, columns: FileColumns) -> dict[str, Sum]:
+    """What is added up of a file with these rows."""
+    file = _parquet(rows)
     opened: Any = SimpleNamespace(parquet=file, batches=lambda _, names: file.iter_batches(batch_size=2, columns=names))
     found: dict[str, Sum] = {}
     for source, part in sums.written(opened, columns, by_source=True):
@@ -128,6 +132,21 @@ def test_values_of_columns_that_are_newer_or_retired(make: Any) -> None:
         rows = rows.slice(0, 1)
         expected = read(sums.lines({}), b'{"a":"1","n":5,"gone":"g"}\n')[2]
     assert written(sums, rows, columns) == {"f": expected}
+
+
+@pytest.mark.parametrize("first", range(10))
+def test_few_values_among_many_nulls(first: int) -> None:
+    """Each value counts for its row, wherever the rows begin in their buffers."""
+    sums = NativeSums(RowShape(schema_of({"a": "string", "b": "long"})), digest_kernel)
+    texts = [f"{row}" if row in {0, 7, 8, 15, 16, 40, 63, 64, 99} else None for row in range(100)]
+    numbers = [row if row % 17 == 3 else None for row in range(100)]
+    rows = pa.table({"c0": texts, "c1": pa.array(numbers, pa.int64()), "_source_file": ["f"] * 100})
+    lines = [{"a": text, "b": number} for text, number in zip(texts[first:], numbers[first:], strict=True)]
+    expected = read(sums.slow_lines({}), b"".join(orjson.dumps(line) + b"\n" for line in lines))[2]
+    sliced = rows.to_batches()[0].slice(first)
+    opened: Any = SimpleNamespace(parquet=_parquet(rows), batches=lambda _, names: [sliced.select(names)])
+    columns = FileColumns({"a": "c0", "b": "c1"}, frozenset(), {}, None)
+    assert [*sums.written(opened, columns, by_source=True)] == [("f", expected)]
 
 
 def test_torture_lines_add_up_as_by_python() -> None:
