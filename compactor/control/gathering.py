@@ -46,13 +46,13 @@ class JobSeen(Document):
     Attributes:
         refused_starts: How many starts Glue has refused in a row; 0 once it has accepted one.
         run_id: The latest run that was alive; empty if none was.
-        states: When a check first saw this run in each state.
+        since_by_state: When a check first saw this run in each state.
     """
 
     refused_starts: NonNegativeInt = 0
     refused_since: AwareDatetime | None = None
     run_id: str = ""
-    states: dict[str, AwareDatetime] = Field(default_factory=dict)
+    since_by_state: dict[str, AwareDatetime] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Sources:
             refused_starts=refusals.count if refusals else 0,
             refused_since=refusals.since if refusals else None,
             run_id=run.run_id if run else "",
-            states=dict(run.since) if run else {},
+            since_by_state=dict(run.since) if run else {},
         )
         self.state.store.put(self._own(self.state.layout.job_seen), record.model_dump_json().encode())
 
@@ -114,7 +114,7 @@ class Sources:
         begun_before = now - timedelta(seconds=policy.hang_seconds)
         begun = None if waiting is None else known(Source.BEGUN, lambda: self._begun(waiting, begun_before))
         backlogs = None if waiting is None else _backlogs(waiting, now, self._is_own)
-        refusals, run_seen = known(Source.SEEN, self._seen) or (None, None)
+        refusals, run_seen = known(Source.SEEN, self._job_seen) or (None, None)
         history = Snapshot(runs=runs, breaker_closed_at=closed_at, run_seen=run_seen, unknown=unknown)
         has_failures = RunHistory(history, policy, now).has_failures
         return Snapshot(
@@ -175,13 +175,13 @@ class Sources:
         found = [each for each in found if self._is_own(each.manifest_id)]
         return tuple(sorted(found, key=lambda each: each.decided_at)) if self.streams else tuple(found)
 
-    def _seen(self) -> tuple[Refusals | None, RunSeen | None]:
+    def _job_seen(self) -> tuple[Refusals | None, RunSeen | None]:
         try:
             found = self.state.ledger.record(self._own(self.state.layout.job_seen), JobSeen)
         except ObjectNotFound:
             return None, None
         refusals = Refusals(found.refused_starts, found.refused_since) if found.refused_since else None
-        return refusals, RunSeen(found.run_id, found.states) if found.run_id else None
+        return refusals, RunSeen(found.run_id, found.since_by_state) if found.run_id else None
 
     def _breaker_closed_at(self) -> datetime | None:
         try:

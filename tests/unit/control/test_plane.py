@@ -175,9 +175,9 @@ def test_each_state_is_noted_once() -> None:
     first = scene.memory.read(LAYOUT.job_seen)
     scene.clock.advance(30)
     scene.minutes(3)
-    [run_id, states] = (json.loads(scene.memory.read(LAYOUT.job_seen))[key] for key in ("run_id", "states"))
+    [run_id, states] = (json.loads(scene.memory.read(LAYOUT.job_seen))[key] for key in ("run_id", "since_by_state"))
     assert (run_id, [*states]) == ("jr_000001", ["STARTING", "RUNNING"])
-    assert states["STARTING"] == json.loads(first)["states"]["STARTING"]
+    assert states["STARTING"] == json.loads(first)["since_by_state"]["STARTING"]
     modified = scene.memory.stat(LAYOUT.job_seen)
     scene.minutes(3)
     assert scene.memory.stat(LAYOUT.job_seen) == modified
