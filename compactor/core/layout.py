@@ -24,6 +24,10 @@ the longest name made from it, of an output file, is within the 255 bytes that d
 KEEP_MARKER = "_keep"
 """A hidden object in the watched prefix: the file source cannot start on a prefix without objects."""
 
+COLUMNS_DATE = "0001-01-01"
+"""The date of the columns file, which no input has: its folder sorts before those of all others."""
+
+_COLUMNS_NAME = "columns.parquet"
 # What counts as \d depends on the release of Python.
 _DATE = re.compile(r"(?<![0-9])([0-9]{4}-[0-9]{2}-[0-9]{2})(?![0-9])")
 _DATE_GROUP = r"(?P<date>\d{4}-\d{2}-\d{2})"
@@ -701,6 +705,19 @@ class Layout:
         """
         return f"{self.output_folder_of(key.date)}{partition}{key.id}-{part:05d}.{self.compression}.parquet"
 
+    @property
+    def columns_folder(self) -> str:
+        """The folder of the columns file, which is among those of dates, so that readers of all dates meet it first."""
+        return self.output_folder_of(COLUMNS_DATE)
+
+    def columns_file(self, partition: str = "") -> str:
+        """The file without rows that has every column of the output; see `output_file` for its partition."""
+        return f"{self.columns_folder}{partition}{_COLUMNS_NAME}"
+
+    def is_columns_file(self, uri: str) -> bool:
+        """Return whether an object is the columns file, in any partition."""
+        return base_name(uri) == _COLUMNS_NAME and is_within(uri, self.columns_folder)
+
     def in_place(self, key: ManifestKey, attempt: int, generation: int = 1) -> str:
         """The folder of the files of rows that one attempt writes in place: under their final names, in the output."""
         return f"{self.in_place_of(key)}{_attempt_folder(attempt, generation)}"
@@ -720,8 +737,11 @@ class Layout:
         """The manifest that a file below `output` belongs to, by its name.
 
         Returns:
-            A key, whose id is empty if the compactor gives no such name; None outside the folders of dates.
+            A key, whose id is empty if the compactor gives no such name; None outside the folders of dates, and for the
+            columns file.
         """
+        if self.is_columns_file(uri):
+            return None
         in_place = self.in_place_attempt(uri)
         return in_place[0] if in_place else _owner(uri, re.compile(f"{self._date_places}/{FOLDERS}"))
 

@@ -92,6 +92,12 @@ def folders(fields: Sequence[PartitionField], values: PartitionValues) -> str:
     return "".join(f"{field.name}={escaped(value) if value else HIVE_NULL}/" for field, value in pairs)
 
 
+def first_folders(fields: Sequence[PartitionField]) -> str:
+    """The folders of a partition that sorts before others and has a value of its type on each level."""
+    times = {"day": "0001-01-01", "hour": "0001-01-01-00"}
+    return folders(fields, tuple(times.get(field.transform, "0") for field in fields))
+
+
 def escaped(value: str) -> str:
     """A value as part of a path: what Hive does not allow there is percent-encoded, a slash among others."""
     return "".join(f"%{ord(each):02X}" if each in _ESCAPED else each for each in value)

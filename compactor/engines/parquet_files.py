@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from compactor.core.errors import StagingError
 from compactor.core.ports import ObjectStore
+from compactor.schema.column_types import parse_type
 
 FIELD_ID = b"PARQUET:field_id"
 """How Arrow calls the id of a column among its metadata."""
@@ -28,6 +29,8 @@ _NAMES = {
     pa.timestamp("ns", "UTC"): "timestamp_ns",
 }
 """The names of types in `compactor.schema.column_types`. A timestamp is INT64 in UTC; INT96 has no zone to Arrow."""
+
+_TYPES = {name: found for found, name in _NAMES.items()} | {"variant": pa.struct(_VARIANT)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,11 @@ def python_values(column: pa.Array) -> list[Any]:
         column = column.cast(pa.int64())  # a datetime ends with microseconds
     values: list[Any] = column.to_pylist()
     return values
+
+
+def arrow_type(name: str) -> pa.DataType:
+    """The type of a column in a file, by its name in `compactor.schema.column_types`."""
+    return _TYPES.get(name) or pa.decimal128(parse_type(name).precision, parse_type(name).scale)
 
 
 def nulls(rows: int, kind: pa.DataType) -> pa.Array:

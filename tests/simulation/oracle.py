@@ -137,6 +137,10 @@ class Oracle:
         if data is None:
             if uri not in self.removable and not self.is_damaging:
                 self.expiry.check_deleted(uri)
+        elif self.layout.is_columns_file(uri):
+            found = pq.read_table(io.BytesIO(data), use_threads=False)
+            if found.num_rows or "id" not in found.column_names:
+                raise Broken(f"{uri}: expected all columns and no row")
         elif sha256(data).hexdigest() not in self.published.get(uri, ()):
             raise Broken(f"{uri}: visible, and no commit has verified these bytes")
 

@@ -12,6 +12,7 @@ from compactor.core.errors import AccessError, ObjectNotFound, StagingLost, Stuc
 from compactor.core.layout import digest
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import quoted
+from compactor.engines.columns_file import ColumnsFile
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import InPlaceFiles
 
@@ -35,11 +36,13 @@ class Publisher:
 
     Attributes:
         table: Has to take the files of a commit before it is done; None without a table sink.
+        columns: Holds the columns of all files for those who read folders; None with a table sink, which has them.
     """
 
     state: State
     on_crash_point: OnCrashPoint = ignore_crash_point
     table: TableNow | None = None
+    columns: ColumnsFile | None = None
 
     def roll_forward(self, accepted: Accepted, outcome: Commit | DeadLetter) -> datetime:
         """Publish what the outcome names, record done, and clean up.
@@ -77,6 +80,8 @@ class Publisher:
         """Have every file in its final place; return False if another driver is further."""
         if commit.rebuild is not None:
             self._make_way(commit, commit.rebuild)
+        if self.columns is not None:
+            self.columns.cover(commit.schema_version)
         publish = map_ordered if commit.partition_by else map  # of partitions, there may be many files
         for is_published in publish(partial(self._publish_file, commit), (*commit.outputs, *commit.rejects)):
             if not is_published:

@@ -13,6 +13,8 @@ from compactor.adapters.local.processes import MachineProcesses
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
+from compactor.core.partitions import first_folders
+from compactor.engines.columns_file import ColumnsFile
 from compactor.engines.engine import Engine, EngineRules
 from compactor.engines.native.engine import BinWorkers
 from compactor.job.batches import BatchRunner
@@ -97,6 +99,18 @@ class App(TableComponents):
             shard=self.settings.stream.shard,
             learn_time=learn,
         )
+
+    @cached_property
+    def columns_file(self) -> ColumnsFile | None:
+        """The columns file; None with a table sink, whose readers need no folders."""
+        if self.has_table:
+            return None
+        partition = first_folders(self.settings.partition_fields)
+        return ColumnsFile(self.store, self.layout, self.registry, self.settings.metadata_columns, partition)
+
+    @property
+    def publisher(self) -> Publisher:
+        return Publisher(self.state, self.on_crash_point, self.takes_now(), self.columns_file)
 
     @cached_property
     def planner(self) -> ListingPlanner:
@@ -327,7 +341,7 @@ class App(TableComponents):
         return Rebuilder(
             state=self.state,
             stager_for=stager_for,
-            publisher=Publisher(self.state, self.on_crash_point, self.takes_now()),
+            publisher=self.publisher,
             verifier=self.verifier(),
             digest_of=LocalSeenFiles(self.store, "").digest,
             threads=self.settings.stream.manifests_in_flight,
@@ -359,7 +373,7 @@ class App(TableComponents):
         """Make the job on a given engine and stream."""
         share = self.share
         leads = share.leads if isinstance(share, ShardShare) else None
-        table = self.table_commits(Publisher(self.state, self.on_crash_point, self.takes_now()), leads)
+        table = self.table_commits(self.publisher, leads)
         runner = self.batch_runner(engine, table)
         return Service(
             state=self.state,
@@ -464,7 +478,7 @@ class App(TableComponents):
         return ManifestCompactor(
             state=self.state,
             stager=self._stager(engine, rules, self.history),
-            publisher=Publisher(self.state, self.on_crash_point, self.takes_now()),
+            publisher=self.publisher,
             history=self.history,
             failures=failures,
             reviewer=reviewer,

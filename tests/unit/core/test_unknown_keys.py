@@ -160,6 +160,7 @@ def test_commands_print_only_what_their_schemas_have(capsys: pytest.CaptureFixtu
 OVERWRITES = {
     "control/gathering.py": "two records of the control plane: each says anew what it found",
     "control/notices.py": "a copy of the record with other alarms",
+    "engines/columns_file.py": "what the registry adds up to: a cache, which keeps columns that no version has",
     "engines/rows_place.py": "files of rows of its own attempt, which are no records",
     "job/steps/publication.py": "the reason of a dead letter, and a copy of the recorded manifest",
     "job/retention/beside.py": "when something last ended: one time",

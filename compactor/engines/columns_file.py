@@ -1,0 +1,107 @@
+"""The columns file: a Parquet file without rows that has every column of the output, and sorts before all other files.
+
+pandas and pyarrow take the columns of a folder from its first file, and drop further ones without an error. Polars and
+DuckDB take them from there, too, and refuse files that differ from it, unless told to fill in nulls.
+"""
+
+import io
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from threading import Lock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from compactor.core.errors import ObjectNotFound
+from compactor.core.layout import Layout
+from compactor.core.ports import ObjectStore
+from compactor.engines.parquet_files import FIELD_ID, arrow_type
+from compactor.schema.field_ids import METADATA_IDS, RESCUED_KEY_ID, RESCUED_VALUE_ID
+from compactor.schema.registry import SchemaRegistry
+from compactor.schema.schema import METADATA_TYPES, RESCUED_TYPE, SchemaVersion, metadata_names
+
+
+@dataclass(slots=True)
+class ColumnsFile:
+    """Keeps the columns file as wide as the output. The registry is the truth; the file can be made again from it.
+
+    An output with a single schema version has no such file: all its files have the same columns.
+
+    Attributes:
+        metadata_columns: The names of the metadata columns in the settings.
+        partition: The folders of the file below the folder of its date, so that readers of Hive folders see each level.
+    """
+
+    store: ObjectStore
+    layout: Layout
+    registry: SchemaRegistry
+    metadata_columns: Collection[str]
+    partition: str = ""
+    _covered: int = field(default=1, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
+
+    def cover(self, version: int) -> None:
+        """Have the file hold the columns of a schema version. This comes before files with these columns are visible.
+
+        Processes that know different versions may write at the same time, and the last one wins. So a process that has
+        written looks for a newer version, and then writes again. If it dies in between, the next process does.
+        """
+        with self._lock:
+            while version > self._covered:
+                newest = self._newest()
+                self._write(newest)
+                self._covered = max(version, newest.version)
+                version = self._newest().version
+
+    def _newest(self) -> SchemaVersion:
+        self.registry.refresh()
+        return self.registry.latest()
+
+    def _write(self, version: SchemaVersion) -> None:
+        """Write the file wherever it lacks a column. It keeps those that are in no version: former metadata columns."""
+        place = self.layout.columns_file(self.partition)
+        found = {place: pa.schema([])}
+        # Under other settings it had other folders. It may sort before this one there, so it is kept up to date, too.
+        for info in self.store.list(self.layout.columns_folder):
+            if self.layout.is_columns_file(info.uri):
+                found[info.uri] = self._read(info.uri)
+        fields = {each.name: each for each in _fields(version, self.metadata_columns)}
+        former = {each.name: each for schema in found.values() for each in schema if each.name not in fields}
+        wanted = pa.schema([*fields.values(), *former.values()])
+        lacking = [uri for uri, schema in found.items() if not schema.equals(wanted)]
+        if lacking:
+            data = io.BytesIO()
+            pq.ParquetWriter(data, wanted, store_schema=False).close()
+            for uri in lacking:
+                self.store.put(uri, data.getvalue())
+
+    def _read(self, uri: str) -> pa.Schema:
+        try:
+            return pq.read_schema(io.BytesIO(self.store.read(uri)))
+        except (ObjectNotFound, pa.ArrowInvalid):
+            return pa.schema([])
+
+
+def _fields(version: SchemaVersion, metadata_columns: Collection[str]) -> list[pa.Field]:
+    """The columns of all files up to a version, retired ones included, in the order of their ids."""
+    metadata = [
+        _field(name, METADATA_TYPES[name], METADATA_IDS[name]) for name in metadata_names(version, metadata_columns)
+    ]
+    columns = [(each.field_id, each.name, each.type) for each in version.columns]
+    columns += [
+        (each.field_id, each.name, "string") for each in version.retired
+    ]  # only those of strings can be retired
+    return metadata + [_field(name, type_, number) for number, name, type_ in sorted(columns)]
+
+
+def _field(name: str, type_: str, number: int) -> pa.Field:
+    if type_ == RESCUED_TYPE:
+        key = _numbered(pa.field("key", pa.string(), nullable=False), RESCUED_KEY_ID)
+        return _numbered(
+            pa.field(name, pa.map_(key, _numbered(pa.field("value", pa.string()), RESCUED_VALUE_ID))), number
+        )
+    return _numbered(pa.field(name, arrow_type(type_)), number)
+
+
+def _numbered(column: pa.Field, number: int) -> pa.Field:
+    return column.with_metadata({FIELD_ID: str(number)}) if number else column
