@@ -19,6 +19,7 @@ from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.places import input_place as kinesis_place
 from compactor.core.partitions import PartitionField, parse_fields
 from compactor.core.rules.sharding import Shard
+from compactor.core.text.reading_lines import reading_lines
 from compactor.core.text.suggestions import Suggestions
 from compactor.settings import compact_paths, places, sections
 from compactor.settings.grok import GrokPattern, check_grok, pattern_of
@@ -235,6 +236,12 @@ class Settings:
         """How commands are suggested to those who use these settings."""
         again = compact_paths.compact_again(self.folder, self.paths.output)
         return Suggestions(self.folder, again, stream=self.name)
+
+    def reading_lines(self) -> tuple[str, ...]:
+        """How tools read the whole output; none with a table, whose readers look into no folders."""
+        if self.output.table == "iceberg":
+            return ()
+        return reading_lines(self.layout(), has_partitions=bool(self.output.partition_by))
 
     def layout(self) -> layout.Layout:
         """The layout of all places."""

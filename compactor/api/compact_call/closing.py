@@ -1,5 +1,6 @@
 """How a call of `compact` ended."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ class Closing:
     remembered: list[str] = field(default_factory=list)  # settings of DST that it changed, for later calls, too
     schema_file: str | None = None  # the types of DST; None if all columns are strings
     outputs: list[str] = field(default_factory=list)  # the Parquet files that it made visible
+    reading: Sequence[str] = ()  # how tools read all rows of DST
     envelopes: list[Envelope] = field(default_factory=list)  # files of this call whose rows are envelopes
     is_format_given: bool = False  # whether someone chose `input.format`, and so what one row is
 

@@ -126,6 +126,7 @@ class FolderRun:
             check_rows_are_known(paths, app.layout, app.store)
         closing = Closing(paths, app.layout, Plan(), dry_run=self.dry_run, is_deep=self.deep)
         closing.schema_file = self.folder.settings.schema.file or None
+        closing.reading = self.folder.settings.reading_lines()
         closing.is_format_given = "format" in self.folder.settings.input.model_fields_set
         if self.dry_run:
             closing.plan = planner.plan(survey, dry_run=True)
@@ -144,6 +145,7 @@ class FolderRun:
             self._replace(closing.plan, closing)
         closing.envelopes = find_envelopes(app.store, self._longest_rows)
         if not closing.is_unfinished:
+            app.publisher.cover_columns(app.registry.latest().version)  # if it was deleted
             closing.verification = self._verified(app)
             closing.settled = self._settled(app, closing.verification)
         return closing

@@ -1,7 +1,7 @@
 """`compactor status`: the state of the job on one screen."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any, TypeVar
@@ -11,6 +11,7 @@ import click
 from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.numbers import FiniteRange
+from compactor.cli.ui.common.reading import show_reading
 from compactor.cli.ui.common.streams import stream_documents
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.failures import ExitCode
@@ -53,7 +54,8 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
     settings = invocation.deployment()
     if not settings.streams:
         reader = App(settings.require_one_stream()).status_reader
-        return _shown(reader.read, document, _show, screen, lambda found: [found], interval_seconds, as_json=as_json)
+        show = partial(_show, settings.reading_lines() if settings.folder else ())
+        return _shown(reader.read, document, show, screen, lambda found: [found], interval_seconds, as_json=as_json)
     readers = {each.name: App(each).status_reader for each in settings.streams}
     canary = settings.canary.name if settings.canary else ""
 
@@ -92,10 +94,12 @@ def _shown(
     return ExitCode.DONE
 
 
-def _show(found: Status) -> None:
+def _show(reading: Sequence[str], found: Status) -> None:
     console = SafeConsole()
     height = console.height if console.is_terminal else 40
     console.print(screen(found, width=min(console.width, MOST_WIDTH), height=height), soft_wrap=True)
+    if found.recent:
+        show_reading(reading)
 
 
 def document(found: Status) -> dict[str, Any]:

@@ -80,14 +80,18 @@ class Publisher:
         """Have every file in its final place; return False if another driver is further."""
         if commit.rebuild is not None:
             self._make_way(commit, commit.rebuild)
-        if self.columns is not None:
-            self.columns.cover(commit.schema_version)
+        self.cover_columns(commit.schema_version)
         publish = map_ordered if commit.partition_by else map  # of partitions, there may be many files
         for is_published in publish(partial(self._publish_file, commit), (*commit.outputs, *commit.rejects)):
             if not is_published:
                 return False
             self.on_crash_point(CrashPoint.PUBLISHED_ONE, commit.manifest_id)
         return True
+
+    def cover_columns(self, version: int) -> None:
+        """Have the columns file hold the columns of a schema version; see `ColumnsFile`."""
+        if self.columns is not None:
+            self.columns.cover(version)
 
     def _make_way(self, commit: Commit, rebuild: Rebuild) -> None:
         """Delete what a driver could still publish of earlier generations, and then what they published.

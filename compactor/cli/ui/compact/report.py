@@ -6,6 +6,7 @@ from typing import Any
 from compactor.api.compact_call.closing import Closing, unfinished_lines
 from compactor.api.compact_call.problems import FEW_ROWS
 from compactor.cli.ui.common.misfits import misfit_fields
+from compactor.cli.ui.common.reading import show_reading
 from compactor.cli.ui.common.verified import counted_words, verified_document
 from compactor.cli.ui.compact.left_out import envelope_fields, left_out_fields, left_out_moves, skipped_fields
 from compactor.cli.ui.compact.quarantined import quarantined_lines
@@ -15,7 +16,6 @@ from compactor.cli.ui.output import Field, picked, print_fields
 from compactor.cli.ui.terminal import echo
 from compactor.control.diagnosis.next_steps import quarantined_steps
 from compactor.core.inputs.source_places import in_words
-from compactor.core.layout import folder
 from compactor.core.text.formatting import by_name, count, duration, fates, rate, size
 from compactor.core.text.safe_text import quoted
 from compactor.ops.verify.report import VerifyReport
@@ -24,7 +24,6 @@ _SETTLED = {
     "removed": "was removed and is settled: it had no rows",
     "excluded": "is excluded and is settled",
 }
-_EXPANDED = set('"$`\\!')  # what a shell acts on within double quotes
 
 
 def document(closing: Closing) -> dict[str, Any]:
@@ -176,7 +175,7 @@ def _next_moves(closing: Closing) -> None:
         echo("", *(f"next        {move}" for move in left_out_moves(plan.left_out, closing.paths.suggestions)))
     if closing.is_doubtful:
         _show_why(closing)
-    elif not plan.left_out and closing.verification is not None and closing.verification.rows:
+    if closing.verification is not None and closing.verification.rows:
         _offer_to_read(closing)
 
 
@@ -203,10 +202,7 @@ def _also_rejects(closing: Closing) -> str:
 
 
 def _offer_to_read(closing: Closing) -> None:
-    glob = (folder(closing.paths.output) + "**/*.parquet").replace("'", "''")
-    query = f"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10"
-    # A query has single quotes, so double ones read better where a shell expands nothing in them.
-    word = quoted(query) if _EXPANDED & set(query) or not query.isprintable() else f'"{query}"'
-    echo("", f"read it     duckdb -c {word}")
-    others = "verify, rejects" if closing.verification and closing.verification.rejected_lines else "verify"
-    echo(f"more        compactor status {quoted(closing.paths.handle)}   (or: {others}, schema, report)")
+    show_reading(closing.reading)
+    if not closing.needs_operator:
+        others = "verify, rejects" if closing.verification and closing.verification.rejected_lines else "verify"
+        echo(f"more        compactor status {quoted(closing.paths.handle)}   (or: {others}, schema, report)")
