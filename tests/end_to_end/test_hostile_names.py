@@ -202,8 +202,9 @@ def test_the_query_for_places_of_the_user(tmp_path: Path) -> None:
                 query = f"FROM read_parquet('{glob}', union_by_name = true)"
                 assert passed(line, tmp_path / f"b{number}") == [b"duckdb", b"-c", query.encode()]
             else:
-                literal = line.rpartition(".parquet(" if line.startswith("spark") else "(")[2].partition(", missing")[0]
-                assert ast.literal_eval(literal.removesuffix(")")).removesuffix("/*") == place
+                called = ast.parse(line, mode="eval").body
+                assert isinstance(called, ast.Call)
+                assert str(ast.literal_eval(called.args[0])).removesuffix("/*") == place
 
 
 @pytest.mark.parametrize(
