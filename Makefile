@@ -283,7 +283,7 @@ $(RELEASE_TOOLS): locks/release.txt
 
 $(READERS): locks/readers.txt
 	@$(PYTHON) -m venv .tools/readers
-	@echo "Installing DuckDB with its extension for Iceberg into .tools ..."
+	@echo "Installing pandas, and DuckDB with its extension for Iceberg, into .tools ..."
 	@$(READERS_BIN)/pip $(PIP_INSTALL) --require-hashes --requirement locks/readers.txt
 	@touch $@
 

@@ -29,7 +29,7 @@ CONTENTS = {
     "job": (*_ON_AWS, *_AS_TESTED, _PROJECT, *_extras("aws", "iceberg", "kafka", "msk")),
     "functions": (*_ON_AWS, *_AS_TESTED, "--group", "functions"),
     "release": (*_ANYWHERE, "--group", "release"),
-    "readers": (*_ANYWHERE, "--group", "readers"),
+    "readers": (*_ANYWHERE, "--fork-strategy", "fewest", "--group", "readers"),
     "checkov": (*_ANYWHERE, "--fork-strategy", "fewest", "--group", "checkov"),
 }
 """What each lock file holds, as options of `uv pip compile`. What is shipped has the versions of the tests."""

@@ -61,17 +61,12 @@ def run_demo(total_bytes: int, folder: Path | None, echo: Echo, *, with_spark: b
             echo("", "The emulator keeps nothing; use `compactor demo --local DIR` to keep the files.")
         else:
             echo("", f"All files are in {folder}. Next, for example:", "")
-            echo(*_next_moves(app.settings.paths.output, config))
+            status = f"compactor --config {quoted(config)} status"
+            echo(*(f"  {each}" for each in (*app.settings.reading_lines(), status)))
         faults = differences(made, found)
         for fault in faults:
             echo(f"compactor: {fault}", err=True)
         return not faults
-
-
-def _next_moves(output: str, config: str) -> list[str]:
-    glob = f"{output}/*/*.parquet".replace("'", "''")
-    query = f"FROM '{glob}' LIMIT 5"
-    return [f"  duckdb -c {quoted(query)}", f"  compactor --config {quoted(config)} status"]
 
 
 def _scene(stack: ExitStack, total_bytes: int, folder: Path | None, echo: Echo) -> tuple[Scene, dict[str, str]]:

@@ -65,7 +65,7 @@ def versitygw_path() -> Path | None:
 
 
 def readers_python() -> Path | None:
-    """The Python that has a DuckDB with the extension for Iceberg."""
+    """The Python that has pandas, and a DuckDB with the extension for Iceberg."""
     own = ROOT / ".tools" / "readers" / "bin" / "python"
     return own if own.exists() else None
 
@@ -80,7 +80,9 @@ REST_CATALOG = Extra("rest-catalog", is_fetched, "`make dev` downloads it, with 
 ON_SPARK = Extra("iceberg-spark", lambda: is_fetched(FOR_SPARK), "`make dev` downloads it, with Java")
 KAFKA = Extra("kafka", is_kafka_there, "`make dev` downloads it, with Java")
 KINESIS = Extra("kinesis", is_kinesis_there, "`make dev` downloads it, with Node and npm")
-READERS = Extra("readers", lambda: readers_python() is not None, "`make test-full` installs a DuckDB for tables")
+READERS = Extra(
+    "readers", lambda: readers_python() is not None, "`make test-full` installs pandas, and a DuckDB for tables"
+)
 EXTRAS = {
     each.name: each
     for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC, REST_CATALOG, ON_SPARK, KAFKA, KINESIS, READERS)

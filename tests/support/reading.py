@@ -4,12 +4,22 @@ import importlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from tests.support.extras import readers_python
+
+# pandas has an environment of its own: the product must do without NumPy.
+PANDAS = """
+import os, sys, pandas, pyarrow, pyarrow.parquet
+found = eval(sys.argv[1])
+table = pyarrow.table({name: pyarrow.array(list(found[name]), from_pandas=True) for name in found.columns})
+pyarrow.parquet.write_table(table, os.environ["FOUND"])
+"""
 
 # DuckDB's command line is no package of the tests. This one takes the same words, and writes down what it found.
 DUCKDB = f"""#!{sys.executable}
@@ -42,9 +52,14 @@ def read_by(line: str, folder: Path, spark: Any = None) -> pa.Table:
         folder: A place for what is needed beside.
         spark: The session of Spark; only its own line needs one.
     """
-    if line.startswith("duckdb "):
-        return _by_shell(line, folder)
-    tool = line.partition(".")[0]
+    tool = line.partition(".")[0].partition(" ")[0]
+    if tool == "duckdb":
+        program = folder / "duckdb"
+        program.write_text(DUCKDB)
+        program.chmod(0o755)
+        return _written_by(["sh", "-c", line], folder)
+    if tool == "pandas":
+        return _written_by([str(readers_python()), "-c", PANDAS, line], folder)
     if tool != "spark":
         importlib.import_module(line.partition("(")[0].rpartition(".")[0])  # such as pyarrow.dataset
     found = eval(line, {tool: spark if tool == "spark" else sys.modules[tool]})  # noqa: S307 - it is meant to be pasted
@@ -53,17 +68,13 @@ def read_by(line: str, folder: Path, spark: Any = None) -> pa.Table:
             return found.toArrow()
         case "polars":
             return found.to_arrow()
-        case "pandas":
-            return pa.table({name: pa.array(list(found[name]), from_pandas=True) for name in found.columns})
     return found.to_table()
 
 
-def _by_shell(line: str, folder: Path) -> pa.Table:
-    program, found = folder / "duckdb", folder / "found.parquet"
-    program.write_text(DUCKDB)
-    program.chmod(0o755)
+def _written_by(words: Sequence[str], folder: Path) -> pa.Table:
+    found = folder / "found.parquet"
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "FOUND": str(found)}
-    subprocess.run(line, shell=True, check=True, env=environment)  # noqa: S602 - as above
+    subprocess.run(words, check=True, env=environment)
     return pq.read_table(found, partitioning=None)
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from compactor.cli.entry import compactor as command
 from compactor.core.layout import Layout
 from compactor.core.text.reading_lines import reading_lines
-from tests.support.extras import NATIVE
+from tests.support.extras import NATIVE, READERS
 from tests.support.reading import plain, printed, read_by
 
 NATIVE.need()
@@ -75,7 +75,7 @@ def test_the_block_is_printed_after_any_end(calls: tuple[Path, list[Result]]) ->
     assert [line.partition(".")[0].partition(" ")[0] for line in expected] == TOOLS
 
 
-@pytest.mark.parametrize("tool", TOOLS[:-1])
+@pytest.mark.parametrize("tool", [pytest.param("pandas", marks=READERS.needed), *TOOLS[1:-1]])
 def test_each_tool_reads_all_rows_and_columns(calls: tuple[Path, list[Result]], tool: str, tmp_path: Path) -> None:
     """Spark's line is tested where there is a session, in `tests/spark/test_reading_lines.py`."""
     _, results = calls
@@ -99,7 +99,7 @@ def test_documents_have_the_same_lines() -> None:
 
 
 def test_made_again_by_a_call_without_new_files(calls: tuple[Path, list[Result]]) -> None:
-    """Whoever deletes the file without rows has it back after the next call."""
+    """If the file without rows was deleted, the next call makes it again."""
     root, _ = calls
     [columns] = (root / "rows").rglob("columns.parquet")
     before = columns.read_bytes()

@@ -94,6 +94,7 @@ TOOLS = {
     "import-linter": "$(BIN)/lint-imports",
     "maturin": "[tool.maturin]",
     "mypy": "$(BIN)/mypy",
+    "pandas": "$(READERS_BIN)/pip",
     "pytest-timeout": "\ntimeout = ",
     "ruff": "$(BIN)/ruff",
     "uv": 'with_name("uv")',
