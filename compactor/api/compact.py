@@ -158,7 +158,7 @@ def compact(
         exclude: Files to pass over, in this call and later ones: patterns of names such as `*.csv`, or files, folders
             and patterns as for `src`.
         hidden: Whether to take files and folders whose names begin with `.` or `_`.
-        on_replaced: What to do if a file with rows was replaced or appended to: `quarantine` the new version,
+        on_replaced: What to do if a file with rows was replaced, not just appended to: `quarantine` the new version,
             `rebuild` its rows, or `append` all its lines.
         deep: Whether to compare every value at the end, not only counts; reads all input again.
         dry_run: Whether to write nothing, and only tell what would be taken.

@@ -44,6 +44,12 @@ def is_same_version(one: str, other: str) -> bool:
     return one == other or version_of(one) == version_of(other)
 
 
+def length_of(etag: str) -> int | None:
+    """The length of a local file by its version; None of any other."""
+    found = _LOCAL.fullmatch(etag)
+    return int(found["size"], 16) if found else None
+
+
 def described_version(uri: str, etag: str | None) -> str:
     """A version in words: the length and the time of a local file, the ETag of an object on S3."""
     found = _LOCAL.fullmatch(etag or "") if not uri.startswith("s3") else None

@@ -1,12 +1,12 @@
 """Finds the manifests that name a file, in the records of a date or in the watched prefix."""
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Literal
 
-from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadable, StuckError
 from compactor.core.layout import canonical, is_delivery
@@ -34,8 +34,11 @@ class Naming:
         etag: The version that it names or has read; None if unknown.
         state: The file's state in that manifest.
         date: Of the manifest; empty if it waits.
-        size_bytes: The length of that version; 0 if unknown.
+        size_bytes: The length of that version, of a range up to its end; 0 if unknown.
         digest: Of its stored bytes; empty if unknown.
+        lines: How many lines these bytes have.
+        is_text: Whether lines may follow them: they are neither compressed nor JSON documents.
+        range: Of a file that grew, what the manifest has of it.
         named_at: When the manifest was decided, else when it was made; None if unknown.
     """
 
@@ -46,6 +49,9 @@ class Naming:
     date: str = ""
     size_bytes: int = 0
     digest: str = ""
+    lines: int = 0
+    is_text: bool = False
+    range: FileRange | None = None
     named_at: datetime | None = None
 
     def may_have(self, etag: str | None) -> bool:
@@ -173,8 +179,23 @@ class FileSearch:
 
 
 def _naming(key: ManifestKey, file: ManifestFile | FileReport, state: FileState, named_at: datetime) -> Naming:
-    size_bytes, digest = file.size_bytes or 0, ""
-    if isinstance(file, FileReport):
-        digest = file.digest
-        state = state if file.status is FileStatus.COMPACTED else "quarantined"
-    return Naming(key.id, canonical(file.uri), file.etag or None, state, key.date, size_bytes, digest, named_at)
+    part = file.range
+    found = Naming(
+        key.id,
+        canonical(file.uri),
+        file.etag or None,
+        state,
+        key.date,
+        part.to_byte if part else file.size_bytes or 0,
+        range=part,
+        named_at=named_at,
+    )
+    if not isinstance(file, FileReport):
+        return found
+    return replace(
+        found,
+        state=state if file.status is FileStatus.COMPACTED else "quarantined",
+        digest=file.digest,
+        lines=file.lines + (part.lines_before if part else 0),
+        is_text=file.codec == "none" and file.format == "ndjson",
+    )

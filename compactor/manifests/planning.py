@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
-from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.dates import FileDate
 from compactor.core.layout import folder, is_within
@@ -43,7 +43,7 @@ class LeftOut:
     """A file or folder that was not taken, and that a person has to know of."""
 
     uri: str
-    reason: str  # replaced, forbidden, unsettled, undecided, linked_folder, outside_link, dangling_link or changed
+    reason: str  # replaced, unfinished, forbidden, unsettled, undecided, changed, or one of `LINKS`
     detail: str  # what was found, and what was expected
 
 
@@ -62,6 +62,7 @@ class Plan:
         first_misdated: The URI of one of them; empty if there is none.
         touched: Files of another time that have the bytes of a version in a manifest.
         renamed: Files that are in a manifest under another name, which is gone.
+        grown: Files that were appended to, of which only the new lines are planned.
         examples: By reason, the first object of `skipped`.
         left_out: Files and folders that were not taken, and that a person has to know of.
         replacements: The files of `replaced` whose rows can be made again.
@@ -77,6 +78,7 @@ class Plan:
     first_misdated: str = ""
     touched: int = 0
     renamed: int = 0
+    grown: int = 0
     examples: dict[str, str] = field(default_factory=dict)
     left_out: list["LeftOut"] = field(default_factory=list)
     replacements: list[Replacement] = field(default_factory=list)
@@ -176,6 +178,7 @@ class Planner:
             created_at=now,
             files=tuple(files),
             listed_at=now,
+            **version_keys(files),
         )
 
     def _note_misdated(self, plan: Plan, *, dry_run: bool) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
+from compactor.core.documents.manifest import FileRange
 from compactor.core.documents.records import FileFormat
 
 OnTooManyRejects = Literal["quarantine", "keep_rows"]
@@ -104,6 +105,19 @@ class LineCounts:
     reject_rows: int
     has_bom: bool
     format: FileFormat
+
+
+def in_whole_file(part: FileRange | None, on_reject: Callable[[Reject], None]) -> Callable[[Reject], None]:
+    """What receives the rejects of a range of a file, and passes them on with their places in the whole file."""
+    if part is None:
+        return on_reject
+    lines, length_bytes = part.lines_before, part.from_byte
+
+    def passed_on(reject: Reject) -> None:
+        line_number, byte_offset, reason, raw = reject
+        on_reject(Reject(line_number + lines, byte_offset + length_bytes, reason, raw))
+
+    return passed_on
 
 
 class Splitter(Protocol):

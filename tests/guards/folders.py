@@ -8,6 +8,7 @@ _REPLACING = "tests/unit/ops/rebuild/test_replacing.py"
 _FOLDER = "tests/unit/cli/test_cli_folder.py"
 _GROWN = "tests/unit/manifests/test_grown_files.py"
 _LIFE = "tests/unit/manifests/test_folder_life.py"
+_RANGES = "tests/unit/engines/test_file_ranges.py"
 _LATER = "tests/unit/ops/redrive/test_later_rows.py"
 _SETTLED = "tests/unit/cli/test_cli_settled.py"
 
@@ -39,13 +40,6 @@ FOLDERS = (
         '        return new.model_copy(update={"digest": digest})\n',
         '        return new.model_copy(update={"digest": old.digest})\n',
         ("tests/unit/cli/test_earlier_releases.py",),
-    ),
-    Guard(
-        "a file that begins with its own earlier version has not left its name, whatever kind of digest a copy has",
-        "manifests/fates/grown_files.py",
-        "key=lambda beginning: beginning[0]):",
-        "key=lambda beginning: beginning):",
-        (_LIFE + "::test_a_copy_that_is_gone_has_a_digest_of_another_kind",),
     ),
     Guard(
         "a digest of one kind that is remembered tells nothing of the other kind",
@@ -120,23 +114,86 @@ FOLDERS = (
     Guard(
         "a file that begins with a version that is gone is no new one",
         "manifests/fates/file_fates.py",
-        "    while new := asked_now():\n",
-        "    while new := set[str]():\n",
-        (_GROWN,),
+        "            if not self._is_found(uri) and (version := self._of_another_name(uri)) is not None:\n",
+        "            if False:\n",
+        (_GROWN, _LIFE + "::test_a_log_that_is_copied_and_truncated"),
     ),
     Guard(
-        "a file that takes the place of another one is compared with versions that are gone",
-        "manifests/fates/file_fates.py",
-        "for each in free if is_new or each.uri != uri), length)\n",
-        "for each in free if is_new), length)\n",
-        ("tests/unit/manifests/test_folder_life.py::test_a_file_that_grew_takes_the_place_of_another",),
+        "of a file that grew, only the new lines are taken",
+        "manifests/sources/planning.py",
+        "            if (part := found.grown.get(uri)) is not None:\n",
+        "            if (part := None) is not None:\n",
+        (_LIFE + "::test_a_log_that_grows",),
     ),
     Guard(
         "a version whose file grew in its place is not that of a copy",
+        "manifests/fates/file_fates.py",
+        "            if is_free and not self.begun.has(version.uri, version):\n",
+        "            if is_free:\n",
+        (_GROWN + "::test_a_copy_of_what_a_file_was_before_it_grew",),
+    ),
+    Guard(
+        "a version that was continued is not continued again",
         "manifests/fates/grown_files.py",
-        "                if not (is_in_place(each.uri) and self._has(each.uri, each)):\n",
-        "                if True:\n",
-        ("tests/unit/manifests/test_folder_life.py::test_a_copy_and_its_original_both_grow",),
+        "if each.digest and each.size_bytes and each not in continued:\n",
+        "if each.digest and each.size_bytes:\n",
+        (_GROWN + "::test_a_file_that_lost_lines_is_replaced",),
+    ),
+    Guard(
+        "a log whose earlier lines went on under another name is no replaced file",
+        "manifests/fates/file_fates.py",
+        "    elsewhere = used | left_behind(namings)\n",
+        "    elsewhere = used\n",
+        (_LIFE + "::test_a_log_that_is_copied_and_truncated",),
+    ),
+    Guard(
+        "a file with the bytes of one that was removed is a new one",
+        "manifests/fates/file_fates.py",
+        "            is_cut = self.version_at(version.uri) is not None\n",
+        "            is_cut = True\n",
+        (_GROWN + "::test_a_file_with_the_bytes_of_one_that_was_removed",),
+    ),
+    Guard(
+        "a line that goes on is not taken in two",
+        "adapters/local/sqlite/seen_files.py",
+        '        if self.store.read_range(file.uri, start - 1, 1, etag=file.etag) != b"\\n":\n',
+        "        if False:\n",
+        (_GROWN + "::test_an_unfinished_line",),
+    ),
+    Guard(
+        "an unfinished line is named at each call",
+        "manifests/fates/file_fates.py",
+        "            if (end := _end_of_range(named, file)) is not None:\n",
+        "            if (end := None) is not None:\n",
+        (_GROWN + "::test_an_unfinished_line",),
+    ),
+    Guard(
+        "two ranges that begin at the same byte are the same lines",
+        "ops/verify/doubled.py",
+        "    if (part := file.range) is not None:",
+        "    if (part := None) is not None:",
+        (_GROWN + "::test_lines_in_two_ranges_are_found",),
+    ),
+    Guard(
+        "a range has its place in the file",
+        "ndjson/lines.py",
+        "        on_reject(Reject(line_number + lines, byte_offset + length_bytes, reason, raw))\n",
+        "        on_reject(Reject(line_number, byte_offset, reason, raw))\n",
+        (_RANGES + "::test_the_life_of_a_range",),
+    ),
+    Guard(
+        "lines of a file that grew since are read again only with the bytes that it had",
+        "ndjson/files/object_reading.py",
+        "(again and end in beginnings(",
+        "(again or end in beginnings(",
+        (_RANGES + "::test_a_range_of_another_version",),
+    ),
+    Guard(
+        "a range is read first in the version that was planned",
+        "ndjson/files/object_reading.py",
+        "(again and end in beginnings(",
+        "(end in beginnings(",
+        (_RANGES + "::test_a_range_of_another_version",),
     ),
     Guard(
         "a version is not passed over while a file is still written",

@@ -93,7 +93,7 @@ VERSIONS = (
     Guard(
         "the ranges of a file are all of one version",
         "ndjson/files/object_reading.py",
-        "store.read_range(opened.uri, start, length, etag=opened.etag)",
+        "store.read_range(opened.uri, start, length, etag=opened.etag_now or opened.etag)",
         "store.read_range(opened.uri, start, length)",
         (_INPUT_FILES,),
     ),

@@ -22,6 +22,7 @@ from compactor.engines.rows_place import RowsPlace
 from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
 from compactor.engines.staging_writes import writing
 from compactor.ndjson.codecs import decode
+from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.ndjson.rawjson import texts
 from compactor.schema.column_types import ColumnType, value_of
@@ -47,9 +48,11 @@ class PlainEngine:
         metadata_columns: Sequence[str] = (),
         rows_per_file: int = 1000,
         reject_limits: RejectLimits = LIMITS.rejects,
-        kafka: OpenKafka = NoKafka(),  # noqa: B008 - it is frozen
+        formats: Formats = Formats(),  # noqa: B008 - it is frozen
+        kafka: OpenKafka = NoKafka(),  # noqa: B008
     ) -> None:
         self._store = store
+        self._formats = formats
         self._kafka = kafka
         self._limits = replace(LIMITS, rejects=reject_limits)
         self._metadata_columns = metadata_columns
@@ -65,6 +68,7 @@ class PlainEngine:
             staging=request.staging,
             limits=self._limits,
             on_changed_file="skip",
+            formats=self._formats,
             kafka=self._kafka,
             refused={at: frozenset() for at, file in enumerate(request.manifest.files) if is_kafka(file.uri)},  # copied
             task_number=0,

@@ -23,6 +23,7 @@ from compactor.engines.engine import Engine
 from compactor.job.batches import BatchRunner
 from compactor.job.run_report import RunReport
 from compactor.ledger.ledger import Ledger
+from compactor.ndjson.kinds.formats import Formats
 from compactor.ops.verify.report import VerifyReport
 from compactor.schema.catalog import CatalogTable
 from compactor.settings.settings import parse_settings
@@ -130,12 +131,13 @@ class Harness:
             table_catalog=self.sink,
         )
 
-    def engine(self, store: ObjectStore | None = None) -> PlainEngine:
+    def engine(self, store: ObjectStore | None = None, formats: Formats | None = None) -> PlainEngine:
         return PlainEngine(
             store or self.store,
             metadata_columns=self.settings.metadata_columns,
             rows_per_file=2,
             reject_limits=self.app().limits.rejects,
+            formats=formats or Formats(),
         )
 
     def runner(

@@ -141,4 +141,4 @@ def rebuild(
     """What a fresh process rebuilds."""
     app = harness.app(store=store, on_crash_point=on_crash_point)
     scan = app.rebuild_scanner().scan(RebuildScope(manifest_ids, force=force))
-    return app.rebuilder(lambda _: engine or harness.engine(store)).rebuild(scan, dry_run=dry_run)
+    return app.rebuilder(lambda rules: engine or harness.engine(store, rules.formats)).rebuild(scan, dry_run=dry_run)

@@ -32,7 +32,7 @@ MAX_WAIT_SECONDS = 60.0
     type=click.Choice(("quarantine", "rebuild", "append")),
     default="quarantine",
     show_default=True,
-    help="What to do if a file with rows was replaced or appended to. rebuild: make its rows again from the new "
+    help="What to do if a file with rows was replaced, not just appended to. rebuild: make its rows again from the new "
     "version. append: take all lines of the new version, keep the earlier rows.",
 )
 @click.option("--watch", is_flag=True, help="Go on until Ctrl-C: compact files as they come. Needs no Spark.")

@@ -51,6 +51,7 @@ class Compaction(Document):
     planned_before: int = Field(description="Number of files that are in a manifest already.")
     touched: int = Field(description="Those of them whose time changed, and whose bytes did not.")
     renamed: int = Field(description="Those of them that had another name, which is gone.")
+    grown: int = Field(description="New files of which only the lines behind those with rows are taken.")
     replaced: int = Field(description="Files of which another version has rows.")
     misdated: int = Field(
         description="New files whose names give a date outside the window; they have the day of their arrival."

@@ -44,6 +44,7 @@ class Cause(StrEnum):
     FORBIDDEN_FOLDER = "forbidden_folder", "get the right to read it", "again"
     CHANGED = "changed", "", "again"
     UNDECIDED = "undecided", "wait until its manifest is done", "again"
+    UNFINISHED = "unfinished", "wait until its last line is complete, or add the line feed that it lacks", "again"
     UNSETTLED = "unsettled", "wait until it is complete", "again"
     LINKED_FOLDER = "linked_folder", "name the folder that the link leads to as one more SRC", "again"
     DANGLING_LINK = "dangling_link", "bring back what the link leads to, or remove the link", "again"
@@ -55,6 +56,7 @@ _OF_REASON = {
     "forbidden": Cause.FORBIDDEN_FOLDER,
     "changed": Cause.CHANGED,
     "undecided": Cause.UNDECIDED,
+    "unfinished": Cause.UNFINISHED,
     "unsettled": Cause.UNSETTLED,
     "linked_folder": Cause.LINKED_FOLDER,
     "outside_link": Cause.LINKED_FOLDER,

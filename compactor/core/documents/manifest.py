@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_serializer
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, field_serializer
 
 from compactor.core.documents.formats import FORMAT_KEY
 from compactor.core.inputs.topics_and_streams import is_topic_or_stream
@@ -43,12 +43,40 @@ UNKNOWN_SIZE_BYTES = 4 * 1024 * 1024
 """The assumed length of a file whose manifest gives none; about what producers write."""
 
 
+class FileRange(BaseModel):
+    """The lines of a local file behind those that earlier manifests have, up to the end of its last whole line.
+
+    Attributes:
+        continues: The name under which manifests have the lines before it: that of the file then.
+        from_byte: Where it begins: at the beginning of a line.
+        to_byte: Where it ends: behind a line feed.
+        lines_before: The number of lines before it.
+        digest_before: The digest of all bytes before it, which are those of a version on record.
+        digest: That of all bytes of the file up to its end.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")  # as below
+
+    continues: str
+    from_byte: NonNegativeInt
+    to_byte: NonNegativeInt
+    lines_before: NonNegativeInt
+    digest_before: str
+    digest: str
+
+    @property
+    def size_bytes(self) -> int:
+        """The number of bytes in it."""
+        return self.to_byte - self.from_byte
+
+
 class ManifestFile(BaseModel):
     """One input file, at the version that was listed or announced.
 
     Attributes:
         uri: Taken literally. Of a range of a Kafka partition, its only spelling.
-        size_bytes: Its length, where the writer of the manifest knew it; of a range about that of its values.
+        size_bytes: Its length, where the writer of the manifest knew it; of a range of a file that grew the length of
+            the range, and of one of Kafka about that of its values.
         etag: Its version, where the writer of the manifest knew it; of a range the id of the topic.
         event_time: When it was created.
         source_uri: Of a file of redriven lines, the file that they are from. Each has its own line number here: blank
@@ -58,6 +86,7 @@ class ManifestFile(BaseModel):
         path_columns: Values that the folders of its path give to its rows; None if they give none.
         record_columns: Of a range, what of its records rows have beside the values; None for nothing.
         kafka_values: Of a range, whether a value is one record, or lines; None for one record.
+        range: Of a file that grew, the lines to read; None for all.
         part_of: Of a part of a range of Kafka that is redriven in parts, that range; only in the record of the redrive.
     """
 
@@ -73,7 +102,13 @@ class ManifestFile(BaseModel):
     path_columns: dict[str, str] | None = None
     record_columns: tuple[RecordColumn, ...] | None = None
     kafka_values: KafkaValues | None = None
+    range: FileRange | None = None
     part_of: str | None = None
+
+    @property
+    def grown(self) -> FileRange | None:
+        """The range of a file that grew; None for one that is read from its beginning."""
+        return self.range if self.range is not None and self.range.from_byte else None
 
     @property
     def redriven_uri(self) -> str:
@@ -98,7 +133,7 @@ class Manifest(BaseModel):
         rejects_of: If it redrives rejected lines, the manifest that rejected them.
         listed_at: When a listing found its files, which counts as their arrival; None if something announced them.
         ignored_date: The date that its writer gave, if that is outside the window of dates; not written.
-        version: 2 if it may name ranges of Kafka partitions.
+        version: 2 if it may name ranges.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")  # a copy keeps what a newer release wrote
@@ -131,6 +166,6 @@ RANGES_VERSION = 2
 
 def version_keys(files: Iterable[ManifestFile]) -> dict[str, Any]:
     """The keys of a new manifest that say which releases read it: none without a range."""
-    if not any(is_topic_or_stream(file.uri) for file in files):
+    if not any(file.range or is_topic_or_stream(file.uri) for file in files):
         return {}
     return {"version": RANGES_VERSION, FORMAT_KEY: RANGES_VERSION}

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
+from pydantic import ValidationError
 
 from compactor.core import layout
 from compactor.core.documents.formats import newer_document
-from compactor.core.documents.manifest import OUTSIDE, RANGES_VERSION, Manifest, ManifestFile
+from compactor.core.documents.manifest import OUTSIDE, RANGES_VERSION, FileRange, Manifest, ManifestFile
 from compactor.core.errors import ManifestError, RecordTooNew
 from compactor.core.inputs.dates import DEFAULT_WINDOW, DateWindow
 from compactor.core.inputs.named_dates import RULES, NamedDate, named_date
@@ -29,7 +30,7 @@ _ID_MAX_CHARACTERS = 200
 _SHOWN_MAX_CHARACTERS = 120
 _FILE_MAX_BYTES = 4096  # of one file in a manifest: its URI, its etag and the names of the fields
 _HEAD_MAX_BYTES = 64 * 1024  # of everything else
-_VALUES_PER_FILE = 10  # a file has a comma for each of its eight fields, and two opening brackets
+_VALUES_PER_FILE = 16  # a file has a comma for each of its fields, those of a range included, and three brackets
 _MIN_VALUES = 100_000
 _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]
 _BUCKET_MAX_CHARACTERS = 255  # of an old bucket in us-east-1; 63 of any other [S3 user guide]
@@ -214,6 +215,10 @@ def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
     values = entry.get("kafka_values")
     if values is not None and values not in KAFKA_VALUES:
         raise _bad_file(manifest_uri, f"files[{index}].kafka_values", values, " or ".join(KAFKA_VALUES))
+    of_range = entry.get("range")
+    if of_range is not None and not (layout.is_local(uri) and etag and (parsed := _range(of_range, size_bytes))):
+        what = "the bytes, the lines and the digests of a range of a local file, with its length and version"
+        raise _bad_file(manifest_uri, f"files[{index}].range", of_range, what)
     return ManifestFile(
         uri=uri,
         size_bytes=size_bytes,
@@ -226,7 +231,17 @@ def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
         path_columns=of_path,
         record_columns=None if of_records is None else tuple(of_records),
         kafka_values=values,
+        range=None if of_range is None else parsed,
     )
+
+
+def _range(value: Any, size_bytes: int | None) -> FileRange | None:
+    """The range of a file; None if it is malformed."""
+    try:
+        found = FileRange.model_validate(value, strict=True)
+    except ValidationError:
+        return None
+    return found if found.size_bytes == size_bytes and found.from_byte else None
 
 
 ETAG_EXPECTED = f"a string of at most {_ETAG_MAX_CHARACTERS:,} printable ASCII characters"

@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, V
 
 from compactor.core.documents.formats import FORMAT_KEY, RELEASE_KEY, newer_format
 from compactor.core.documents.grok_rules import GrokRules
-from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.manifest import FileRange, Manifest, ManifestFile
 from compactor.core.errors import RecordTooNew, RecordUnreadable
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.kafka.record_columns import RecordColumn
@@ -137,6 +137,8 @@ class FileReport(Document):
         record_columns: Of a range, what of its records its rows have beside the values.
         kafka_values: Of a range, whether a value is one record, or lines; None for one record.
         erased_rejects: Lines that were rejected, and erased on request since. No other count has them.
+        range: Of a file that grew, the lines that were to be read: `size_bytes`, `decoded_bytes` and all counts are of
+            these alone, and `digest` is of all bytes up to their end.
         kafka: Of a range of a Kafka partition that was read, what is particular to it. The line n of a range is its
             offset n - 1 after the first, unless there are further lines; `size_bytes` are those of its lines, and
             `etag` is the id of the topic.
@@ -164,12 +166,47 @@ class FileReport(Document):
     record_columns: tuple[RecordColumn, ...] = ()
     kafka_values: KafkaValues | None = None
     erased_rejects: int = 0
+    range: FileRange | None = None
     kafka: RangeReport | None = None
 
     @property
     def origin_uri(self) -> str:
         """The file that its lines are from: itself, unless it holds redriven lines."""
         return self.source_uri or self.uri
+
+    @property
+    def end_byte(self) -> int:
+        """The number of bytes of the file that it and earlier manifests have lines of, as stored."""
+        return self.range.to_byte if self.range else self.size_bytes
+
+    def may_have_grown(self, size_bytes: int) -> bool:
+        """Whether a local file of another length may begin with the bytes that it had; what reads them knows."""
+        return bool(self.digest) and size_bytes > self.end_byte
+
+    def as_input(self) -> ManifestFile:
+        """The file as a manifest names it, to read the same lines again.
+
+        A local file may have grown since: all bytes that it had are then told by their digest.
+        """
+        was = FileRange(
+            continues=self.uri,
+            from_byte=0,
+            to_byte=self.size_bytes,
+            lines_before=0,
+            digest_before="",
+            digest=self.digest,
+        )
+        return ManifestFile(
+            uri=self.uri,
+            size_bytes=self.range.size_bytes if self.range else self.size_bytes,
+            etag=self.etag,
+            source_uri=self.source_uri or None,
+            rejected_as=self.rejected_as or None,
+            path_columns=self.path_columns or None,
+            record_columns=self.record_columns or None,
+            kafka_values=self.kafka_values,
+            range=self.range or (was if self.digest else None),
+        )
 
     @property
     def value_lines(self) -> ValueLines | None:

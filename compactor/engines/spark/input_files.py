@@ -166,8 +166,8 @@ class _Inspector:
         refused = self.task.refused.get(file.index)
         inspect = partial(self._pass, file, refused)
         is_text = self.task.formats.grok is not None
-        has_more = file.path_values is not None or file.record_values is not None
-        copied = refused is not None or has_more or is_text or not spark_reads_name(uri, codec)
+        is_other = file.opened.is_part or file.path_values is not None or file.record_values is not None
+        copied = refused is not None or is_other or is_text or not spark_reads_name(uri, codec)
         inspected = inspect(on_reject, copy if copied else None)
         if not inspected.records:
             return inspected, None

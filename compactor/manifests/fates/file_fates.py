@@ -3,18 +3,22 @@
 A version of a file is its length and its time. Where the time moved, or the name, the digest of the bytes decides.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
+from itertools import chain
 
-from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.layout import canonical
 from compactor.core.versions import described_version, is_same_version, version_of
-from compactor.manifests.fates.grown_files import Beginnings, BeginningsOf, VersionAt
+from compactor.manifests.fates.grown_files import Beginnings, BeginningsOf, RangeBehind, VersionAt, left_behind
 from compactor.manifests.file_search import Naming
 
 DigestOf = Callable[[ManifestFile, str], str]
 """The digest of the bytes of a file now, of the kind of a given one; empty if it was not read, or not to its end."""
+
+NOTHING: Mapping[str, str] = {}
 
 _NOT_DONE = frozenset({"in_work", "waiting"})
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -28,20 +32,23 @@ class Replacement:
         file: Its version of now.
         earlier: The manifest that has the last version of it.
         hindrance: Why its rows cannot be made again; empty if they may be.
+        why: Why a file that begins with its earlier version has not simply grown; empty if it does not.
     """
 
     file: ManifestFile
     earlier: Naming
     hindrance: str = ""
+    why: str = ""
 
     @property
     def detail(self) -> str:
         """Both versions in words."""
         was, now = (described_version(self.file.uri, each.etag) for each in (self.earlier, self.file))
         others = " with other contents" if was == now else ""
+        why = f", and begins with these: {self.why}" if self.why else ""
         did = "compacted" if self.earlier.state == "compacted" else "planned"
         name = "" if self.earlier.uri == canonical(self.file.uri) else f" as {self.earlier.uri}, which is gone"
-        return f"manifest {self.earlier.manifest_id} has {did} {was}{name}; now it is {now}{others}"
+        return f"manifest {self.earlier.manifest_id} has {did} {was}{name}; now it is {now}{others}{why}"
 
 
 @dataclass(slots=True)
@@ -52,6 +59,9 @@ class Fates:
         known: In a manifest, at this version.
         touched: In a manifest with the same bytes and another time.
         renamed: In a manifest under another name, which is gone; with that name.
+        grown: Begin with all bytes of a version that has rows; with the whole lines that follow these.
+        unfinished: Those of known or grown files, and of others that only begin a line, that end amid a line; with the
+            byte where it begins.
         replaced: Rows of another version are there.
         undecided: A manifest that is not done may have it under another name, which is gone.
         passed: Versions that are gone, and that none of the files has or begins with.
@@ -60,13 +70,23 @@ class Fates:
     known: set[str] = field(default_factory=set)
     touched: set[str] = field(default_factory=set)
     renamed: dict[str, str] = field(default_factory=dict)
+    grown: dict[str, FileRange] = field(default_factory=dict)
+    unfinished: dict[str, int] = field(default_factory=dict)
     replaced: dict[str, Replacement] = field(default_factory=dict)
     undecided: dict[str, Naming] = field(default_factory=dict)
     passed: list[Naming] = field(default_factory=list)
 
+    def moved(self, uri: str, naming: Naming) -> None:
+        """Add a file that was renamed, as far as that is decided."""
+        if naming.digest:
+            self.renamed[uri] = naming.uri
+        else:
+            self.undecided[uri] = naming
+
     def has(self, uri: str) -> bool:
-        """Return whether a file is not new."""
-        return any(uri in those for those in (self.known, self.touched, self.renamed, self.replaced, self.undecided))
+        """Return whether a file is not to be taken with all its lines."""
+        known = (self.known, self.touched, self.renamed, self.grown, self.unfinished, self.replaced, self.undecided)
+        return any(uri in those for those in known)
 
 
 def fates(
@@ -76,9 +96,10 @@ def fates(
     digest_of: DigestOf,
     version_at: VersionAt,
     suspects: frozenset[str] = frozenset(),
-    earlier: Mapping[str, str] | None = None,
+    remembered: Mapping[str, str] = NOTHING,
     gone: Sequence[Naming] = (),
-    beginnings_of: BeginningsOf = lambda files, _: (set() for _ in files),
+    beginnings_of: BeginningsOf = lambda uris, _: (set() for _ in uris),
+    range_behind: RangeBehind = lambda _file, _version: "",
 ) -> Fates:
     """Decide what became of files.
 
@@ -88,42 +109,56 @@ def fates(
         digest_of: Reads a file.
         version_at: Tells what is at the place of another name.
         suspects: Files whose bytes may be others although length and time are the same.
-        earlier: The versions that files had when they were last planned, by canonical URI, where they are others now. A
-            file that was renamed since it was compacted has no manifest under its name.
+        remembered: The versions that files had when they were last planned, where they are others now or gone.
         gone: Versions with rows that are at their places no more. A file that begins with one was renamed and grew.
         beginnings_of: Reads the beginnings of files.
+        range_behind: Reads on behind them.
     """
+    namings = list(namings)
     by_uri, by_version = _indexed(namings)
     found = Fates()
     used: set[Naming] = set()  # each version is that of one file: a second one is a copy
     others: set[str] = set()  # the suspects that have other bytes
     left: dict[str, list[Naming]] = {}
     for uri, file in files.items():
-        own = by_uri.get(uri) or _under_earlier_name((earlier or {}).get(uri), by_version, version_at)
-        rows = [each for each in own if each.may_have(each.etag)]
+        named = by_uri.get(uri) or _under_earlier_name(remembered.get(uri), by_version, version_at)
+        rows = [each for each in named if each.may_have(each.etag)]
         if uri in suspects and _is_other(file, rows, digest_of):
             others.add(uri)
             left[uri] = rows
-        elif any(each.has_had(file.etag) for each in own):
+        elif any(each.has_had(file.etag) for each in named):
             found.known.add(uri)
+            if (end := _end_of_range(named, file)) is not None:
+                found.unfinished[uri] = end
         elif (same := _of_same_bytes(file, rows, digest_of)) is not None:
             found.touched.add(uri)
             used.add(same)
         else:
             left[uri] = rows
     there = lambda name: None if name in others else version_at(name)  # noqa: E731
-    for uri in sorted(left.keys() - others):
+    own = {uri: rows for uri, rows in left.items() if uri not in others}
+    for uri in sorted(own):
         if (naming := _moved(files[uri], by_version, used, digest_of, there)) is not None:
             used.add(naming)
-            if naming.digest:
-                found.renamed[uri] = naming.uri
-            else:
-                found.undecided[uri] = naming
-    _find_grown(found, files, left, gone, used, others, beginnings_of)
+            found.moved(uri, naming)
+    asked = (each for each in chain(gone, *own.values()) if each.state == "compacted")
+    _GrownFiles(
+        found=found,
+        files=files,
+        left=own,
+        gone=frozenset(gone),
+        used=used,
+        begun=Beginnings(asked, namings, beginnings_of),
+        digest_of=digest_of,
+        version_at=version_at,
+        range_behind=range_behind,
+        remembered=remembered,
+    ).find()
+    elsewhere = used | left_behind(namings)
     for uri, rows in left.items():
         # A version that moved away was replaced by nothing: log files are rotated so.
-        is_there = uri not in found.replaced and not _has_moved(found, uri)
-        if is_there and rows and (rows[-1] not in used or uri in others):
+        is_there = uri in found.grown or uri in found.unfinished or uri in found.replaced or _has_moved(found, uri)
+        if not is_there and rows and (rows[-1] not in elsewhere or uri in others):
             found.replaced[uri] = Replacement(files[uri], rows[-1], _hindrance(uri, rows, used))
     used.update(each.earlier for each in found.replaced.values())
     used.update(rows[-1] for uri, rows in left.items() if rows and uri in found.replaced)
@@ -131,43 +166,84 @@ def fates(
     return found
 
 
-def _find_grown(
-    found: Fates,
-    files: Mapping[str, ManifestFile],
-    left: Mapping[str, Sequence[Naming]],
-    gone: Sequence[Naming],
-    used: set[Naming],
-    others: Container[str],
-    beginnings_of: BeginningsOf,
-) -> None:
-    """Add files that begin with a version of another name, which is gone, to those that are replaced.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _GrownFiles:
+    """Finds the files that begin with a version that is at its place no more, among those that are left.
 
-    Without these, they would be new, or a rebuild would take them for a later version of the file that they replaced.
-    A version that is found so may have left its name to another file, which is new by that: so it is asked again.
+    Attributes:
+        left: The versions with rows that files have under their own names, by canonical URI.
+        used: Versions that are those of files.
+        begun: Tells what files begin with.
     """
-    begun = Beginnings(files, gone, beginnings_of)
 
-    def is_asked(uri: str, free: Iterable[Naming]) -> bool:
-        """Whether a file is longer than one of the free versions, the shortest of which come first."""
-        rows, length = left[uri], files[uri].size_bytes or 0
-        is_rotated = bool(rows) and rows[-1] in used and uri not in others
-        is_new = not rows or is_rotated
-        shortest = next((each.size_bytes for each in free if is_new or each.uri != uri), length)
-        return shortest < length and not _has_moved(found, uri)
+    found: Fates
+    files: Mapping[str, ManifestFile]
+    left: Mapping[str, Sequence[Naming]]
+    gone: Collection[Naming]
+    used: set[Naming]
+    begun: Beginnings
+    digest_of: DigestOf
+    version_at: VersionAt
+    range_behind: RangeBehind
+    remembered: Mapping[str, str]
 
-    def asked_now() -> set[str]:
-        free = sorted((each for each in gone if each not in used), key=lambda each: each.size_bytes)
-        return {uri for uri in left.keys() - asked if is_asked(uri, free)}
+    def find(self) -> None:
+        """Add them. A file that begins with a version of its own name is that file, whatever other names had."""
+        done = (uri for uri, rows in self.left.items() if not any(each.state in _NOT_DONE for each in rows))
+        asked = [uri for uri in sorted(done) if not _has_moved(self.found, uri)]
+        self.begun.read(uri for uri in asked if self.begun.may_be(self._size(uri), partial(self._is_asked, uri)))
+        for uri in asked:
+            own = (each for each in self.begun.of(uri) if each in self.left[uri] and each not in self.used)
+            if (version := next(own, None)) is not None:
+                self._add(uri, version)
+        for uri in asked:
+            if not self._is_found(uri) and (version := self._of_another_name(uri)) is not None:
+                self._add(uri, version)
 
-    asked: set[str] = set()
-    while new := asked_now():
-        asked |= new
-        begun.read(new)
-        for uri in sorted(new):
-            version = begun.of_another_name(uri, used, lambda name: name in left and not _has_moved(found, name))
-            if version is not None:
-                used.add(version)
-                found.replaced[uri] = Replacement(files[uri], version, _hindrance(uri, [version], used))
+    def _size(self, uri: str) -> int:
+        return self.files[uri].size_bytes or 0
+
+    def _is_asked(self, uri: str, version: Naming) -> bool:
+        is_other = version.uri != uri and version in self.gone
+        return version not in self.used and (is_other or version in self.left[uri])
+
+    def _is_found(self, uri: str) -> bool:
+        return any(uri in those for those in (self.found.grown, self.found.unfinished, self.found.replaced))
+
+    def _of_another_name(self, uri: str) -> Naming | None:
+        """The version of another name that a file is or begins with, if that name has it no more."""
+        for version in (*self._same(uri), *self.begun.of(uri)):
+            is_free = version in self.gone and version not in self.used and version.uri != uri
+            if is_free and not self.begun.has(version.uri, version):
+                return version
+        return None
+
+    def _same(self, uri: str) -> Iterator[Naming]:
+        """The versions that a file is. One with the bytes of a file that was removed may be another file."""
+        etag = self.files[uri].etag or ""
+        for version in self.begun.of_length(self._size(uri)):
+            is_cut = self.version_at(version.uri) is not None
+            is_it = is_cut or is_same_version(self.remembered.get(version.uri, ""), etag)  # touched, then renamed
+            if is_it and self.digest_of(self.files[uri], version.digest) == version.digest:
+                yield version
+
+    def _add(self, uri: str, version: Naming) -> None:
+        found, file = self.found, self.files[uri]
+        self.used.add(version)
+        if version.size_bytes == file.size_bytes:
+            found.renamed[uri] = version.uri
+            return
+        if version.uri != uri and self.version_at(version.uri) is None and version not in self.left[uri]:
+            behind: FileRange | str = "another file has not taken that name yet"
+        else:
+            behind = self.range_behind(file, version)
+        if isinstance(behind, str):
+            found.replaced[uri] = Replacement(file, version, _hindrance(uri, [version], self.used), behind)
+            return
+        if behind.size_bytes:
+            found.grown[uri] = behind
+        if behind.to_byte < self._size(uri):
+            found.unfinished[uri] = behind.to_byte
 
 
 def _has_moved(found: Fates, uri: str) -> bool:
@@ -177,7 +253,10 @@ def _has_moved(found: Fates, uri: str) -> bool:
 def _under_earlier_name(
     etag: str | None, by_version: Mapping[str, Sequence[Naming]], version_at: VersionAt
 ) -> list[Naming]:
-    """The namings of a version that a file had, by the name that it had before; that name has it no more."""
+    """The namings of a version that a file had, by the name that it had before; that name has it no more.
+
+    A file that was renamed since it was compacted has no manifest under its name.
+    """
     if etag is None:
         return []
     same = (each for each in by_version.get(version_of(etag), ()) if each.digest)
@@ -214,6 +293,12 @@ def _is_other(file: ManifestFile, rows: Sequence[Naming], digest_of: DigestOf) -
     if not same:
         return False
     return all(digest_of(file, each.digest) not in {"", each.digest} for each in same)
+
+
+def _end_of_range(own: Sequence[Naming], file: ManifestFile) -> int | None:
+    """Where the range of a known file ends, if an unfinished line follows; else None."""
+    ranges = (each for each in own if each.range and each.state == "compacted" and each.has_had(file.etag))
+    return next((each.size_bytes for each in ranges if each.size_bytes < (file.size_bytes or 0)), None)
 
 
 def _has_bytes_of(file: ManifestFile, naming: Naming, digest_of: DigestOf) -> bool:

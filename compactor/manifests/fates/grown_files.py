@@ -1,10 +1,11 @@
 """Tells which files begin with all bytes of an earlier version, perhaps of another name: they were appended to."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import takewhile
 from typing import Protocol
 
-from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import is_within
 from compactor.core.versions import AskedBeginnings, Beginning, is_same_version
@@ -13,11 +14,14 @@ from compactor.manifests.file_search import Naming
 VersionAt = Callable[[str], str | None]
 """The version that is at a URI now; None if there is no file."""
 
+RangeBehind = Callable[[ManifestFile, Naming], FileRange | str]
+"""The whole lines that follow the bytes of a version in a file, which begins with these; or why there can be none."""
+
 
 class BeginningsOf(Protocol):
     """Reads the beginnings of files."""
 
-    def __call__(self, files: Sequence[ManifestFile], asked: AskedBeginnings) -> Iterable[set[Beginning]]:
+    def __call__(self, uris: Sequence[str], asked: AskedBeginnings) -> Iterable[set[Beginning]]:
         """For each file, those of some beginnings that it has; none of a file that cannot be read."""
 
 
@@ -43,23 +47,36 @@ def gone_versions(namings: Iterable[Naming], sources: Sequence[SourcePlace], ver
     ]
 
 
+def _continued(namings: Iterable[Naming], is_meant: Callable[[Naming, FileRange], bool]) -> set[Naming]:
+    """The versions that ranges continue which have rows, or may still get some."""
+    namings = list(namings)
+    ranges = ((each, each.range) for each in namings if each.range is not None and each.may_have(None))
+    ends = {(part.continues, part.from_byte, part.digest_before) for each, part in ranges if is_meant(each, part)}
+    return {each for each in namings if (each.uri, each.size_bytes, each.digest) in ends}
+
+
+def left_behind(namings: Iterable[Naming]) -> set[Naming]:
+    """The versions that files of other names continue: they have left their own names."""
+    return _continued(namings, lambda each, part: each.uri != part.continues)
+
+
 class Beginnings:
     """Which versions files begin with. Reads each file once.
 
     Args:
-        files: By canonical URI.
-        versions: All that are asked for, with their digests.
+        versions: All that are asked for.
+        namings: All that is known; those of ranges tell which versions were continued before.
         beginnings_of: Reads.
     """
 
-    def __init__(
-        self, files: Mapping[str, ManifestFile], versions: Iterable[Naming], beginnings_of: BeginningsOf
-    ) -> None:
-        self._files = files
+    def __init__(self, versions: Iterable[Naming], namings: Iterable[Naming], beginnings_of: BeginningsOf) -> None:
         self._beginnings_of = beginnings_of
+        continued = _continued(namings, lambda _each, _part: True)
         self._versions: dict[Beginning, list[Naming]] = {}
-        for each in versions:
-            self._versions.setdefault((each.size_bytes, each.digest), []).append(each)
+        for each in dict.fromkeys(versions):
+            # A file that does not begin with what continued a version has lost lines: it does not continue it again.
+            if each.digest and each.size_bytes and each not in continued:
+                self._versions.setdefault((each.size_bytes, each.digest), []).append(each)
         self._asked: dict[int, set[str]] = {}
         for length, digest in self._versions:
             self._asked.setdefault(length, set()).add(digest)
@@ -68,31 +85,28 @@ class Beginnings:
     def read(self, uris: Iterable[str]) -> None:
         """Read those of some files that were not read."""
         unread = sorted(set(uris) - self._read.keys())
-        found = self._beginnings_of([self._files[uri] for uri in unread], self._asked)
-        self._read.update(zip(unread, found, strict=True))
+        self._read.update(zip(unread, self._beginnings_of(unread, self._asked), strict=True))
 
-    def of_another_name(self, uri: str, used: Container[Naming], is_in_place: Callable[[str], bool]) -> Naming | None:
-        """The longest version that a file begins with; None if it is one of its own name, or there is none.
+    def may_be(self, size_bytes: int, is_asked: Callable[[Naming], bool]) -> bool:
+        """Return whether a file of some length may begin with one of the versions that are asked for."""
+        shorter = takewhile(lambda beginning: beginning[0] < size_bytes, self._shortest_first)
+        return any(is_asked(each) for beginning in shorter for each in self._versions[beginning])
 
-        Args:
-            uri: The file, which was read.
-            used: Versions that are those of other files.
-            is_in_place: Tells whether a file is there that was not moved to its name from another one. If it begins
-                with the version of its name, this one began as a copy of it.
-        """
-        by_length = sorted(self._read[uri], reverse=True)
-        for _, beginnings in groupby(by_length, key=lambda beginning: beginning[0]):
-            # There are two where some versions have digests of an earlier release.
-            same = [each for beginning in beginnings for each in self._versions[beginning] if each not in used]
-            if any(each.uri == uri for each in same):
-                return None
-            for each in same:
-                if not (is_in_place(each.uri) and self._has(each.uri, each)):
-                    return each
-        return None
+    @cached_property
+    def _shortest_first(self) -> list[Beginning]:
+        return sorted(self._versions)
 
-    def _has(self, uri: str, version: Naming) -> bool:
-        if (self._files[uri].size_bytes or 0) <= version.size_bytes:
-            return False
+    def has(self, uri: str, version: Naming) -> bool:
+        """Return whether what is at a place begins with a version, and is longer."""
         self.read([uri])
         return (version.size_bytes, version.digest) in self._read[uri]
+
+    def of(self, uri: str) -> Iterator[Naming]:
+        """The versions that a file that was read begins with, and is longer than, the longest first."""
+        for beginning in sorted(self._read.get(uri, ()), reverse=True):
+            yield from self._versions[beginning]
+
+    def of_length(self, size_bytes: int) -> Iterator[Naming]:
+        """The versions of a length."""
+        for digest in self._asked.get(size_bytes, ()):
+            yield from self._versions[size_bytes, digest]

@@ -48,7 +48,7 @@ class HistorySearch:
 
         Args:
             uris: The files, canonical.
-            size_bytes: Versions that are shorter are wanted, too, whatever their names are.
+            size_bytes: Versions that are no longer are wanted, too, whatever their names are.
             is_wanted: Tells which of those; a version that it refuses may still be yielded.
         """
         # Prefix first: a manifest that a job accepts meanwhile moves from the prefix to the records.

@@ -20,7 +20,7 @@ class Known(NamedTuple):
 
 
 class Shorter(NamedTuple):
-    """A version with rows whose bytes a longer file may begin with."""
+    """A version with rows whose bytes another file may begin with."""
 
     uri: str
     etag: str
@@ -46,7 +46,7 @@ class SummarisedFiles(Protocol):
         """The manifests that name one of these files, or one of these versions; None if it cannot be used."""
 
     def shorter(self, size_bytes: int) -> Iterator[Shorter]:
-        """The versions that are shorter and were not passed over; see `SeenFiles.pass_over`.
+        """The versions that are no longer and were not passed over; see `SeenFiles.pass_over`.
 
         Raises:
             LookupError: It cannot be used.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
-from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.documents.records import FileReport
 from compactor.core.errors import AccessError, TryAgainError
 from compactor.core.inputs.source_places import SourcePlace
@@ -53,15 +53,19 @@ class SourceFates:
         """What became of files that are in no manifest, or whose bytes may be others (suspects), by canonical URI."""
         if not files:
             return Fates()
-        earlier = self.seen.earlier([each.info for each in files.values()])
+        seen = self.seen.remembered(files)
+        remembered = {uri: etag for uri, etag in seen.items() if etag != files[uri].info.etag}
         versions = {version_of(each.info.etag) for each in files.values() if each.info.stamp}
-        versions |= {version_of(etag) for etag in earlier.values()}
+        versions |= {version_of(etag) for etag in remembered.values()}
         by_uri = {uri: each.file for uri, each in files.items()}
         # What files on S3 begin with is not read.
         longest = max((file.size_bytes or 0 for uri, file in by_uri.items() if not is_s3(uri)), default=0)
         may_be_gone = partial(self._may_be_gone, longest)
         search = FileSearch(
-            state=self.state, allowed_prefixes=self.allowed_prefixes, versions=versions, also=may_be_gone
+            state=self.state,
+            allowed_prefixes=self.allowed_prefixes,
+            versions=versions,
+            also=lambda each: may_be_gone(each) or (each.range is not None and each.range.continues in files),
         )
         history = HistorySearch(search=search, files=self.summarised, may_learn=self.may_learn)
         found = history.everywhere(files, size_bytes=longest, is_wanted=self._may_have_left)
@@ -70,21 +74,25 @@ class SourceFates:
             for each, is_passed in self._with_passed(found)
             if not is_passed or each.uri in files or version_of(each.etag or "") in versions
         ]
-        gone = [each for each, is_passed in self._with_passed(filter(may_be_gone, namings)) if not is_passed]
+        left = (each for each in namings if each.state == "compacted" and may_be_gone(each))
+        gone = [each for each, is_passed in self._with_passed(left) if not is_passed]
+        remembered |= self.seen.remembered({each.uri for each in gone} - files.keys())
         return fates(
             by_uri,
             namings,
             digest_of=self._digest_of,
             version_at=self._version_at,
             suspects=suspects,
-            earlier=earlier,
+            remembered=remembered,
             gone=gone_versions(gone, self.sources, self._version_at),
             beginnings_of=self._beginnings_of,
+            range_behind=self._range_behind,
         )
 
     def _may_be_gone(self, longest: int, version: FileReport | Naming) -> bool:
         """Whether a file may begin with a version, which is not there by the listing."""
-        if not version.digest or not 0 < version.size_bytes < longest:
+        length = version.size_bytes if isinstance(version, Naming) else version.end_byte
+        if not version.digest or not 0 < length <= longest:
             return False
         return self._is_not_there(canonical(version.uri), version.etag or "")
 
@@ -116,16 +124,37 @@ class SourceFates:
             raise LookupError(file.uri)
         return info
 
-    def _beginnings_of(self, files: Sequence[ManifestFile], asked: AskedBeginnings) -> Iterator[set[Beginning]]:
-        def of(file: ManifestFile) -> set[Beginning]:
-            shorter = {length: digests for length, digests in asked.items() if length < (file.size_bytes or 0)}
+    def _beginnings_of(self, uris: Sequence[str], asked: AskedBeginnings) -> Iterator[set[Beginning]]:
+        def of(uri: str) -> set[Beginning]:
             try:
-                return self.seen.beginnings(self._info(file), shorter)
+                info = self.listed.get(uri) or self.state.store.stat(uri)
+                size_bytes = info.size_bytes if info else 0
+                shorter = {length: digests for length, digests in asked.items() if length < size_bytes}
+                return self.seen.beginnings(info, shorter) if info and shorter else set()
             except (TryAgainError, AccessError):
-                self.unread.append(file.uri)
+                self.unread.append(uri)
                 return set()
 
-        return map_ordered(of, files)
+        return map_ordered(of, uris)
+
+    def _range_behind(self, file: ManifestFile, version: Naming) -> FileRange | str:
+        if not version.is_text:
+            return "it is compressed, or read as JSON documents"
+        try:
+            found = self.seen.whole_lines(self._info(file), version.size_bytes)
+        except (TryAgainError, AccessError) as exc:
+            self.unread.append(file.uri)
+            return str(exc)
+        if found is None:
+            return "these did not end with a line feed"
+        return FileRange(
+            continues=version.uri,
+            from_byte=version.size_bytes,
+            to_byte=found[0],
+            lines_before=version.lines,
+            digest_before=version.digest,
+            digest=found[1],
+        )
 
     def _version_at(self, uri: str) -> str | None:
         try:

@@ -95,6 +95,7 @@ def _after(plan: Plan, later: Plan) -> Plan:
         manifests=[*plan.manifests, *later.manifests],
         planned_before=max(0, later.planned_before - own),
         replaced=max(plan.replaced, later.replaced),
+        grown=plan.grown + later.grown,
         misdated=plan.misdated + later.misdated,
         first_misdated=plan.first_misdated or later.first_misdated,
     )

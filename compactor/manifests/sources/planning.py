@@ -75,13 +75,17 @@ class SourcePlanner:
         open_ones, suspects = self._open_ones(listed, plan)
         fates = self._fates_in(listed, may_learn=not dry_run)
         found = fates.of(open_ones, frozenset(suspects))
-        plan.planned_before += len(found.known - suspects) + len(found.touched) + len(found.renamed)
+        unfinished = found.unfinished.keys() - found.known - found.grown.keys()
+        plan.planned_before += len(found.known - suspects) + len(found.touched) + len(found.renamed) + len(unfinished)
         plan.planned_before -= len(suspects & found.replaced.keys())
-        plan.touched, plan.renamed = len(found.touched), len(found.renamed)
+        plan.touched, plan.renamed, plan.grown = len(found.touched), len(found.renamed), len(found.grown)
         taken = self._sorted(plan, found, suspects)
         by_date: dict[str, list[ManifestFile]] = {}
         for uri, each in open_ones.items():
-            if uri in taken or not (found.has(uri) or uri in suspects):
+            if (part := found.grown.get(uri)) is not None:
+                grown = {"range": part, "size_bytes": part.size_bytes}
+                by_date.setdefault(each.date, []).append(each.file.model_copy(update=grown))
+            elif uri in taken or not (found.has(uri) or uri in suspects):
                 by_date.setdefault(each.date, []).append(each.file)
         self.planner.take(dict(sorted(by_date.items())), plan, dry_run=dry_run)
         if not dry_run:
@@ -147,6 +151,9 @@ class SourcePlanner:
         for uri, naming in found.undecided.items():
             detail = f"manifest {naming.manifest_id} names it as {naming.uri}, and is not done"
             plan.left_out.append(LeftOut(uri, "undecided", detail))
+        for uri, end in found.unfinished.items():
+            detail = f"its last line, from byte {end:,} on, has no line feed; expected one behind it"
+            plan.left_out.append(LeftOut(uri, "unfinished", detail))
         taken: set[str] = set()
         for uri, each in found.replaced.items():
             if self.on_replaced == "append" and uri not in suspects:

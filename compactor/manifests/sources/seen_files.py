@@ -16,8 +16,8 @@ class SeenFiles(Protocol):
     def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
         """The URIs of files that were written since they were remembered, although length and time are the same."""
 
-    def earlier(self, files: Sequence[ObjectInfo]) -> dict[str, str]:
-        """The versions of files as they were remembered, by canonical URI, where they are others now."""
+    def remembered(self, uris: Iterable[str]) -> dict[str, str]:
+        """The versions of files as they were remembered, by canonical URI."""
 
     def digest(self, file: ObjectInfo, like: str) -> str:
         """The digest of the bytes of a file, as `FileReport.digest`; empty where the store has other means.
@@ -33,6 +33,18 @@ class SeenFiles(Protocol):
 
     def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
         """Those of some beginnings that a file has; none where the store has other means.
+
+        Raises:
+            TryAgainError: As `digest`.
+            AccessError: As `digest`.
+        """
+
+    def whole_lines(self, file: ObjectInfo, start: int) -> Beginning | None:
+        """The beginning of a file up to the end of its last whole line; None if no line begins at a byte.
+
+        Args:
+            file: As it was listed.
+            start: The byte; the beginning ends there if no line does behind it.
 
         Raises:
             TryAgainError: As `digest`.

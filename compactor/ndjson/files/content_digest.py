@@ -105,6 +105,17 @@ def beginnings(stored: Iterable[bytes], asked: AskedBeginnings) -> set[Beginning
     return found
 
 
+def digest_of_first(stored: Iterable[bytes], length_bytes: int) -> str:
+    """The digest of the first bytes of a file, as those of the ledger are."""
+    hashed, left = _new_hash(DIGEST_MARK), length_bytes
+    for piece in stored:
+        hashed.update(memoryview(piece)[:left])
+        left -= min(left, len(piece))
+        if not left:
+            break
+    return _digest(DIGEST_MARK, hashed)
+
+
 def _update(hashes: Iterable[_Hash], data: memoryview) -> None:
     for each in hashes:
         each.update(data)

@@ -29,7 +29,7 @@ from compactor.ndjson.files.record_values import LineFields, RedrivenValues, Wit
 from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
 from compactor.ndjson.files.scratch import Scratch
 from compactor.ndjson.kinds.formats import Formats
-from compactor.ndjson.lines import Limits, LineCounts, Reject, Splitter
+from compactor.ndjson.lines import Limits, LineCounts, Reject, Splitter, in_whole_file
 
 OnChangedFile = Literal["skip", "read"]
 """What to do with a file that is no longer the version its manifest names: skip and report it, or read it as it is."""
@@ -166,6 +166,8 @@ class FileWalk:
         values: LineFields | None
         if isinstance(file.opened, OpenedRange):
             split, values = self._formats.lines, file.opened.values
+        elif file.opened.start:  # behind the first lines of a file, which tell its kind
+            split, values = self._formats.lines, None
         else:
             split, values = self._formats.splitter(file.uri), file.record_values
         return split if values is None else WithRecordValues(split, values)
@@ -195,10 +197,13 @@ class FileWalk:
         if is_kinesis(file.uri):
             raise FileError(FileStatus.MISSING, f"retention may have removed records {StreamGap.parse(file.uri).words}")
         try:
-            read = partial(open_file, self._input, file, any_version=self._any_version)
+            again = not self._formats.recognises
+            read = partial(open_file, self._input, file, any_version=self._any_version, again=again)
             if is_s3(file.uri):
                 return read()
             opened, digest = self._disk.measured(read), ContentDigest(self._pool)
+            if opened.start:  # its range tells the digest
+                return opened
             digest.begin(opened.first)
             return replace(opened, digest=digest)
         except AccessError as exc:
@@ -226,13 +231,13 @@ class FileWalk:
     def _read(
         self, index: int, file: ManifestFile, opened: Input, rejects: RejectsWriter, read: ReadFile[T]
     ) -> WalkedFile[T]:
-        codec = sniff(opened.first[:SNIFF_BYTES])
+        codec = "none" if file.grown else sniff(opened.first[:SNIFF_BYTES])
         spool = RejectSpool(self._manifest_id, file.origin_uri, self._reject_limits, self.scratch)
         try:
             opened_file = OpenedFile(
                 index, file.uri, file.origin_uri, opened, codec, _path_values(file), redriven_values(file)
             )
-            counts, found = read(opened_file, spool.add)
+            counts, found = read(opened_file, in_whole_file(file.grown, spool.add))
             self._check_kind(file, counts, spool)
             spool.move_to(rejects)
         except FileError as exc:
@@ -262,6 +267,7 @@ def _path_values(file: ManifestFile) -> PathValues | None:
 
 
 def _report(file: ManifestFile, opened: Input, codec: str, counts: LineCounts, spool: RejectSpool) -> FileReport:
+    digest = file.grown.digest if file.grown else ""
     # A blank line is never rejected, so those of redriven lines stand for other lines of the file that they are from.
     padding = counts.blank_lines if file.source_uri else 0
     return FileReport(
@@ -269,7 +275,7 @@ def _report(file: ManifestFile, opened: Input, codec: str, counts: LineCounts, s
         status=FileStatus.COMPACTED,
         size_bytes=opened.size_bytes,
         etag=opened.etag,
-        digest=opened.digest.of_whole(opened.size_bytes) if opened.digest else "",
+        digest=opened.digest.of_whole(opened.size_bytes) if opened.digest else digest,
         codec=codec,
         format=counts.format,
         decoded_bytes=counts.decoded_bytes - padding,
@@ -285,6 +291,7 @@ def _report(file: ManifestFile, opened: Input, codec: str, counts: LineCounts, s
         path_columns=file.path_columns or {},
         record_columns=file.record_columns or (),
         kafka_values=file.kafka_values,
+        range=file.grown,
         kafka=opened.read,
     )
 
@@ -305,7 +312,7 @@ def _quarantined(
         status=FileStatus(error.status),
         detail=error.message,
         size_bytes=size_bytes,
-        etag=etag,
+        etag=etag or (file.grown and file.etag) or "",
         codec=codec,
         reject_rows=samples,
         source_uri=file.source_uri or "",
@@ -313,5 +320,6 @@ def _quarantined(
         path_columns=file.path_columns or {},
         record_columns=file.record_columns or (),
         kafka_values=file.kafka_values,
+        range=file.grown,
     )
     return WalkedFile(index, report, None)

@@ -30,6 +30,8 @@ class OpenedRange:
         read: What is particular to it, once it has been read to its end.
         values: What its lines get from their records beside the values; None for nothing.
         has_lines: Whether its values may hold several lines.
+        start: 0: all of it is read.
+        is_part: False.
         digest: None: the id of the topic and the offsets tell contents apart.
     """
 
@@ -42,6 +44,8 @@ class OpenedRange:
     read: RangeReport | None = None
     values: RecordValues | None = None
     has_lines: bool = False
+    start: int = 0
+    is_part: bool = False
     digest: None = None
     _begun: Generator[bytes, None, None] | None = field(default=None, init=False)
 

@@ -67,7 +67,7 @@ def input_fault(state: State, commit: Commit) -> str:
                 return f"{file.uri}: it {expired.words}"
         if info is None:
             return f"{file.uri}: it is gone; {expected}"
-        if is_same_version(info.etag, file.etag):
+        if is_same_version(info.etag, file.etag) or file.may_have_grown(info.size_bytes):
             return ""
         return f"{file.uri}: it is version {info.etag!r} now; {expected}"
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Protocol
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
-from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import (
     Accepted,
     Attempt,
@@ -256,18 +255,7 @@ def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:
         return accepted
     times = {file.uri: file.event_time for file in accepted.manifest.files}
     files = tuple(
-        damaged.inputs.get(file.uri)
-        or ManifestFile(
-            uri=file.uri,
-            size_bytes=file.size_bytes,
-            etag=file.etag,
-            event_time=times.get(file.uri),
-            source_uri=file.source_uri or None,
-            rejected_as=file.rejected_as or None,
-            path_columns=file.path_columns,
-            record_columns=file.record_columns or None,
-            kafka_values=file.kafka_values,
-        )
+        damaged.inputs.get(file.uri) or file.as_input().model_copy(update={"event_time": times.get(file.uri)})
         for file in compacted(commit)
     )
     return accepted.model_copy(update={"manifest": accepted.manifest.model_copy(update={"files": files})})

@@ -137,7 +137,7 @@ class Replacer:
             return file.uri, replaced[file.uri]
         try:
             info = self.state.store.stat(file.uri)
-            if info is not None and is_same_version(info.etag, file.etag):
+            if info is not None and (is_same_version(info.etag, file.etag) or file.may_have_grown(info.size_bytes)):
                 return file.uri, None
             if info is not None and file.digest and self.rebuilder.digest_of(info, file.digest) == file.digest:
                 now = ManifestFile(

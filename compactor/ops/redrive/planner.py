@@ -165,14 +165,9 @@ class RedrivePlanner:
 
 
 def _named(report: FileReport) -> ManifestFile:
-    return ManifestFile(
-        uri=report.uri,
-        source_uri=report.source_uri or None,
-        rejected_as=report.rejected_as or None,
-        path_columns=report.path_columns or None,
-        record_columns=report.record_columns or None,
-        kafka_values=report.kafka_values,
-    )
+    """A quarantined file, in the version of now; of one that grew the lines that were not read."""
+    named = report.as_input()
+    return named if named.grown else named.model_copy(update={"size_bytes": None, "etag": None, "range": None})
 
 
 def _compacted(commit: Commit) -> dict[str, list[Naming]]:

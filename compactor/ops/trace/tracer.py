@@ -342,10 +342,16 @@ class Tracer:
         self._add_lines(trace, history, outcome, report, gone)
         if trace.rejected:
             trace.next_moves = [move_to_see(trace.uri), *moves_of_manifest(history, ["rejects"])]
+        if (part := report.range) is not None:
+            before = f"other manifests have those before, as {part.continues}"
+            trace.message = (
+                f"these are its lines from {part.lines_before + 1:,} on, at byte {part.from_byte:,}; {before}"
+            )
         if info is not None and report.etag and not is_same_version(info.etag, report.etag):
             was, now = (described_version(trace.uri, etag) for etag in (report.etag, info.etag))
-            trace.message = f"manifest {history.manifest_id} has compacted {was}; now it is {now}"
-            trace.is_replaced = True
+            compacted = f"manifest {history.manifest_id} has compacted {was}; now it is {now}"
+            trace.message = "; ".join(filter(None, (trace.message, compacted)))
+            trace.is_replaced = not report.may_have_grown(info.size_bytes)
 
     def _add_lines(
         self, trace: Trace, history: History, commit: Commit, report: FileReport, gone: Container[Part]

@@ -197,9 +197,11 @@ def _doubled(first: ManifestKey, second: ManifestKey, uri: str, files: int) -> D
 
 
 def version_digest(file: FileReport) -> bytes:
-    """The digest of a file version that has rows; empty for any other file."""
+    """The digest of a file version that has rows, of a range that of what it continues; empty for any other file."""
     if file.status is not FileStatus.COMPACTED or not file.etag:
         return b""
+    if (part := file.range) is not None:  # no other range has a line of it if none begins at the same byte
+        return _digest(f"{canonical(part.continues)}#{part.digest_before}@{part.from_byte}")
     return _digest(f"{canonical(file.uri)}#{version_of(file.etag)}")
 
 

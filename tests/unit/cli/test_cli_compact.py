@@ -99,7 +99,7 @@ def test_a_replaced_file_is_quarantined(raw: Path, out: Path) -> None:
     write(raw / "2025-12-01.ndjson", lines(1))
     call(raw, out)
     shutil.copy2(raw / "2025-12-01.ndjson", raw.parent / "kept")
-    write(raw / "2025-12-01.ndjson", lines(1, 2))
+    write(raw / "2025-12-01.ndjson", lines(2, 1))
     for _ in range(2):
         result = call(raw, out)
         assert (result.exit_code, ids(out)) == (3, {"1": 1})
@@ -116,19 +116,19 @@ def test_a_replaced_file_is_appended_by_choice(raw: Path, out: Path) -> None:
     """With --on-replaced append all of its lines are taken once more, and the call says so."""
     write(raw / "2025-12-01.ndjson", lines(1))
     call(raw, out)
-    write(raw / "2025-12-01.ndjson", lines(1, 2))
+    write(raw / "2025-12-01.ndjson", lines(2, 1))
     result = call(raw, out, "--on-replaced", "append")
     assert result.exit_code == 0
     assert ids(out) == {"1": 2, "2": 1}
     assert "1 file replaced since an earlier call: all its lines were taken again" in result.stderr
 
 
-def test_a_file_that_grows_from_day_to_day_is_told(raw: Path, out: Path) -> None:
+def test_a_file_that_is_replaced_from_day_to_day_is_told(raw: Path, out: Path) -> None:
     """Without a date in its name its lines would count for another day; the call says that it was replaced."""
     write(raw / "app.log", lines(1))
     os.utime(raw / "app.log", (1_700_000_000, 1_700_000_000))
     call(raw, out)
-    write(raw / "app.log", lines(1, 2))
+    write(raw / "app.log", lines(2, 1))
     append = ("--on-replaced", "append")
     for words, files, code in [((), 0, 3), ((*append, "--dry-run"), 1, 0), (append, 1, 0)]:
         again, found = document(raw, out, *words)

@@ -92,17 +92,17 @@ def test_the_state_reads_as_before(release: Path, folder: Path) -> None:
 
 
 def test_work_goes_on(folder: Path) -> None:
-    """New files are taken, known ones are not, a file that grew is named, and all adds up."""
+    """New files are taken, and new lines of one that grew; known ones are not, a file without its lines is named."""
     with inside(folder):
         write("2025-12-03-new.ndjson", b'{"id": 10, "price": 1.5}\n{"id": 11}\n')
         known = Path("raw/2025-12-01-a.ndjson").read_bytes()
         write("2025-12-01-a.ndjson", known + b'{"id": 12}\n')
         found = document("compact", RAW, ROWS)[1]
-        assert (found["new_files"], [each["reason"] for each in found["left_out"]]) == (1, ["replaced"])
-        assert ids() == Counter([*IDS, 10, 11])
+        assert (found["new_files"], found["grown"], found["left_out"]) == (2, 1, [])
+        assert ids() == Counter([*IDS, 10, 11, 12])
         write("2025-12-01-a.ndjson", known)
         assert call("compact", RAW, ROWS).exit_code == 3
-        assert ids() == Counter([*IDS, 10, 11])
+        assert ids() == Counter([*IDS, 10, 11, 12])
         assert document("verify", "--deep", ROWS)[1]["discrepancies"] == []
 
 

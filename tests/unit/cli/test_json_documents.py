@@ -38,7 +38,7 @@ from compactor.control.plane import Check
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Refusals, Snapshot
 from compactor.core.documents.expired import Expiry
-from compactor.core.documents.manifest import ManifestFile
+from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus, RangeReport
 from compactor.core.errors import RecordUnreadable, StoreUnavailable, StuckError
 from compactor.core.exit_codes import ExitCode
@@ -270,7 +270,9 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     counts = {**compacted["counts"], "redriven_by_reason": {"line_too_long": 1}}
     more = {"further_lines": 2, "part_offsets": 1, "further_by_part": (0, 2)}
     read = RangeReport(tombstones=1, absent=2, position=9, high_watermark=12, **more)
+    behind = FileRange(continues="/raw/x", from_byte=2, to_byte=9, lines_before=1, digest_before="b", digest="c")
     report = FileReport(
+        range=behind,
         uri="/raw/country=DE/x",
         status=FileStatus.COMPACTED,
         path_columns={"country": "DE"},

@@ -115,6 +115,7 @@ def test_a_clean_file_is_read_where_it_is(store):
         "path_columns": {},
         "record_columns": (),
         "kafka_values": None,
+        "range": None,
         "kafka": None,
         "erased_rejects": 0,
     }

@@ -91,12 +91,13 @@ def test_it_is_named_until_a_person_decides(life: FolderLife) -> None:
 
 def test_a_replaced_file_that_is_renamed_later(life: FolderLife) -> None:
     """It is named under its new name as well, though a call was made in between."""
-    life.append("a.ndjson")
-    assert asked(life) == ([], ["a.ndjson"])
-    life.write("d.ndjson", 4)
-    assert asked(life) == (["d.ndjson"], ["a.ndjson"])
-    life.rename("a.ndjson", "e.ndjson")
+    life.rotate("a.ndjson", "d.ndjson")
+    assert asked(life) == (["d.ndjson"], ["d.ndjson"])
+    life.rename("d.ndjson", "e.ndjson")
     assert asked(life) == (["e.ndjson"], ["e.ndjson"])
+    life.write("a.ndjson", 1)
+    assert asked(life) == (["e.ndjson"], [])
+    assert len(life.rows()) == len(set(life.rows())) == 8
 
 
 @pytest.mark.parametrize("error", [AccessError("no right"), ObjectChanged("changed")])
@@ -149,3 +150,75 @@ def test_each_version_is_that_of_one_file(life: FolderLife) -> None:
     life._write("d.ndjson", content + life._lines(1), 1_767_200_000 * 10**9)
     life._write("e.ndjson", content + life._lines(2), 1_767_200_000 * 10**9)
     assert asked(life) == (["d.ndjson", "e.ndjson"], ["d.ndjson"])
+
+
+def test_a_copy_of_what_a_file_was_before_it_grew(life: FolderLife) -> None:
+    """It is a file of its own, as the file begins with its bytes still."""
+    before = (life.raw / "a.ndjson").read_bytes()
+    life.append("a.ndjson")
+    assert asked(life)[1] == []
+    for number, content in enumerate((before, before + life._lines(1))):
+        life._write(f"d-{number}.ndjson", content, next(life.times))
+        assert asked(life)[1] == []
+    assert len(life.rows()) == 6 + 1 + 2 + 3
+
+
+def test_a_file_that_lost_lines_is_replaced(life: FolderLife) -> None:
+    """It begins with its first version, but not with the lines that followed: some of those may come again."""
+    before = (life.raw / "a.ndjson").read_bytes()
+    life.append("a.ndjson")
+    assert asked(life)[1] == []
+    life._write("a.ndjson", before + life._lines(2), next(life.times))
+    for _ in range(2):
+        assert asked(life)[1] == ["a.ndjson"]
+
+
+def test_a_file_with_the_bytes_of_one_that_was_removed(life: FolderLife) -> None:
+    """It is taken: nothing tells that it is the same file. One that was only renamed has the same time."""
+    content = (life.raw / "a.ndjson").read_bytes()
+    life.remove("a.ndjson")
+    life._write("d.ndjson", content, next(life.times))
+    life.touch("b.ndjson")
+    assert asked(life)[1] == []
+    assert len(life.rows()) == 6 + 2
+    life.rename("b.ndjson", "e.ndjson")
+    assert asked(life)[1] == []
+    assert len(life.rows()) == 6 + 2
+
+
+def test_an_unfinished_line(life: FolderLife) -> None:
+    """It waits, and is named, until its line feed comes. Of a first version it is a row, and what goes on is named."""
+    life.append("a.ndjson")
+    life.append("a.ndjson", is_whole=False)
+    for _ in range(3):
+        [found] = life._call("quarantine", None)
+        assert (found.reason, found.detail.partition(",")[0]) == ("unfinished", "its last line")
+        assert len(life.rows()) == 7
+    life.finish("a.ndjson")
+    assert asked(life)[1] == []
+    assert len(life.rows()) == 8
+    life.append("a.ndjson", is_whole=False)
+    assert [each.reason for each in life._call("quarantine", None)] == ["unfinished"]
+    life.append("a.ndjson")
+    life._write("d.ndjson", life._lines(1)[:-1], next(life.times))
+    assert asked(life)[1] == []
+    assert len(life.rows()) == 11
+    life.append("d.ndjson")
+    [found] = life._call("quarantine", None)
+    assert "begins with these: these did not end with a line feed" in found.detail
+
+
+def test_lines_in_two_ranges_are_found(life: FolderLife) -> None:
+    """Manifests of others may name any lines: verifying finds two ranges that begin at the same byte."""
+    life.append("a.ndjson")
+    planned = life.planner("quarantine").plan().manifests[0]
+    life._work(None)
+    assert life.harness.verification().discrepancies == []
+    life.touch("a.ndjson")
+    file = planned.files[0].model_copy(update={"etag": life.harness.named(planned.files[0].uri).etag})
+    other = planned.model_copy(update={"manifest_id": "other", "files": (file,)})
+    life.harness.put_manifest("other.json", other.to_json())
+    life._work(None)
+    assert len(life.rows()) == 8
+    [found] = life.harness.verification().discrepancies
+    assert found.expected == "the rows of each file version once"

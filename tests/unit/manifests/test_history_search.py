@@ -218,5 +218,5 @@ def test_a_name_that_is_no_text(life: ClosedLife) -> None:
     assert life.memory.add([naming])
     assert [each.id for each in life.memory.naming([uri], []) or ()] == ["m"]
     assert [each.id for each in life.memory.naming([], ["1-2"]) or ()] == ["m"]
-    assert [each.key.id for each in life.memory.shorter(3)] == ["m"]
-    assert list(life.memory.shorter(2)) == []
+    assert [each.key.id for each in life.memory.shorter(2)] == ["m"]
+    assert list(life.memory.shorter(1)) == []

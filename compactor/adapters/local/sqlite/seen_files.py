@@ -6,15 +6,15 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compactor.core.errors import ObjectChanged
 from compactor.core.layout import canonical, is_s3, is_text
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.versions import AskedBeginnings, Beginning, mark_of
 from compactor.manifests.sources.seen_files import Version
-from compactor.ndjson.files.content_digest import ContentDigest, beginnings
-from compactor.ndjson.files.object_reading import LOCAL_RANGE_BYTES
+from compactor.ndjson.files.content_digest import ContentDigest, beginnings, digest_of_first
+from compactor.ndjson.files.object_reading import whole
 
 _WAIT_SECONDS = 10.0
+_TAIL_BYTES = 1024 * 1024  # read at once where the end of the last whole line is searched
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS seen (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT) WITHOUT ROWID",
     """CREATE TABLE IF NOT EXISTS digests_by_mark (
@@ -47,15 +47,13 @@ class LocalSeenFiles:
 
     def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
         """The URIs of files that were written since, although length and time are the same."""
-        return {
-            canonical(info.uri)
-            for info, etag, stamp in self._seen(files)
-            if info.stamp and etag == info.etag and stamp != info.stamp
-        }
+        there = {canonical(info.uri): info for info in files if info.stamp}
+        found = ((there[uri], etag, stamp) for uri, etag, stamp in self._seen(there))
+        return {canonical(info.uri) for info, etag, stamp in found if etag == info.etag and stamp != info.stamp}
 
-    def earlier(self, files: Sequence[ObjectInfo]) -> dict[str, str]:
-        """The versions of files as they were remembered, by canonical URI, where they are others now."""
-        return {canonical(info.uri): etag for info, etag, _ in self._seen(files) if etag != info.etag}
+    def remembered(self, uris: Iterable[str]) -> dict[str, str]:
+        """The versions of files as they were remembered, by canonical URI."""
+        return {uri: etag for uri, etag, _ in self._seen(uris)}
 
     def digest(self, file: ObjectInfo, like: str) -> str:
         """The digest of the bytes of a file, which is read unless it was and did not change since."""
@@ -70,7 +68,17 @@ class LocalSeenFiles:
 
     def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
         """Those of some beginnings that a file has."""
-        return set() if is_s3(file.uri) else beginnings(self._pieces(file), asked)
+        return set() if is_s3(file.uri) else beginnings(whole(self.store, file), asked)
+
+    def whole_lines(self, file: ObjectInfo, start: int) -> Beginning | None:
+        """The beginning of a file up to the end of its last whole line; None if no line begins at a byte."""
+        if self.store.read_range(file.uri, start - 1, 1, etag=file.etag) != b"\n":
+            return None
+        end, at = file.size_bytes, -1
+        while at < 0:  # until the one before the first byte
+            end, first = max(start - 1, end - _TAIL_BYTES), end
+            at = self.store.read_range(file.uri, end, first - end, etag=file.etag).rfind(b"\n")
+        return end + at + 1, digest_of_first(whole(self.store, file), end + at + 1)
 
     def passed(self, versions: Iterable[Version]) -> set[Version]:
         """Those of some versions that were passed over since they were there last."""
@@ -91,7 +99,7 @@ class LocalSeenFiles:
 
     def remember(self, files: Sequence[ObjectInfo]) -> None:
         """Remember the files as they are now, and the digests that were read."""
-        seen = [(info.uri, info.etag, info.stamp) for info in files if info.stamp and is_text(info.uri)]
+        seen = [(canonical(info.uri), info.etag, info.stamp) for info in files if info.stamp and is_text(info.uri)]
         if not self.path or not (seen or self._fresh):
             return
         with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
@@ -104,15 +112,15 @@ class LocalSeenFiles:
                 "INSERT OR REPLACE INTO digests_by_mark VALUES (?, ?, ?, ?, ?)", list(self._fresh.values())
             )
 
-    def _seen(self, files: Sequence[ObjectInfo]) -> Iterator[tuple[ObjectInfo, str, str]]:
+    def _seen(self, uris: Iterable[str]) -> Iterator[tuple[str, str, str]]:
         """Yield the files that are remembered, with the etag and the stamp that they had."""
         if not self.path or not Path(self.path).exists():
             return
         with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
-            for info in files:
-                seen = rows.execute("SELECT etag, stamp FROM seen WHERE uri = ?", (info.uri,)).fetchone()
+            for uri in filter(is_text, uris):
+                seen = rows.execute("SELECT etag, stamp FROM seen WHERE uri = ?", (uri,)).fetchone()
                 if seen is not None:
-                    yield (info, *seen)
+                    yield (uri, *seen)
 
     def _known(self, file: ObjectInfo, mark: str) -> tuple[str, str, str, str, str] | None:
         found = None
@@ -124,16 +132,9 @@ class LocalSeenFiles:
 
     def _read(self, file: ObjectInfo, mark: str) -> str:
         digest = ContentDigest(mark=mark)
-        for _ in digest.passing(self._pieces(file)):
+        for _ in digest.passing(whole(self.store, file)):
             pass
         return digest.of_whole(file.size_bytes)
-
-    def _pieces(self, file: ObjectInfo) -> Iterator[bytes]:
-        for start in range(0, file.size_bytes, LOCAL_RANGE_BYTES):
-            piece = self.store.read_range(file.uri, start, LOCAL_RANGE_BYTES, etag=file.etag)
-            if not piece:
-                raise ObjectChanged(f"{file.uri}: ends before byte {start}; expected {file.size_bytes} bytes")
-            yield piece
 
 
 @contextmanager

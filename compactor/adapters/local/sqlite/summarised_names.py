@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from compactor.adapters.local.sqlite.seen_files import seen_rows
@@ -16,7 +17,7 @@ from compactor.manifests.file_search import Naming
 
 _OF_NAME = "SELECT date, id FROM named JOIN manifests ON number = manifest WHERE uri = ?"
 _OF_VERSION = "SELECT date, id FROM named JOIN manifests ON number = manifest WHERE version = ?"
-_SHORTER = "SELECT uri, etag, date, id FROM named JOIN manifests ON number = manifest WHERE left > 0 AND left < ?"
+_SHORTER = "SELECT uri, etag, date, id FROM named JOIN manifests ON number = manifest WHERE left > 0 AND left <= ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class LocalSummarisedFiles:
                 "INSERT OR REPLACE INTO named SELECT :uri, :etag, number, :version, :size, CASE WHEN EXISTS "
                 "(SELECT 1 FROM passed WHERE uri = :uri AND etag = :etag) THEN 0 ELSE :size END "
                 "FROM manifests WHERE date = :date AND id = :id",
-                map(_row, namings),
+                chain.from_iterable(map(_rows, namings)),
             )
             return True
         return False
@@ -77,7 +78,7 @@ class LocalSummarisedFiles:
         return None
 
     def shorter(self, size_bytes: int) -> Iterator[Shorter]:
-        """The versions that are shorter and were not passed over."""
+        """The versions that are no longer and were not passed over."""
         if not Path(self.path).exists():
             return
         try:
@@ -88,10 +89,11 @@ class LocalSummarisedFiles:
             raise LookupError(self.path) from exc
 
 
-def _row(naming: Naming) -> dict[str, object]:
+def _rows(naming: Naming) -> Iterator[dict[str, object]]:
+    """What is remembered of a file; of a range also under the name of the version that it continues."""
     has_rows = naming.state == "compacted" and naming.digest
     etag = naming.etag or ""
-    return {
+    row = {
         "uri": _kept(naming.uri),
         "etag": etag,
         "version": _number(version_of(etag)),
@@ -99,6 +101,9 @@ def _row(naming: Naming) -> dict[str, object]:
         "date": naming.date,
         "id": naming.manifest_id,
     }
+    yield row
+    if naming.range is not None and naming.range.continues != naming.uri:
+        yield {**row, "uri": _kept(naming.range.continues), "size": 0}
 
 
 def _kept(uri: str) -> str:

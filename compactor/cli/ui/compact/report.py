@@ -40,7 +40,7 @@ def document(closing: Closing) -> dict[str, Any]:
         "deep": closing.is_deep,
         "new_files": closing.new_files,
         "new_bytes": closing.new_bytes,
-        **picked(plan, "planned_before", "touched", "renamed", "replaced", "misdated", "skipped"),
+        **picked(plan, "planned_before", "touched", "renamed", "grown", "replaced", "misdated", "skipped"),
         **picked(plan, "left_out", "held", "held_until"),
         "resumed_manifests": None if closing.dry_run else closing.resumed,
         "envelopes": None if closing.dry_run else closing.envelopes,
@@ -97,7 +97,8 @@ def show(closing: Closing) -> None:
 
 def _new(closing: Closing) -> str:
     plan = closing.plan
-    new = f"{count(closing.new_files, 'file')}, {size(closing.new_bytes)}" if closing.new_files else "nothing"
+    grown = f" ({plan.grown:,} grown: the lines behind those taken before)" if plan.grown else ""
+    new = f"{count(closing.new_files, 'file')}, {size(closing.new_bytes)}{grown}" if closing.new_files else "nothing"
     if closing.new_files and not plan.planned_before:
         return new
     moved = [f"{number:,} {name}" for name, number in (("touched", plan.touched), ("renamed", plan.renamed)) if number]

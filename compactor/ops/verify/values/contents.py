@@ -24,7 +24,7 @@ from compactor.ndjson.files.record_values import WithRecordValues, redriven_valu
 from compactor.ndjson.grok.matched_lines import GrokSplitter
 from compactor.ndjson.grok.ports import DecoderOf, no_decoder
 from compactor.ndjson.kinds.formats import recorded_splitter
-from compactor.ndjson.lines import Limits, Reject, Splitter
+from compactor.ndjson.lines import Limits, Reject, Splitter, in_whole_file
 from compactor.ops.redrive.rejected_lines.writing import reject_rows
 from compactor.ops.verify.partitions import misplaced
 from compactor.ops.verify.report import Discrepancy, VerifyReport
@@ -138,11 +138,12 @@ class DeepVerifier:
                 rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
 
         try:
-            opened = self._opened(_named(file))
+            opened = self._opened(file.as_input())
             split, refused = self._splitting(commit, file, opened, refused)
             with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(opened.pieces(self.store, pool)) as stored:
                 pieces = decode(file.codec, self._counted(stored))
-                found = lines.read(pieces, limits, split=split, refused=refused, on_reject=on_reject)
+                placed = in_whole_file(file.range, on_reject)
+                found = lines.read(pieces, limits, split=split, refused=refused, on_reject=placed)
             if file.kafka is not None and opened.read is not None and opened.read.absent > file.kafka.absent:
                 return None  # compaction of the topic has removed some of its records since
             if found.rejects != file.rejects:
@@ -165,7 +166,7 @@ class DeepVerifier:
     ) -> tuple[Splitter, frozenset[bytes]]:
         """What divides an input file as the job did, and its refused lines as that gives them."""
         split = recorded_splitter(file.format, self.decoder_of(commit.grok) if commit.grok else None)
-        values = opened.values if isinstance(opened, OpenedRange) else redriven_values(_named(file))
+        values = opened.values if isinstance(opened, OpenedRange) else redriven_values(file.as_input())
         if values is not None:
             if isinstance(split, GrokSplitter):
                 refused = split.records_of(refused)
@@ -175,7 +176,7 @@ class DeepVerifier:
     def _opened(self, named: ManifestFile) -> Input:
         if is_kafka(named.uri):
             return open_range(self.kafka, named)
-        return open_file(self.store, named, any_version=False)
+        return open_file(self.store, named, any_version=False, again=True)
 
     def _staged_rejects(self, commit: Commit) -> tuple[dict[str, Sum], dict[str, frozenset[bytes]]]:
         sums: dict[str, Sum] = {}
@@ -220,14 +221,3 @@ def _compare(commit: Commit, report: VerifyReport, where: str, what: str, expect
     if expected != found:
         difference = "other values" if expected.rows == found.rows else f"{found.rows} {what}"
         report.discrepancies.append(Discrepancy(commit.manifest_id, where, f"{expected.rows} {what}", difference))
-
-
-def _named(file: FileReport) -> ManifestFile:
-    """An input file, as far as it matters for how it is read."""
-    return ManifestFile(
-        uri=file.uri,
-        etag=file.etag,
-        source_uri=file.source_uri or None,
-        record_columns=file.record_columns or None,
-        kafka_values=file.kafka_values,
-    )

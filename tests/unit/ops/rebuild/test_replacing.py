@@ -63,9 +63,9 @@ def check(harness: Harness) -> None:
     assert (plan.manifests, plan.left_out, plan.held) == ([], [], 0)
 
 
-@pytest.mark.parametrize("content", [OTHER, GOOD + OTHER, b"\n", b"none\n"], ids=["other", "appended", "blank", "bad"])
+@pytest.mark.parametrize("content", [OTHER, OTHER + GOOD, b"\n", b"none\n"], ids=["other", "inserted", "blank", "bad"])
 def test_the_rows_are_those_of_the_new_version(harness: Harness, content: bytes) -> None:
-    """A replaced or appended file has the rows of its new version alone, also while readers look."""
+    """A replaced file has the rows of its new version alone, also while readers look."""
     before = visible_rows(harness)
     harness.file(f"{DAY}-0.ndjson", content)
     [found] = replacements(harness)

@@ -1,0 +1,132 @@
+"""Files that grow: their new lines are ranges, which are read, verified, rebuilt and redriven as whole files are."""
+
+from collections.abc import Callable
+
+import pytest
+
+from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.core.documents.manifest import FileRange, ManifestFile
+from compactor.core.documents.records import FileStatus
+from compactor.core.errors import FileError
+from compactor.engines.engine import Engine
+from compactor.ndjson.files.content_digest import digest_of_first
+from compactor.ndjson.files.object_reading import open_file
+from tests.support import extras
+from tests.support.engines import NATIVE, PLAIN
+from tests.support.harness import Harness
+from tests.support.rebuilding import rebuild
+from tests.support.redriving import line_limit, redrive
+from tests.support.sources import source_planner
+
+LOG = "/w/raw/app.log"
+FIRST = b'{"id": "1"}\nflawed\n\n{"id": "2", "late": "x"}\n'
+SECOND = b'\n{"id": "3"}\n[3]\n{"id": "4"}\n'
+THIRD = b'{"id": "5"}\nflawed again\n'
+
+
+@pytest.fixture(params=[PLAIN, pytest.param(NATIVE, marks=extras.NATIVE.needed)])
+def run(request: pytest.FixtureRequest) -> Callable[[Harness], None]:
+    """What plans all input and compacts it, on an engine."""
+
+    def on_engine(harness: Harness) -> Engine:
+        app = harness.app()
+        return app.native_engine(ThreadBinWorkers(app.store)) if request.param == NATIVE else harness.engine()
+
+    def planned(harness: Harness) -> None:
+        harness.clock.advance(60)
+        assert source_planner(harness).plan().left_out == []
+        harness.run_once(engine=on_engine(harness))
+
+    return planned
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness(stream={"max_attempts": 2})
+
+
+def reports(harness: Harness):
+    """The reports on the log, the earliest first."""
+    commits = [harness.ledger.outcome(key) for key in harness.ledger.manifests()]
+    return sorted((file for each in commits for file in each.files if file.uri == LOG), key=lambda file: file.end_byte)
+
+
+def test_the_life_of_a_range(harness: Harness, run: Callable[[Harness], None]) -> None:
+    """Each line is there once, with its number in the file, after each call and after a rebuild of all manifests."""
+    for content in (FIRST, FIRST + SECOND, FIRST + SECOND + THIRD):
+        harness.store.put(LOG, content)
+        run(harness)
+        harness.check_exact()
+    found = reports(harness)
+    assert [each.size_bytes for each in found] == list(map(len, (FIRST, SECOND, THIRD)))
+    assert [(each.lines, each.records, each.rejected_lines, each.blank_lines) for each in found] == [
+        (4, 2, 1, 1),
+        (4, 2, 1, 1),
+        (2, 1, 1, 0),
+    ]
+    verified = harness.verification()
+    assert (verified.lines, verified.inputs_compared, verified.inputs_gone) == (10, 3, 0)
+    report = rebuild(harness, force=True)
+    assert (len(report.rebuilt), report.refused, report.failed, report.discrepancies) == (3, [], [], [])
+    harness.check_exact()
+    run(harness)
+    assert len(reports(harness)) == 3
+
+
+def test_rejected_lines_of_a_range_are_redriven(harness: Harness, run: Callable[[Harness], None]) -> None:
+    """They come from the rejects, with their numbers, while the file goes on growing."""
+    long = FIRST + SECOND + b'{"id": "%s"}\n' % (b"x" * 100)
+    with line_limit(harness, 40):
+        for content in (FIRST, long):
+            harness.store.put(LOG, content)
+            run(harness)
+    assert reports(harness)[1].rejects == {"not_an_object": 1, "line_too_long": 1}
+    assert len(redrive(harness, "rejects", reason="line_too_long").redriven) == 1
+    run(harness)
+    harness.store.put(LOG, long + THIRD)
+    run(harness)
+    verified = harness.verification()
+    assert (verified.discrepancies, verified.lines, verified.rows, verified.rejected_lines) == ([], 11, 6, 3)
+    assert sum(harness.output_rows().values()) == 6
+
+
+def part(content: bytes, start: int) -> FileRange:
+    """The lines of a content from a byte on."""
+    before, whole = (digest_of_first([content], length) for length in (start, len(content)))
+    return FileRange(
+        continues=LOG,
+        from_byte=start,
+        to_byte=len(content),
+        lines_before=content[:start].count(b"\n"),
+        digest_before=before,
+        digest=whole,
+    )
+
+
+@pytest.mark.parametrize("start", [0, len(FIRST)])
+@pytest.mark.parametrize(
+    ("now", "again", "is_read"),
+    [
+        (FIRST + SECOND, False, True),
+        (FIRST + SECOND + THIRD, True, True),
+        (FIRST + SECOND + THIRD, False, False),
+        (FIRST + SECOND.replace(b"3", b"6") + THIRD, True, False),
+        (THIRD, True, False),
+    ],
+)
+def test_a_range_of_another_version(harness: Harness, start: int, now: bytes, again: bool, is_read: bool) -> None:
+    """It is read in the version that was planned, and again in one that begins with all bytes of it."""
+    content = FIRST + SECOND
+    harness.store.put(LOG, content)
+    named = harness.named(LOG)
+    if now != content:
+        harness.clock.advance(1)
+        harness.store.put(LOG, now)
+    file: ManifestFile = named.model_copy(update={"range": part(content, start), "size_bytes": len(content) - start})
+    if is_read:
+        opened = open_file(harness.store, file, any_version=False, again=again)
+        assert (opened.first, opened.etag, opened.size_bytes) == (content[start:], named.etag, len(content) - start)
+        return
+    with pytest.raises(FileError) as raised:
+        open_file(harness.store, file, any_version=start > 0, again=again)
+    assert raised.value.status == FileStatus.CHANGED
