@@ -50,7 +50,7 @@ def test_nothing_is_wrong(workspace: Workspace) -> None:
 def test_no_java(workspace: Workspace) -> None:
     """Without Java the fault says where it was searched, and what to install."""
     (workspace.folder / "empty").mkdir()
-    workspace.env |= {"PATH": str(workspace.folder / "empty"), "COMPACTOR_STREAM__SOURCE": "spark"}
+    workspace.env.update(PATH=str(workspace.folder / "empty"), COMPACTOR_STREAM__SOURCE="spark")
     found = workspace.fault()
     assert (found.name, found.found) == ("java", "Java 17 or 21 is needed: no `java` on the PATH and no JAVA_HOME")
     assert found.next_move.startswith("install Java 17")
