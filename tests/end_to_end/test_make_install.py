@@ -1,6 +1,7 @@
 """`make install` ends with an engine that works, or says in one line what to install."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.documents import blocks_of
+from tests.support.extras import CARGO
 from tests.support.machines import ROOT, path_with, user_variables
 
 PIP = """
@@ -144,3 +147,33 @@ def test_a_developers_machine_without_an_engine(clone: Clone) -> None:
     assert "Ready: .venv/bin/compactor" not in done.stdout
     clone.has_cargo()
     assert "Ready: .venv/bin/compactor" in clone.install().stdout
+
+
+@pytest.mark.large
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    "programs",
+    [("java",), pytest.param(("cargo", "rustc", "cc", "ld", "as", "ar"), marks=CARGO.needed)],
+    ids=("Java", "cargo"),
+)
+def test_a_fresh_clone(programs: tuple[str, ...], tmp_path: Path) -> None:
+    """With an index of packages: the first commands of the README work on a machine with Java or cargo alone."""
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(tmp_path / "clone")], check=True)
+    path = path_with(tmp_path / "path", *programs)
+    (path / "python3").symlink_to(Path(sys.base_prefix) / "bin" / "python3")
+    kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_")) or "proxy" in name}
+    rust = {
+        name: os.environ.get(f"{name}_HOME") or str(Path.home() / f".{name.lower()}") for name in ("CARGO", "RUSTUP")
+    }
+    homes = {f"{name}_HOME": place for name, place in rust.items()}
+    done = subprocess.run(
+        ["bash", "-ec", "\n".join(blocks_of(ROOT / "README.md", "sh")[0].lines)],
+        cwd=tmp_path / "clone",
+        env={**kept, **homes, **user_variables(tmp_path, path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "verified  15 lines = 8 rows + 6 rejects + 1 blank" in done.stdout
+    assert f"engine    {'spark' if programs == ('java',) else 'native'}: " in done.stdout
