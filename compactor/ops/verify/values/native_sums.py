@@ -5,6 +5,7 @@ is a sample of all others: where the two differ, Python reads the whole input.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,6 +21,7 @@ from compactor.table.merging.committed_rows import OpenedRows
 
 BLOCK_BYTES = 1024 * 1024  # read in one call of the kernel
 SAMPLED_BYTES = 32 * 1024  # of each so many bytes of lines, Python reads one line as well
+SAMPLED_SHARE = 200  # and one byte of so many of an input at most, beside the first bytes: it takes fifty times as long
 
 
 class ParsersDifferError(Exception):
@@ -87,6 +89,7 @@ class NativeSums:
 @dataclass
 class _NativeLines(LineSums):
     kernel: DigestKernel = field(kw_only=True)
+    _sampled_bytes_left: int = SAMPLED_BYTES  # that Python may read
 
     def read(
         self,
@@ -109,11 +112,21 @@ class _NativeLines(LineSums):
     def _judge(self, block: bytes) -> Judged:
         lines, blank_lines, doubtful, (rows, total) = self.kernel.lines(block, tuple(self.path_columns.items()))
         self.sum.merge(Sum(rows, total))
-        starts = {start for _, start, _ in doubtful}
-        sample = [block[start:end] for start, end in _sample(block) if start not in starts]
-        if records := [line for line in sample if line.strip(BLANK)]:
+        if records := [*self._sample(block, {start for _, start, _ in doubtful})]:
             self._compare(records)
         return Judged(lines, blank_lines, self._judged(doubtful, block))
+
+    def _sample(self, block: bytes, doubtful: AbstractSet[int]) -> Iterator[bytes]:
+        """Some records of a block: without the lines that begin at these places."""
+        self._sampled_bytes_left += len(block) // SAMPLED_SHARE
+        end = -1
+        for at in range(min(SAMPLED_BYTES, len(block)) // 2, len(block), SAMPLED_BYTES):
+            if at <= end:
+                continue
+            start, end = block.rfind(b"\n", 0, at) + 1, block.index(b"\n", at)
+            if start not in doubtful and end - start <= self._sampled_bytes_left and block[start:end].strip(BLANK):
+                self._sampled_bytes_left -= end - start
+                yield block[start:end]
 
     def _compare(self, records: Sequence[bytes]) -> None:
         """Compare what Python and the kernel make of some records."""
@@ -135,15 +148,6 @@ class _NativeLines(LineSums):
         return [
             (number, start, reasons[at], raws[at]) for at, (number, start, _) in enumerate(doubtful) if at in reasons
         ]
-
-
-def _sample(block: bytes) -> Iterator[tuple[int, int]]:
-    """Where a line of every `SAMPLED_BYTES` begins and ends: that which has the byte there."""
-    end = -1
-    for at in range(SAMPLED_BYTES // 2, len(block), SAMPLED_BYTES):
-        if at > end:
-            end = block.index(b"\n", at)
-            yield block.rfind(b"\n", 0, at) + 1, end
 
 
 def _runs(sources: pa.Array) -> tuple[list[str], list[int]]:

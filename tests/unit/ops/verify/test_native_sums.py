@@ -13,7 +13,13 @@ from compactor.adapters.local.native.kernel import NativeKernel, digest_kernel
 from compactor.engines.parquet_files import python_values
 from compactor.ndjson import rawjson
 from compactor.ops.verify.values import row_sums
-from compactor.ops.verify.values.native_sums import BLOCK_BYTES, SAMPLED_BYTES, NativeSums, ParsersDifferError
+from compactor.ops.verify.values.native_sums import (
+    BLOCK_BYTES,
+    SAMPLED_BYTES,
+    SAMPLED_SHARE,
+    NativeSums,
+    ParsersDifferError,
+)
 from compactor.ops.verify.values.ports import KernelRows
 from compactor.ops.verify.values.row_sums import FileColumns, PythonSums, RowShape, RowSums, Sum
 from tests.support import extras
@@ -198,16 +204,20 @@ def test_python_reads_a_sample_of_all_lines() -> None:
     assert read(sums.slow_lines({}), data)[2].rows == BLOCK_BYTES // 10
 
 
-def test_python_reads_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So a comparison takes about as long as to convert: Python reads a line of 32 KiB, and those that are doubtful."""
+@pytest.mark.parametrize("characters", [1, 300, 40_000])
+def test_python_reads_little(monkeypatch: pytest.MonkeyPatch, characters: int) -> None:
+    """So a comparison takes about as long as to convert, however long lines are: all that is doubtful, and a sample."""
     seen: list[bytes] = []
     monkeypatch.setattr(row_sums, "texts", lambda line: seen.append(line) or rawjson.texts(line))
     sums = NativeSums(RowShape(SCHEMA), digest_kernel)
     deep = b'{"text":' + b"[" * 100 + b"]" * 100 + b"}\n"
-    data = (DATA * 1_000 + deep) * 10
-    assert read(sums.lines({}), data)[2].rows == 10_000 * len(VALUES) + 10
-    assert 0 < len(seen) <= len(data) / SAMPLED_BYTES + BLOCK_BYTES / SAMPLED_BYTES + 10
+    record = b'{"text":"' + b"x" * characters + b'"}\n'
+    data = (record * (600_000 // len(record)) + deep) * 10
+    assert read(sums.lines({}), data)[2].rows == data.count(b"\n")
     assert seen.count(deep[:-1]) == 10
+    sampled = [line for line in seen if line != deep[:-1]]
+    assert 0 < len(sampled) <= len(data) / SAMPLED_BYTES + len(data) / BLOCK_BYTES + 1
+    assert sum(map(len, sampled)) <= len(data) / SAMPLED_SHARE + SAMPLED_BYTES
 
 
 def test_rows_that_are_not_there_are_refused() -> None:
