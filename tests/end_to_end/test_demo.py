@@ -44,9 +44,9 @@ def test_the_demo_goes_the_whole_way(words: list[str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     for said in (
         "0 given back",
-        "job up      wait: run jr_1 has been RUNNING",
+        "job up      wait: run jr_1 is RUNNING",
         "job killed  start: run jr_1 ended",
-        "job back    wait: run jr_2 has been RUNNING",
+        "job back    wait: run jr_2 is RUNNING",
         "drained     the run was asked to end, and ended with 0",
         "discrepancies  none",
     ):
