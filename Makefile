@@ -116,7 +116,7 @@ soak: $(READY) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, th
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) --engine $(ENGINE) $(if $(SEED),--seed $(SEED))
 
-fuzz: $(DEVELOPER) ## Fuzz the native kernel: any lines, any calls, any values, any strings, any variants, any pages, for MINUTES=20 each; needs nightly Rust and cargo-fuzz
+fuzz: $(DEVELOPER) ## Fuzz the native kernel: any lines, any calls, any values, any strings, any pages, for MINUTES=20 each; needs nightly Rust and cargo-fuzz
 	@cargo +nightly fuzz --version >/dev/null 2>&1 \
 		|| { echo "nightly Rust and cargo-fuzz are needed: rustup toolchain install nightly; cargo install cargo-fuzz" >&2; exit 2; }
 	@$(BIN)/python -m tests.support.fuzz_seeds native/fuzz/corpus
@@ -124,7 +124,6 @@ fuzz: $(DEVELOPER) ## Fuzz the native kernel: any lines, any calls, any values, 
 	@cd native && cargo +nightly fuzz run calls -- -max_total_time=$$(( $(MINUTES) * 60 )) -max_len=128 -timeout=20
 	@cd native && cargo +nightly fuzz run values -- -max_total_time=$$(( $(MINUTES) * 60 )) -max_len=256 -timeout=20
 	@cd native && cargo +nightly fuzz run special -- -max_total_time=$$(( $(MINUTES) * 60 )) -max_len=256 -timeout=20
-	@cd native && cargo +nightly fuzz run variants -- -max_total_time=$$(( $(MINUTES) * 60 )) -max_len=4096 -timeout=20
 	@cd native && cargo +nightly fuzz run snappy -- -max_total_time=$$(( $(MINUTES) * 60 )) -max_len=1024 -timeout=20
 
 lint: $(DEVELOPER) ## Check format, style, types, layers, unused code and lengths

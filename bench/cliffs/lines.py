@@ -14,7 +14,7 @@ _STEP = 6  # characters between escapes
 _WORDS = "the order was sent to store and the user came back for more of it in a day or two "
 _WORD_REPEATS = 16_000
 
-TYPES = {"number": "double", "boolean": "boolean", "time": "timestamp", "nested": "variant"}
+TYPES = {"number": "double", "boolean": "boolean", "time": "timestamp"}
 """By kind, the type of a typed column."""
 
 
@@ -31,7 +31,7 @@ def shape_of(point: Point, total_bytes: int) -> Shape:
 
 def schema_file(point: Point) -> str:
     """The schema file (TOML) of a point with typed columns."""
-    return "".join(f'[[columns]]\nname = "{key}"\ntype = "{TYPES[point.kind]}"\n' for key in _keys(point))
+    return "".join(f'[[columns]]\nname = "{key}"\ntype = "{TYPES.get(point.kind, "string")}"\n' for key in _keys(point))
 
 
 def blocks(point: Point, seed: int) -> Iterator[bytes]:

@@ -11,8 +11,8 @@ MAGIC = b"PAR1"
 TAIL_BYTES = 8
 """The end of a file: the length of the footer, and the magic."""
 
-FIELD_ID, LOGICAL_TYPE = 9, 10
-"""Fields of `SchemaElement` in Parquet's Thrift definition."""
+FIELD_ID = 9
+"""The field of `SchemaElement` in Parquet's Thrift definition."""
 
 I32, STRUCT = 5, 12
 """Types of fields in the protocol."""

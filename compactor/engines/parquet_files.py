@@ -15,9 +15,6 @@ from compactor.schema.column_types import parse_type
 FIELD_ID = b"PARQUET:field_id"
 """How Arrow calls the id of a column among its metadata."""
 
-_VARIANT = {"metadata": pa.binary(), "value": pa.binary()}
-"""The halves of a variant, as Arrow reads and holds it. Writers differ in their order."""
-
 _NAMES = {
     pa.string(): "string",
     pa.int64(): "long",
@@ -30,7 +27,7 @@ _NAMES = {
 }
 """The names of types in `compactor.schema.column_types`. A timestamp is INT64 in UTC; INT96 has no zone to Arrow."""
 
-_TYPES = {name: found for found, name in _NAMES.items()} | {"variant": pa.struct(_VARIANT)}
+_TYPES = {name: found for found, name in _NAMES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +145,6 @@ def type_name(found: pa.DataType) -> str:
     """The name of a column's type in `compactor.schema.column_types`, or pyarrow's if there is none."""
     if pa.types.is_decimal128(found):
         return f"decimal({found.precision},{found.scale})"
-    if is_variant(found):
-        return "variant"
     if pa.types.is_map(found):
         return f"map<{type_name(found.key_type)},{type_name(found.item_type)}>"
     return _NAMES.get(found, str(found))
@@ -166,16 +161,3 @@ def python_values(column: pa.Array) -> list[Any]:
 def arrow_type(name: str) -> pa.DataType:
     """The type of a column in a file, by its name in `compactor.schema.column_types`."""
     return _TYPES.get(name) or pa.decimal128(parse_type(name).precision, parse_type(name).scale)
-
-
-def nulls(rows: int, kind: pa.DataType) -> pa.Array:
-    """So many nulls of a type, which can be written: the halves of a variant are never null themselves."""
-    if not is_variant(kind):
-        return pa.nulls(rows, kind)
-    halves = [pa.array([b""] * rows, each.type) for each in kind]
-    return pa.StructArray.from_arrays(halves, fields=list(kind), mask=pa.array([True] * rows, pa.bool_()))
-
-
-def is_variant(found: pa.DataType) -> bool:
-    """Whether a column is of variants: no other column of the product is a struct."""
-    return bool(pa.types.is_struct(found)) and {each.name: each.type for each in found} == _VARIANT

@@ -96,12 +96,11 @@ def catalog_columns(schema: SchemaVersion, metadata_columns: Collection[str]) ->
     """The Hive type of each column of the output, by name: of a row's origin, of each key, of rescued values.
 
     The catalog does not distinguish case: of two names that differ only in it, the first one has the column. Names that
-    the catalog refuses are left out, for it would refuse the others with them; only `exact` names can be so. Variants
-    are left out, too: Hive has no type for them.
+    the catalog refuses are left out, for it would refuse the others with them; only `exact` names can be so.
     """
     columns = {name: METADATA_TYPES[name] for name in metadata_names(schema, metadata_columns)}
     for each in schema.columns:
-        if _NAME.fullmatch(each.name) and each.type != "variant":
+        if _NAME.fullmatch(each.name):
             columns.setdefault(each.name.lower(), _HIVE_TYPES.get(each.type, each.type))
     columns[RESCUED_COLUMN] = RESCUED_TYPE
     return columns

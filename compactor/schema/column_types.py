@@ -6,7 +6,7 @@ meaning in Python's and Java's regular expressions if the whole text has to matc
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -14,12 +14,8 @@ from functools import lru_cache
 from typing import Literal
 
 from compactor.core.text.json_numbers import LONG_BITS, MAX_PRECISION, NUMBER, significant
-from compactor.schema.variants.binary_form import decode
-from compactor.schema.variants.json_values import canonical, parse
 
-Kind = Literal[
-    "string", "long", "double", "decimal", "boolean", "date", "timestamp", "timestamp_ntz", "timestamp_ns", "variant"
-]
+Kind = Literal["string", "long", "double", "decimal", "boolean", "date", "timestamp", "timestamp_ntz", "timestamp_ns"]
 """A `timestamp` is an instant, to the microsecond; a `timestamp_ns` one to the nanosecond, of the years 1677 to 2262. A
 `timestamp_ntz` is a time without a zone, to the microsecond."""
 
@@ -29,8 +25,8 @@ Epoch = Literal["seconds", "milliseconds"]
 Value = str | int | float | Decimal | bool | date | datetime
 
 EXPECTED = (
-    "string, long, double, decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p, boolean, date, timestamp, timestamp_ntz, "
-    "timestamp_ns or variant"
+    "string, long, double, decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p, boolean, date, timestamp, timestamp_ntz "
+    "or timestamp_ns"
 )
 
 FRACTION_DIGITS: dict[Epoch, int] = {"seconds": 6, "milliseconds": 3}
@@ -110,7 +106,7 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
     if epoch is not None and text != "timestamp":
         raise ValueError(f'no epoch with type "{text}": only a timestamp has one')
     match text:
-        case "string" | "long" | "double" | "boolean" | "date" | "variant":
+        case "string" | "long" | "double" | "boolean" | "date":
             return ColumnType(text)
         case "timestamp" | "timestamp_ntz" | "timestamp_ns":
             return ColumnType(text, epoch=epoch)
@@ -127,25 +123,19 @@ def value_of(text: str, column_type: ColumnType) -> Value | None:
     """The value of a text; None if it does not fit the type.
 
     A `timestamp` is in UTC, a `timestamp_ntz` has no zone, and a `timestamp_ns` is the number of nanoseconds since
-    1970-01-01T00:00:00Z, since a `datetime` has none. A variant is canonical JSON.
+    1970-01-01T00:00:00Z, since a `datetime` has none.
     """
     return _RULES[column_type.kind](text, column_type)
 
 
-def canonical_text(value: Value | Mapping[str, bytes], column_type: ColumnType) -> str:
+def canonical_text(value: Value, column_type: ColumnType) -> str:
     """The canonical text of a value: different values have different texts, and `value_of` returns the value.
 
     Args:
-        value: As `value_of` returns it, or as `engines.parquet_files.python_values` reads it from a file: a variant as
-            its metadata and its value.
+        value: As `value_of` returns it, or as `engines.parquet_files.python_values` reads it from a file.
         column_type: Its type.
-
-    Raises:
-        ValueError: What the file has is no variant.
     """
     match column_type.kind:
-        case "variant" if isinstance(value, Mapping):
-            return canonical(decode(value["metadata"], value["value"]))
         case "decimal":
             return f"{value:.{column_type.scale}f}"
         case "boolean":
@@ -250,13 +240,6 @@ def _since_epoch(text: str, epoch: Epoch) -> datetime | None:
         return None
 
 
-def _variant(text: str, _: ColumnType) -> str | None:
-    try:
-        return canonical(parse(text))
-    except ValueError:
-        return None
-
-
 _RULES: dict[Kind, Callable[[str, ColumnType], Value | None]] = {
     "string": lambda text, _: text,
     "long": _long,
@@ -267,5 +250,4 @@ _RULES: dict[Kind, Callable[[str, ColumnType], Value | None]] = {
     "timestamp": _timestamp,
     "timestamp_ntz": _local_timestamp,
     "timestamp_ns": _nanoseconds,
-    "variant": _variant,
 }

@@ -174,7 +174,6 @@ class Table(Section):
     uri: CatalogUri = _key("", "where the catalog is: the endpoint for rest and s3tables, a database URL for sql")
     warehouse: Warehouse = _key("", "warehouse as the catalog names it: a place, or an ARN for s3tables")
     name: CatalogName = _key("", "name of the table, as namespace.table")
-    format_version: Literal[2, 3] = _key(2, "version of the table's format; 3 has variants, and has no way back to 2")
     commit_seconds: Seconds = _key(60, "time that files wait to be committed together")
     max_manifests_per_commit: int = _key(500, "most manifests whose files one commit adds", ge=1, le=10_000)
     max_waiting_manifests: int = _key(

@@ -25,7 +25,7 @@ from compactor.settings import compact_paths, places, sections
 from compactor.settings.grok import GrokPattern, check_grok, pattern_of
 from compactor.settings.partitions import check_partitions, check_table_partitions
 from compactor.settings.streams import Entry, Member, OneStream, crossing, merged, read_entries
-from compactor.settings.types import FORMAT_3, REFUSED_SPARK_CONF
+from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import Source, read_document, read_environment, shown, validate
 
 __all__ = ["REFUSED_SPARK_CONF", "SECTIONS", "Settings", "load_settings", "parse_settings", "parse_toml"]
@@ -268,17 +268,11 @@ class Settings:
     def refused_types(self) -> dict[str, str]:
         """The types that no column may have, each with the settings that it needs.
 
-        Readers of plain files would take a variant for two columns of bytes. Spark writes no nanoseconds, and neither
-        does version 2 of Iceberg's format.
+        Spark writes no nanoseconds, and neither does version 2 of Iceberg's format.
         """
-        has_table, refused = self.output.table == "iceberg", dict[str, str]()
-        if not (has_table and self.table.format_version >= FORMAT_3):
-            refused["variant"] = 'output.table = "iceberg" and table.format_version = 3'
-        if has_table:
-            refused["timestamp_ns"] = "no output.table"
-        elif self.convert.engine == "spark":
-            refused["timestamp_ns"] = 'another convert.engine than "spark"'
-        return refused
+        if self.output.table == "iceberg":
+            return {"timestamp_ns": "no output.table"}
+        return {"timestamp_ns": 'another convert.engine than "spark"'} if self.convert.engine == "spark" else {}
 
     def require_claims(self) -> None:
         """Check that claims have a place. Only planning needs one.

@@ -27,8 +27,6 @@ _PROMISES = {
     "spark.sql.session.timeZone": "UTC",
     # Engines read INT96, the default, differently.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # A variant is its two halves, and no reader has to know what else Spark would take out of them.
-    "spark.sql.variant.writeShredding.enabled": "false",
     # Fair scheduling lets a small manifest overtake a large one.
     "spark.scheduler.mode": "FAIR",
 }

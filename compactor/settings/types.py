@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
@@ -23,9 +23,6 @@ GIB = 1024 * MIB
 TIB = 1024 * GIB
 
 METADATA_NAMES = frozenset({"_source_file", "_processed_at", "_manifest_id", "file_date"})
-
-FORMAT_3: Final = 3
-"""Version 3 of Iceberg's format, the first with variants, and the first in which rows have ids."""
 
 JOURNAL_CLAIMS = "@journal"
 """Value of `builder.claims` for a journal of objects below the state instead of a table."""

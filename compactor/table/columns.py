@@ -24,7 +24,7 @@ class TableColumn:
         field_id: The id by which the files know it.
         name: Its name in the files and in the table.
         type: Its type in Iceberg's spelling: `string`, `boolean`, `long`, `double`, `decimal(p,s)`, `date`,
-            `timestamptz`, `timestamp`, `variant` or `map<string,string>`.
+            `timestamptz`, `timestamp` or `map<string,string>`.
         key_id: The id of the keys of a map; 0 for other types.
         value_id: The id of the values of a map, which may be null; 0 for other types.
     """

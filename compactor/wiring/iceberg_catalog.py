@@ -25,10 +25,4 @@ def iceberg_catalog(settings: Settings) -> TableCatalog:
     )
     # Glue asks for the place of a new table; other catalogs choose one in their warehouse.
     location = f"{settings.paths.output.rstrip('/')}/{_OF_GLUE}" if table.catalog == "glue" else ""
-    return IcebergTable(
-        place=place,
-        name=table.name,
-        metadata_columns=settings.metadata_columns,
-        location=location,
-        format_version=table.format_version,
-    )
+    return IcebergTable(place=place, name=table.name, metadata_columns=settings.metadata_columns, location=location)

@@ -23,7 +23,6 @@ from compactor.core.kafka.record_columns import KEYS, TYPES
 from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import is_s3
 from compactor.core.ports import ClaimTable
-from compactor.engines.variant_footers import check_arrow
 from compactor.job.retention.cleaner import Cleaner
 from compactor.job.retention.expiring import BY_JOB, Expirer
 from compactor.job.retention.retention import Retention
@@ -111,8 +110,6 @@ class OperatorComponents(CatalogComponents):
         of_records = {KEYS[each]: TYPES[each] for each in self.settings.kafka.record_columns}
         if of_records and self._reads_topics:
             declared = self._with_columns(declared, of_records, "kafka.record_columns")
-        if any(column.type == "variant" for column in declared):
-            check_arrow()
         fields = self.settings.partition_fields
         if faults := list(partition_faults(fields, declared, has_table=self.has_table)):
             raise SettingsError(faults)

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, MapArray, StringArray,
-    StructArray, TimestampMicrosecondArray, TimestampNanosecondArray,
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, MapArray, StringArray, StructArray,
+    TimestampMicrosecondArray, TimestampNanosecondArray,
 };
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
@@ -18,13 +18,9 @@ use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use crate::memory::{NoRoom, room};
 use crate::sparse::{ColumnRows, MIN_RUN, Run, SparseArray, add_run, forget_runs};
 use crate::text::TextRows;
-use crate::values::{self, Kind, VariantWriter};
+use crate::values::{self, Kind};
 
 pub const UTC: &str = "UTC";
-
-/// The halves of a VARIANT.
-pub const VARIANT_METADATA: &str = "metadata";
-pub const VARIANT_VALUE: &str = "value";
 
 /// The ids by which tables know the entries of the rescued data: `compactor.schema.field_ids` has the same.
 const KEY_FIELD_ID: i32 = 10_000_101;
@@ -64,7 +60,6 @@ impl ColumnKind {
             Self::Typed(Kind::Timestamp { .. }) => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
             Self::Typed(Kind::LocalTimestamp) => DataType::Timestamp(TimeUnit::Microsecond, None),
             Self::Typed(Kind::Nanoseconds) => DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
-            Self::Typed(Kind::Variant) => DataType::Struct(variant_fields()),
         }
     }
 }
@@ -109,27 +104,10 @@ impl Texts {
     ///
     /// A text is not UTF-8, which the scan has ruled out.
     pub fn take(&mut self, nulls: Option<NullBuffer>) -> Result<StringArray, ArrowError> {
-        let (ends, bytes) = self.buffers();
-        StringArray::try_new(ends, bytes, nulls)
-    }
-
-    /// The same of texts that need not be UTF-8.
-    fn take_binary(&mut self) -> Result<BinaryArray, ArrowError> {
-        let (ends, bytes) = self.buffers();
-        BinaryArray::try_new(ends, bytes, None)
-    }
-
-    fn buffers(&mut self) -> (OffsetBuffer<i32>, Buffer) {
         // The next batch is likely to be as long: a text that grows by doubling is copied again and again.
         let (ends, bytes) = (emptied(&mut self.ends), Buffer::from_vec(emptied(&mut self.bytes)));
         self.ends.push(0);
-        (OffsetBuffer::new(ScalarBuffer::from(ends)), bytes)
-    }
-
-    /// Appends empty texts up to this number.
-    fn fill(&mut self, len: usize) {
-        let end = self.ends[self.len()];
-        self.ends.resize(len + 1, end);
+        StringArray::try_new(OffsetBuffer::new(ScalarBuffer::from(ends)), bytes, nulls)
     }
 
     /// Ends the last text here. Rows are written long before their texts could add up to 2 GiB.
@@ -216,51 +194,6 @@ enum Slots {
     Decimals(Vec<i128>),
     Booleans(Vec<bool>),
     Days(Vec<i32>),
-    Variants(Box<Variants>),
-}
-
-/// VARIANTs: both halves of each, which are empty where a row is null.
-#[derive(Debug)]
-struct Variants {
-    writer: VariantWriter,
-    metadata: Texts,
-    values: Texts,
-}
-
-impl Variants {
-    fn new() -> Self {
-        Self { writer: VariantWriter::default(), metadata: Texts::new(), values: Texts::new() }
-    }
-
-    fn push(&mut self, text: &[u8]) -> Result<bool, NoRoom> {
-        let Some((metadata, value)) = self.writer.write(text)? else { return Ok(false) };
-        self.metadata.push_with(metadata.len(), |bytes| bytes.extend_from_slice(metadata))?;
-        self.values.push_with(value.len(), |bytes| bytes.extend_from_slice(value))?;
-        Ok(true)
-    }
-
-    fn truncate(&mut self, len: usize) {
-        self.metadata.truncate(len);
-        self.values.truncate(len);
-    }
-
-    fn fill(&mut self, len: usize) {
-        self.metadata.fill(len);
-        self.values.fill(len);
-    }
-
-    fn take(&mut self, nulls: Option<NullBuffer>) -> Result<StructArray, ArrowError> {
-        let halves: Vec<ArrayRef> = vec![Arc::new(self.metadata.take_binary()?), Arc::new(self.values.take_binary()?)];
-        StructArray::try_new(variant_fields(), halves, nulls)
-    }
-}
-
-/// The names are those of Parquet's specification of VARIANT.
-fn variant_fields() -> Fields {
-    Fields::from(vec![
-        Field::new(VARIANT_METADATA, DataType::Binary, false),
-        Field::new(VARIANT_VALUE, DataType::Binary, false),
-    ])
 }
 
 /// A column of values.
@@ -284,7 +217,6 @@ impl TypedColumn {
             Kind::Decimal { .. } => Slots::Decimals(Vec::new()),
             Kind::Boolean => Slots::Booleans(Vec::new()),
             Kind::Date => Slots::Days(Vec::new()),
-            Kind::Variant => Slots::Variants(Box::new(Variants::new())),
         };
         Self { kind, slots, valid: BooleanBufferBuilder::new(0), runs: Vec::new(), run_rows: 0 }
     }
@@ -299,11 +231,7 @@ impl TypedColumn {
     /// # Returns
     ///
     /// Whether the text stands for a value; nothing is appended otherwise.
-    ///
-    /// # Errors
-    ///
-    /// There is no memory for it.
-    pub fn push_value(&mut self, text: &[u8]) -> Result<bool, NoRoom> {
+    pub fn push_value(&mut self, text: &[u8]) -> bool {
         let fits = match (&mut self.slots, self.kind) {
             (Slots::Longs(slots), Kind::Long) => push(slots, values::long(text)),
             (Slots::Longs(slots), Kind::Timestamp { epoch }) => push(slots, values::timestamp(text, epoch)),
@@ -315,13 +243,12 @@ impl TypedColumn {
             }
             (Slots::Booleans(slots), _) => push(slots, values::boolean(text)),
             (Slots::Days(slots), _) => push(slots, values::date(text)),
-            (Slots::Variants(slots), _) => slots.push(text)?,
             _ => false,
         };
         if fits {
             self.valid.append(true);
         }
-        Ok(fits)
+        fits
     }
 
     fn truncate(&mut self, rows: usize) {
@@ -337,7 +264,6 @@ impl TypedColumn {
             Slots::Decimals(slots) => slots.truncate(stored),
             Slots::Booleans(slots) => slots.truncate(stored),
             Slots::Days(slots) => slots.truncate(stored),
-            Slots::Variants(slots) => slots.truncate(stored),
         }
     }
 
@@ -370,7 +296,6 @@ impl TypedColumn {
             ),
             Slots::Booleans(slots) => Arc::new(BooleanArray::new(std::mem::take(slots).into(), nulls)),
             Slots::Days(slots) => Arc::new(Date32Array::try_new(emptied(slots).into(), nulls)?),
-            Slots::Variants(slots) => Arc::new(slots.take(nulls)?),
         })
     }
 
@@ -400,7 +325,6 @@ impl TypedColumn {
             Slots::Decimals(slots) => slots.resize(stored, 0),
             Slots::Booleans(slots) => slots.resize(stored, false),
             Slots::Days(slots) => slots.resize(stored, 0),
-            Slots::Variants(slots) => slots.fill(stored),
         }
     }
 }

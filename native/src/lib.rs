@@ -31,7 +31,6 @@ mod strings;
 mod text;
 pub mod values;
 mod values_py;
-mod variant_columns;
 
 pub use bin_writer::{BinWriter, ColumnName, OutputColumn};
 pub use columns::ColumnKind;

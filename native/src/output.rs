@@ -16,7 +16,6 @@ use crate::parts::Parts;
 use crate::sparse::ColumnRows;
 use crate::statistics::{MAX_BOUND_BYTES, declare_order_of_type};
 use crate::text::{Compressor, Limits};
-use crate::variant_columns::{parquet_schema, set_properties};
 
 /// Encoded bytes of a row group. A file of 128 MB has four: enough for parallel reads, and few enough for readers that
 /// request each column of each group. While one is put together, memory holds it little more than once.
@@ -78,8 +77,8 @@ impl Output {
             .set_data_page_size_limit(page_bytes)
             .set_dictionary_page_size_limit(limits.dictionary_bytes)
             .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_statistics_truncate_length(Some(MAX_BOUND_BYTES));
-        let properties = set_properties(&schema, properties).build();
+            .set_statistics_truncate_length(Some(MAX_BOUND_BYTES))
+            .build();
         let tools = Tools { compression, limits, compressor, body: Vec::new() };
         Ok(Self { schema, properties, tools, file: None })
     }
@@ -138,7 +137,6 @@ impl OpenFile {
     fn new(schema: &SchemaRef, properties: &WriterProperties) -> Result<Self> {
         // Readers tell types by Parquet's own schema; Arrow's beside it would say that texts are dictionaries.
         let options = ArrowWriterOptions::new().with_properties(properties.clone()).with_skip_arrow_metadata(true);
-        let options = options.with_parquet_schema(parquet_schema(schema)?);
         let writer = ArrowWriter::try_new_with_options(Parts::default(), schema.clone(), options)?;
         let (writer, row_groups) = writer.into_serialized_writer()?;
         Ok(Self { writer, row_groups, columns: None, repeats_seldom: Vec::new() })

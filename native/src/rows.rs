@@ -246,10 +246,10 @@ impl Rows {
                 texts.push_with(inner.len(), |target| unescape(inner, target))
             }
             (Column::Typed(column), Value::Source(text) | Value::Text { inner: text, escaped: false }) => {
-                if column.push_value(text)? { Ok(()) } else { self.rescue(number, value) }
+                if column.push_value(text) { Ok(()) } else { self.rescue(number, value) }
             }
             (Column::Typed(column), Value::Text { inner, escaped: true }) => {
-                if column.push_value(&unescaped(inner)?)? {
+                if column.push_value(&unescaped(inner)?) {
                     Ok(())
                 } else {
                     self.rescue(number, value)

@@ -1,10 +1,9 @@
 //! The rules of the types for Python, which compares them with its own.
 
-use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::memory::NoRoom;
-use crate::values::{self, Kind, VariantWriter};
+use crate::values::{self, Kind};
 
 /// A value in the form that Parquet stores.
 #[derive(IntoPyObject)]
@@ -12,8 +11,6 @@ pub enum Stored {
     Integer(i128),
     Float(f64),
     Boolean(bool),
-    /// The metadata and the value.
-    Variant(Vec<u8>, Vec<u8>),
 }
 
 /// The stored form of the value that a text stands for; None if it is none of this type.
@@ -21,18 +18,18 @@ pub enum Stored {
 /// # Arguments
 ///
 /// * `text` - Any bytes.
-/// * `kind` - long, double, decimal, boolean, date, timestamp, `timestamp_ntz`, `timestamp_ns` or variant.
+/// * `kind` - long, double, decimal, boolean, date, timestamp, `timestamp_ntz` or `timestamp_ns`.
 /// * `precision`, `scale` - Of a decimal: its digits, and how many of them are behind the point.
 /// * `epoch` - Of a timestamp: what a number means, seconds or milliseconds, if it means anything.
 ///
 /// # Returns
 ///
-/// Of a decimal the unscaled value; of a date the days, of a timestamp the microseconds since 1970, or of a `timestamp_ns` the
-/// nanoseconds; of a variant its metadata and its value.
+/// Of a decimal the unscaled value; of a date the days, of a timestamp the microseconds since 1970, of a `timestamp_ns` the
+/// nanoseconds.
 ///
 /// # Errors
 ///
-/// `ValueError`: there is no such type. `MemoryError`: there is no memory for a variant.
+/// `ValueError`: there is no such type.
 #[pyfunction]
 #[pyo3(signature = (text, kind, precision=0, scale=0, epoch=None))]
 pub fn typed_value(text: &[u8], kind: &str, precision: u8, scale: i8, epoch: Option<&str>) -> PyResult<Option<Stored>> {
@@ -48,11 +45,5 @@ pub fn typed_value(text: &[u8], kind: &str, precision: u8, scale: i8, epoch: Opt
         }
         Kind::LocalTimestamp => values::local_timestamp(text).map(|microseconds| Stored::Integer(microseconds.into())),
         Kind::Nanoseconds => values::nanoseconds(text).map(|nanoseconds| Stored::Integer(nanoseconds.into())),
-        Kind::Variant => {
-            let mut writer = VariantWriter::default();
-            let written = writer.write(text);
-            let written = written.map_err(|NoRoom { bytes }| PyMemoryError::new_err(format!("{bytes} bytes")))?;
-            written.map(|(metadata, value)| Stored::Variant(metadata.to_vec(), value.to_vec()))
-        }
     })
 }

@@ -4,7 +4,6 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -18,30 +17,24 @@ from tests.support.table_catalogs import OWNER, CatalogCase, memory_case, now, v
 CASES: dict[str, Callable[[pytest.FixtureRequest], CatalogCase]] = {
     "memory": lambda _: memory_case(),
     "sql": lambda request: sql_case(request.getfixturevalue("tmp_path")),
-    "sql-v3": lambda request: sql_case(request.getfixturevalue("tmp_path"), 3),
     "rest": lambda request: rest_case(request.getfixturevalue("rest_catalog"), request.getfixturevalue("tmp_path")),
-    "rest-v3": lambda request: rest_case(
-        request.getfixturevalue("rest_catalog"), request.getfixturevalue("tmp_path"), 3
-    ),
 }
 """How each implementation is made, with an empty place for one table."""
 
 
-@pytest.fixture(
-    params=["memory", "sql", "sql-v3", *(pytest.param(each, marks=pytest.mark.full) for each in ("rest", "rest-v3"))]
-)
+@pytest.fixture(params=["memory", "sql", pytest.param("rest", marks=pytest.mark.full)])
 def case(request: pytest.FixtureRequest) -> CatalogCase:
     return CASES[request.param](request)
 
 
-def sql_case(folder: Path, format_version: Literal[2, 3] = 2) -> CatalogCase:
+def sql_case(folder: Path) -> CatalogCase:
     """A table in a catalog in SQLite."""
-    return iceberg_case(sql_place(folder), folder, format_version=format_version)
+    return iceberg_case(sql_place(folder), folder)
 
 
-def rest_case(server: RestCatalogServer, folder: Path, format_version: Literal[2, 3] = 2) -> CatalogCase:
+def rest_case(server: RestCatalogServer, folder: Path) -> CatalogCase:
     """A table of its own in the catalog of a server."""
-    return iceberg_case(rest_place(server.url), folder, f"lake.events_{uuid.uuid4().hex}", format_version)
+    return iceberg_case(rest_place(server.url), folder, f"lake.events_{uuid.uuid4().hex}")
 
 
 def live(case: CatalogCase, snapshot_id: int | None = None) -> list[str]:

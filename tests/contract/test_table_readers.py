@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -91,8 +91,6 @@ print(json.dumps(found))
 )
 
 Rows = list[dict[str, Any]]
-
-VERSIONS = pytest.mark.parametrize("format_version", [2, 3])
 
 
 @dataclass(frozen=True)
@@ -196,9 +194,9 @@ def _partition(schema: SchemaVersion, row: dict[str, Any], text: str) -> FilePar
     return FilePartition(field.name, field.transform, column.field_id, column.type, field.buckets, text)
 
 
-def lived(place: CatalogPlace, name: str, folder: Path, format_version: Literal[2, 3] = 2) -> LivedTable:
+def lived(place: CatalogPlace, name: str, folder: Path) -> LivedTable:
     """A table that has been through everything."""
-    life = Life(client(place, name, format_version), folder)
+    life = Life(client(place, name), folder)
     life.add("older", typed(1), [ROW | {RESCUED_COLUMN: None}, {"c3": 1, "c5": Decimal("0.01")}], day="2026-01-01")
     life.add("gone", typed(1), [{}])
     life.add("newer", typed(2), [ROW, {"c3": 2, "c4": float("inf")}])
@@ -253,10 +251,9 @@ def in_another_program(python: str, program: str, *arguments: str) -> dict[str, 
     return found
 
 
-@VERSIONS
-def test_pyiceberg(tmp_path: Path, format_version: Literal[2, 3]) -> None:
+def test_pyiceberg(tmp_path: Path) -> None:
     """The library that the compactor itself commits with."""
-    table = lived(sql_place(tmp_path), NAME, tmp_path, format_version)
+    table = lived(sql_place(tmp_path), NAME, tmp_path)
     opened = open_catalog(table.place).load_table(NAME)
     assert len({entry.file.spec_id for entry in opened.scan().plan_files()}) == 3
     filters = {name: "c1 = c1 or c1 is null" if text == "true" else text for name, text in FILTERS.items()}
@@ -266,10 +263,9 @@ def test_pyiceberg(tmp_path: Path, format_version: Literal[2, 3]) -> None:
 
 @pytest.mark.full
 @extras.READERS.needed
-@VERSIONS
-def test_duckdb(tmp_path: Path, format_version: Literal[2, 3]) -> None:
+def test_duckdb(tmp_path: Path) -> None:
     """DuckDB with its own reader of Iceberg."""
-    table = lived(sql_place(tmp_path), NAME, tmp_path, format_version)
+    table = lived(sql_place(tmp_path), NAME, tmp_path)
     place = open_catalog(table.place).load_table(NAME).metadata_location.removeprefix("file://")
     found = in_another_program(str(extras.readers_python()), IN_DUCKDB, place, json.dumps(FILTERS))
     check(found, table.expected())
@@ -278,10 +274,9 @@ def test_duckdb(tmp_path: Path, format_version: Literal[2, 3]) -> None:
 @pytest.mark.large
 @pytest.mark.timeout(1800)
 @extras.ON_SPARK.needed
-@VERSIONS
-def test_spark(rest_catalog: RestCatalogServer, tmp_path: Path, format_version: Literal[2, 3]) -> None:
+def test_spark(rest_catalog: RestCatalogServer, tmp_path: Path) -> None:
     """Spark and Iceberg in the releases of Glue 6.0, from a REST catalog."""
-    table = lived(rest_place(rest_catalog.url), f"lake.{tmp_path.name}", tmp_path, format_version)
+    table = lived(rest_place(rest_catalog.url), f"lake.{tmp_path.name}", tmp_path)
     jars = ",".join(str(path) for path in FOR_SPARK.glob("*.jar"))
     found = in_another_program(
         sys.executable, IN_SPARK, jars, rest_catalog.url, f"lake.{table.name}", json.dumps(FILTERS)

@@ -8,8 +8,6 @@ _FILES = "tests/unit/adapters/test_iceberg_files.py"
 _PARTITIONS = "tests/contract/test_table_partitions.py"
 _PARTITIONED_OUTPUT = "tests/unit/job/test_partitioned_output.py"
 
-_ROW_IDS = "tests/contract/test_row_ids.py"
-_VARIANTS = "tests/unit/schema/variants/test_json_values.py"
 _UPKEEP = "tests/contract/test_table_upkeep.py"
 _FOLDER = "tests/unit/adapters/test_iceberg_upkeep.py"
 
@@ -118,61 +116,5 @@ ICEBERG = (
         "if not columns or file.holds_others:",
         "if not columns:",
         (_PARTITIONED_OUTPUT,),
-    ),
-    Guard(
-        "rows of an earlier snapshot keep their ids",
-        "adapters/iceberg/version_3/row_ids.py",
-        "first = self._known.get(made.manifest_path)",
-        "first = None",
-        (_ROW_IDS,),
-    ),
-    Guard(
-        "rows keep their ids in another manifest",
-        "adapters/iceberg/version_3/row_ids.py",
-        "                values[_FIRST_OF_FILE] = first_row_id\n",
-        "                pass\n",
-        (_ROW_IDS,),
-    ),
-    Guard(
-        "a table of an earlier format gets no variant",
-        "adapters/iceberg/iceberg_table.py",
-        "if variant is not None and max(self.format_version, table.metadata.format_version) < FORMAT_3:",
-        "if False:",
-        ("tests/contract/test_variant_tables.py::test_other_formats_have_none",),
-    ),
-    Guard(
-        "an object that has a key twice has no variant",
-        "schema/variants/json_values.py",
-        "    if len(found) < len(pairs):\n",
-        "    if False:\n",
-        (_VARIANTS,),
-    ),
-    Guard(
-        "a variant keeps each number",
-        "schema/variants/json_values.py",
-        "and significant(repr(nearest)) == parts",
-        "",
-        (_VARIANTS,),
-    ),
-    Guard(
-        "files of both engines are merged",
-        "table/merging/columns.py",
-        "(is_variant(one) and is_variant(other))",
-        "False",
-        ("tests/contract/test_variant_tables.py::test_merged_files",),
-    ),
-    Guard(
-        "a number in a variant is forgotten by what it means",
-        "ops/forget/wanted.py",
-        'and column.type != "variant")',
-        ")",
-        ("tests/unit/cli/test_cli_forget_table.py::test_numbers_and_objects",),
-    ),
-    Guard(
-        "input with a wanted object is found as its rows are",
-        "ops/forget/wanted.py",
-        "if not path and isinstance(value, list) and self._containers and _frozen(value) in self._containers:",
-        "if False:",
-        ("tests/unit/cli/test_cli_forget_table.py::test_numbers_and_objects",),
     ),
 )

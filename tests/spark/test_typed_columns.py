@@ -10,8 +10,6 @@ import pytest
 from compactor.adapters.spark import conversion
 from compactor.schema.column_types import canonical_text, parse_type, value_of
 from tests.support.hostile_texts import HOSTILE_TEXTS
-from tests.support.iceberg_tables import NAME, sql_place
-from tests.support.variant_texts import VARIANT_TEXTS, broken
 
 TYPES = {
     **{kind: kind for kind in ("string", "long", "double", "boolean", "date", "timestamp", "timestamp_ntz")},
@@ -109,32 +107,3 @@ def test_without_typed_columns_nothing_is_added_to_the_plan(new_workspace, spark
     for number, kind in enumerate(("string", "long")):
         new_workspace(columns={"id": kind}).compact({"a": b'{"id":1,"v":2}'}, f"m{number}")
     assert [("RLIKE" in plan, "misfits" in plan) for plan in plans] == [(False, False), (True, True)]
-
-
-def test_variants(new_workspace, tmp_path):
-    """The value of each text, or the text itself rescued; the files say that they are variants."""
-    texts = [text for text in (*VARIANT_TEXTS, *broken(2, 300)) if len(text) < 10_000]
-    lines = [orjson.dumps({"n": f"{at}", "v": text}) for at, text in enumerate(texts)]
-    nested = [at for at, text in enumerate(texts) if text == text.strip() and "\n" not in text and is_json(text)]
-    lines += [f'{{"n":{at},"v":{texts[at]}}}'.encode() for at in nested]
-    place = sql_place(tmp_path)
-    table = {"catalog": "sql", "uri": place.uri, "warehouse": place.warehouse, "name": NAME, "format_version": 3}
-    workspace = new_workspace(
-        columns={"v": "variant"}, schema={"metadata_columns": ["file_date"]}, output={"table": "iceberg"}, table=table
-    )
-    compacted = workspace.compact({"a": b"\n".join(lines)})
-    assert len(compacted.rows) == len(lines)
-    kind = parse_type("variant")
-    for row in compacted.rows:
-        text = texts[int(row["n"])]
-        expected, found = value_of(text, kind), row["v"]
-        assert (found and canonical_text(found, kind)) == expected, text
-        assert dict(row["_rescued_data"] or ()) == ({} if expected is not None else {"v": text})
-    assert workspace.check().discrepancies == []
-
-
-def is_json(text: str) -> bool:
-    try:
-        return isinstance(orjson.loads(text), list | dict)
-    except ValueError:
-        return False

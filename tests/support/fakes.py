@@ -388,6 +388,5 @@ def arrow_type(column_type: ColumnType) -> pa.DataType:
         "boolean": pa.bool_(),
         "date": pa.date32(),
         "timestamp": pa.timestamp("us", "UTC"),
-        "variant": pa.struct([pa.field(half, pa.binary(), nullable=False) for half in ("metadata", "value")]),
     }
     return kinds[column_type.kind]

@@ -1,4 +1,4 @@
-"""Writes hostile lines, texts and variants as seeds for the fuzz targets: python -m tests.support.fuzz_seeds FOLDER."""
+"""Writes hostile lines and texts as seeds for the fuzz targets: python -m tests.support.fuzz_seeds FOLDER."""
 
 import hashlib
 import sys
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tests.support.hostile_texts import HOSTILE_TEXTS
 from tests.support.torture_lines import BAD_LINES, DEEP_LINES, GOOD_LINES
-from tests.support.variant_texts import VARIANT_TEXTS
 
 _DECIMAL = bytes((17, 2))
 """What is before the text of a value: the digits of a decimal from 1 on, and how many of them are behind the point."""
@@ -17,7 +16,6 @@ def main(folder: Path) -> None:
     lines = [*GOOD_LINES, *(line for line, _ in BAD_LINES), *DEEP_LINES]
     _write(folder / "lines", (*lines, b"\n".join(GOOD_LINES[:20]), b"\n".join(line for line, _ in BAD_LINES[:60])))
     _write(folder / "values", (_DECIMAL + text.encode() for text in HOSTILE_TEXTS))
-    _write(folder / "variants", (text.encode() for text in VARIANT_TEXTS))
 
 
 def _write(folder: Path, seeds: Iterable[bytes]) -> None:

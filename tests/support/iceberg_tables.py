@@ -4,14 +4,14 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlparse
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from compactor.adapters.iceberg.iceberg_table import IcebergTable
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
-from compactor.engines.variant_footers import parquet_writer
 from compactor.schema.schema import METADATA_COLUMNS, SchemaVersion
 from compactor.table.catalog import TableFile
 from compactor.table.columns import TableColumn, table_columns
@@ -27,7 +27,6 @@ _TYPES = {
     "date": pa.date32(),
     "timestamptz": pa.timestamp("us", tz="UTC"),
     "decimal(10,2)": pa.decimal128(10, 2),
-    "variant": pa.struct([pa.field(half, pa.binary(), nullable=False) for half in ("metadata", "value")]),
 }
 
 
@@ -41,12 +40,12 @@ def rest_place(url: str) -> CatalogPlace:
     return CatalogPlace(kind="rest", uri=url)
 
 
-def client(place: CatalogPlace, name: str = NAME, format_version: Literal[2, 3] = 2) -> IcebergTable:
+def client(place: CatalogPlace, name: str = NAME) -> IcebergTable:
     """A client of a table, with connections of its own."""
-    return IcebergTable(place=place, name=name, metadata_columns=METADATA_COLUMNS, format_version=format_version)
+    return IcebergTable(place=place, name=name, metadata_columns=METADATA_COLUMNS)
 
 
-def iceberg_case(place: CatalogPlace, folder: Path, name: str = NAME, format_version: Literal[2, 3] = 2) -> CatalogCase:
+def iceberg_case(place: CatalogPlace, folder: Path, name: str = NAME) -> CatalogCase:
     """A table in a catalog, and files of three rows."""
 
     def file(named: str, number: int = 1) -> TableFile:
@@ -55,7 +54,7 @@ def iceberg_case(place: CatalogPlace, folder: Path, name: str = NAME, format_ver
         return written(path, version(number), rows) if not path.exists() else _found(path, len(rows))
 
     def other() -> IcebergTable:
-        return client(place, name, format_version)
+        return client(place, name)
 
     def tag(snapshot_id: int) -> None:
         open_catalog(place).load_table(name).manage_snapshots().create_tag(snapshot_id, f"kept-{snapshot_id}").commit()
@@ -80,8 +79,7 @@ def written(path: Path, schema: SchemaVersion, rows: Sequence[Mapping[str, Any]]
     """Write a file of a schema version with all metadata columns."""
     fields = arrow_schema(schema)
     filled = [{**dict.fromkeys(fields.names), "file_date": date.fromisoformat(day), **row} for row in rows]
-    with path.open("wb") as sink, parquet_writer(sink, fields) as writer:
-        writer.write_table(pa.Table.from_pylist(filled, schema=fields))
+    pq.write_table(pa.Table.from_pylist(filled, schema=fields), path)
     return _found(path, len(rows), day)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 from compactor.cli.ui.failures import ExitCode
 from tests.support.iceberg_tables import NAME, sql_place
@@ -11,11 +10,7 @@ from tests.support.workspace import DAY, Workspace
 
 
 def table_workspace(
-    root: Path,
-    files: Mapping[str, bytes],
-    codes: Collection[ExitCode] = (ExitCode.DONE,),
-    *,
-    schema: str = "",
+    root: Path, files: Mapping[str, bytes], codes: Collection[ExitCode] = (ExitCode.DONE,)
 ) -> Workspace:
     """Make a workspace whose table has a manifest for each file.
 
@@ -23,22 +18,14 @@ def table_workspace(
         root: Its folder.
         files: The lines of each file by its name.
         codes: The exit codes that a run may have.
-        schema: The schema file, if there is one; then the table may have variants.
     """
     place = sql_place(root)
-    table: dict[str, Any] = {"catalog": "sql", "uri": place.uri, "warehouse": place.warehouse, "name": NAME}
-    declared: dict[str, Any] = {}
-    if schema:
-        (root / "schema.toml").write_text(schema)
-        table["format_version"] = 3
-        declared = {"schema": {"file": str(root / "schema.toml")}}
     config = write_settings(
         root,
         output={"table": "iceberg"},
-        table=table,
+        table={"catalog": "sql", "uri": place.uri, "warehouse": place.warehouse, "name": NAME},
         stream={"source": "listing"},
         convert={"engine": "native"},
-        **declared,
     )
     (root / "raw").mkdir()
     made = Workspace(root, config)

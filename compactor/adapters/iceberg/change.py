@@ -24,18 +24,14 @@ from pyiceberg.table.update import (
     SetCurrentSchemaUpdate,
     SetDefaultSpecUpdate,
     TableUpdate,
-    UpgradeFormatVersionUpdate,
 )
 from pyiceberg.table.update.snapshot import _SnapshotProducer
 
 from compactor.adapters.iceberg.mixed_snapshots import MixedAppend, MixedOverwrite, MixedReplace
 from compactor.adapters.iceberg.schemas import unneeded_schemas
-from compactor.adapters.iceberg.version_3.raising import RaiseFormatUpdate
 from compactor.core.errors import OperatorError
-from compactor.settings.types import FORMAT_3
 
 _LAST_ADDED = -1
-_FORMAT_2 = 2
 
 
 class Change(Transaction):
@@ -71,14 +67,6 @@ class Change(Transaction):
         if self._applied is None or self._applied[0] is not self._updates:
             self._applied = (self._updates, super().table_metadata)
         return self._applied[1]
-
-    def use_format(self, version: int) -> None:
-        """Raise the table to version 3 of the format if that is asked for. It cannot go back."""
-        if version < FORMAT_3 or self._table.metadata.format_version >= version:
-            return
-        if self._table.metadata.format_version < _FORMAT_2:
-            self._stage((UpgradeFormatVersionUpdate(format_version=_FORMAT_2),))
-        self._stage((RaiseFormatUpdate(format_version=version),))
 
     def use_schema(self, schema: Schema) -> None:
         """Give the table these columns, with the ids that they have."""
@@ -131,11 +119,16 @@ class Change(Transaction):
     def _producer(
         self, added: Sequence[DataFile], removed: Collection[DataFile], notes: dict[str, str], *, keeps_rows: bool
     ) -> _SnapshotProducer[Any]:
-        """What makes the snapshot: not pyiceberg's own, which writes one specification of partitions and no row ids."""
-        kind: type[MixedAppend | MixedOverwrite] = MixedOverwrite if removed else MixedAppend
+        """What makes the snapshot: pyiceberg's own, unless some files have other partitions than the table by now."""
+        metadata = self.table_metadata
         if keeps_rows and added and removed:
-            kind = MixedReplace
-        replaces = bool(removed) and self.table_metadata.current_snapshot_id is not None
+            io = self._table.io
+            return MixedReplace(operation=Operation.OVERWRITE, transaction=self, io=io, snapshot_properties=notes)
+        if all(entry.spec_id == metadata.default_spec_id for entry in added):
+            update = self.update_snapshot(snapshot_properties=notes)
+            return update.overwrite() if removed else update.merge_append()
+        kind: type[MixedAppend | MixedOverwrite] = MixedOverwrite if removed else MixedAppend
+        replaces = bool(removed) and metadata.current_snapshot_id is not None
         operation = Operation.OVERWRITE if replaces else Operation.APPEND
         return kind(operation=operation, transaction=self, io=self._table.io, snapshot_properties=notes)
 
@@ -148,7 +141,7 @@ class Change(Transaction):
         Raises:
             OperatorError: It would not have the same files.
         """
-        merging = MixedAppend(operation=Operation.APPEND, transaction=self, io=self._table.io)
+        merging = self.update_snapshot().merge_append()
         merging._merge_enabled, merging._min_count_to_merge = True, 2  # noqa: SLF001 - otherwise by the properties
         merging.commit()
         before, after = self._table.metadata.current_snapshot(), self.table_metadata.current_snapshot()

@@ -1,9 +1,7 @@
 """Entries of a table's manifests: made from the footers of Parquet files, and read back."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
-from itertools import islice, starmap
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,16 +22,13 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
-from pyiceberg.types import IcebergType, MapType, NestedField
+from pyiceberg.types import NestedField
 
 from compactor.adapters.iceberg.partitions import Specs, values_in
 from compactor.adapters.iceberg.schemas import dropped_columns
-from compactor.adapters.iceberg.version_3.row_ids import new_data_file
-from compactor.adapters.iceberg.version_3.variant_type import VARIANT, VariantType
 from compactor.core.errors import OperatorError, StoreUnavailable
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import visible
-from compactor.engines.parquet_files import FIELD_ID, type_name
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import FILE_DATE
 from compactor.table.catalog import TableFile
@@ -43,10 +38,6 @@ _FIRST_READ_BYTES = 64 * 1024  # of the end of a file: more than most footers ha
 _END_BYTES = 8  # behind the footer: its length in four bytes, and "PAR1"
 _MAGIC = b"PAR1"
 _EPOCH = date(1970, 1, 1)
-_LEAVES: dict[type[IcebergType], int] = {MapType: 2}  # columns of Parquet below one at the top; others have one
-
-_OF_COLUMNS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
-"""What an entry has by field id."""
 
 _NO_STATISTICS = MetricsMode(MetricModeTypes.NONE)
 
@@ -112,40 +103,18 @@ def _last(stream: InputStream, size_bytes: int, wanted_bytes: int) -> bytes:
     return bytes(stream.read(wanted_bytes))
 
 
-def _variant_field(name: str, field_id: int) -> NestedField:
-    return NestedField(field_id, name, VariantType(), required=False)
-
-
-def _field_id(column: pa.Field) -> int:
-    """The id of a column.
-
-    Raises:
-        ValueError: It has none.
-    """
-    found = (column.metadata or {}).get(FIELD_ID)
-    if found is None:
-        raise ValueError(f"column {column.name!r} has no field id")
-    return int(found)
-
-
 class _Entries:
     """Makes entries of files for one commit."""
 
     def __init__(self, io: FileIO, metadata: TableMetadata, schema: Schema, specs: Specs) -> None:
         self._io = io
         self._specs = specs
-        self._format_version = metadata.format_version
         self._fields = {field.field_id: field for field in schema.fields}
         self._plan = compute_statistics_plan(schema, metadata.properties)
         # A person may drop a column. Later files have it still, and no reader finds it.
         for number, (name, kind, _) in dropped_columns(metadata, schema).items():
             self._plan[number] = StatisticsCollector(number, kind, _NO_STATISTICS, name)
             self._fields[number] = NestedField(number, name, kind, required=False)
-        self._variants = set[int]()
-        for number, each in self._fields.items():
-            if isinstance(each.field_type, VariantType):
-                self._variants.add(number)
-                self._plan[number] = StatisticsCollector(number, each.field_type, _NO_STATISTICS, each.name)
         self._bounded = {field.field_id for field in schema.fields[:MAX_COLUMNS_WITH_BOUNDS]}
 
     def entry(self, named: tuple[TableFile, PartitionSpec]) -> DataFile:
@@ -159,21 +128,12 @@ class _Entries:
                 f"{visible(file.uri)}: {footer.num_rows} rows in {size_bytes} bytes -> expected the {file.records} "
                 f"rows in {file.size_bytes} bytes that the ledger names: `compactor verify`"
             )
-        paths = [footer.schema.column(at).path for at in range(footer.num_columns)]
-        ids = self._leaf_ids(footer, file.uri)
-        found = data_file_statistics_from_parquet_metadata(footer, self._plan, dict(zip(paths, ids, strict=True)))
+        found = data_file_statistics_from_parquet_metadata(footer, self._plan, self._ids_by_path(footer, file.uri))
         partition = self._partition(found, file, spec)
         statistics = found.to_serialized_dict()
         for bounds in ("lower_bounds", "upper_bounds"):
             statistics[bounds] = {key: value for key, value in statistics[bounds].items() if key in self._bounded}
-        # A column may be called as half a variant: pyiceberg knows them by their paths, and adds up what both have.
-        times, variants = Counter(paths), self._variants.intersection(ids)
-        for number in variants.union(number for path, number in zip(paths, ids, strict=True) if times[path] > 1):
-            for each in _OF_COLUMNS:
-                statistics[each].pop(number, None)
-        statistics["value_counts"] |= dict.fromkeys(variants, footer.num_rows)
-        entry = new_data_file(
-            self._format_version,
+        entry = DataFile.from_args(
             content=DataFileContent.DATA,
             file_path=file.uri,
             file_format=FileFormat.PARQUET,
@@ -204,37 +164,25 @@ class _Entries:
                 f"{visible(file.uri)}: not found -> expected the file that the ledger names: `compactor verify`"
             ) from error
 
-    def _leaf_ids(self, footer: pq.FileMetaData, uri: str) -> list[int]:
-        """The field id of each column of Parquet; both halves of a variant have its own.
-
-        Readers find columns by these, so each has to be that of the table.
-        """
-        columns = footer.schema.to_arrow_schema()
+    def _ids_by_path(self, footer: pq.FileMetaData, uri: str) -> dict[str, int]:
+        """The field id of each column of a file. Readers find columns by these, so each has to be that of the table."""
         try:
-            variants = {each.name: _field_id(each) for each in columns if type_name(each.type) == VARIANT}
-            own = pyarrow_to_schema(pa.schema([each for each in columns if each.name not in variants]))
+            own = pyarrow_to_schema(footer.schema.to_arrow_schema())
         except (ValueError, TypeError) as error:
             raise OperatorError(
                 f"{visible(uri)}: columns without field ids, or of a type that tables lack -> expected a file of this "
                 f"release: `compactor rebuild` writes those of earlier ones anew"
             ) from error
-        for field in (*own.fields, *starmap(_variant_field, variants.items())):
+        for field in own.fields:
             known = self._fields.get(field.field_id)
             if known is None or known.field_type != field.field_type:
                 raise OperatorError(
                     f"{visible(uri)}: column {visible(field.name)!r} has the field id {field.field_id} and the type "
                     f"{field.field_type} -> expected {known.field_type if known else 'an id'} of the table"
                 )
-        # By place: how writers call the entries of a map differs, and a column may be called as half a variant.
-        ids = iter(parquet_path_to_id_mapping(own).values())
-        kinds = {field.field_id: field.field_type for field in own.fields}
-        leaves: list[int] = []
-        for each in columns:
-            if each.name in variants:
-                leaves += [variants[each.name]] * each.type.num_fields
-            else:
-                leaves += islice(ids, _LEAVES.get(type(kinds[_field_id(each)]), 1))
-        return leaves
+        # By place: how writers call the entries of a map differs.
+        paths = (footer.schema.column(at).path for at in range(footer.num_columns))
+        return dict(zip(paths, parquet_path_to_id_mapping(own).values(), strict=True))
 
     def _partition(self, statistics: DataFileStatistics, file: TableFile, spec: PartitionSpec) -> Record:
         """The date of a file, which has to be a column of it, too: some readers take it from there."""

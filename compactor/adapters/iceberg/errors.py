@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import requests
-from pydantic import ValidationError as PydanticError
 from pyiceberg import exceptions
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -19,7 +18,6 @@ from compactor.core.errors import (
     TableRefused,
 )
 from compactor.core.text.safe_text import visible
-from compactor.settings.types import FORMAT_3
 
 _MAX_CHARACTERS = 200  # of what a catalog says
 
@@ -114,25 +112,7 @@ def _of_reading(error: Exception, where: str) -> CompactorError:
         return _refusal(error, where, status)
     if status is not None or isinstance(error, requests.RequestException | SQLAlchemyError | OSError):
         return StoreUnavailable(f"{where}: does not answer: {_said(error)}")
-    return OperatorError(f"{where}: {_unusable(error)}")
-
-
-def _unusable(error: Exception) -> str:
-    if (version := _unknown_format(error)) is not None:
-        return (
-            f"has format version {version} -> expected at most {FORMAT_3}, to which it cannot return: drop it in "
-            "its catalog, without its files, then `compactor table rebuild`"
-        )
-    return f"cannot be used: {_said(error)} -> expected a catalog of Iceberg tables"
-
-
-def _unknown_format(error: Exception) -> str | None:
-    """The version of a table whose metadata pyiceberg has no class for."""
-    for each in (error, error.__cause__):
-        for found in each.errors() if isinstance(each, PydanticError) else ():
-            if found["type"] == "union_tag_invalid" and "format_version" in found["ctx"]["discriminator"]:
-                return visible(str(found["ctx"]["tag"]))
-    return None
+    return OperatorError(f"{where}: cannot be used: {_said(error)} -> expected a catalog of Iceberg tables")
 
 
 def _of_one_change(error: OperatorError) -> OperatorError:

@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Literal
 
 from pyiceberg.catalog import Catalog, MetastoreCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import SUPPORTED_TABLE_FORMAT_VERSION
 
 from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.data_files import data_files, live_data_files, table_file
@@ -25,7 +25,6 @@ from compactor.adapters.iceberg.schemas import (
 )
 from compactor.adapters.iceberg.shared_metadata import shared
 from compactor.adapters.iceberg.upkeep import files_of_all_snapshots, folder_of, history_of, listed, removed
-from compactor.adapters.iceberg.version_3.variant_type import VARIANT
 from compactor.core.errors import (
     CompactorError,
     OperatorError,
@@ -36,7 +35,6 @@ from compactor.core.errors import (
 )
 from compactor.core.text.safe_text import visible
 from compactor.schema.schema import FILE_DATE, SchemaVersion
-from compactor.settings.types import FORMAT_3
 from compactor.table.catalog import TableChange, TableFile, TableHead
 from compactor.table.columns import TableColumn, faults, table_columns
 from compactor.table.upkeep import TableFolder, TableHistory
@@ -72,14 +70,12 @@ class IcebergTable:
         name: The name of the table with its namespace: `lake.events`.
         metadata_columns: Those in the settings.
         location: Where a new table keeps its metadata; empty where the catalog decides.
-        format_version: Of Iceberg's format that the table has at least, 2 or 3. A later one stays.
     """
 
     place: CatalogPlace
     name: str
     metadata_columns: Collection[str]
     location: str = ""
-    format_version: Literal[2, 3] = 2
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
     _opened: Catalog | None = field(default=None, init=False, repr=False)
 
@@ -99,8 +95,7 @@ class IcebergTable:
                     f"each stream: name another in the settings"
                 )
             change = Change(table)
-            change.use_format(self.format_version)
-            change.use_schema(first_schema(self._columns(schema, table)))
+            change.use_schema(first_schema(self._columns(schema)))
             change.use_partitions(PARTITIONS)
             change.set_properties({FENCE: "0", SCHEMA_VERSION: str(schema.version)})
             try:
@@ -189,10 +184,16 @@ class IcebergTable:
 
         Raises:
             TableConflict: It is no longer so.
+            OperatorError: Another program has raised its format to one that pyiceberg only reads.
         """
         table = self._load()
         if table is None or self._head_of(table) != head:
             raise TableConflict(f"{self._where}: the table is no longer as it was read")
+        if (found := table.metadata.format_version) > SUPPORTED_TABLE_FORMAT_VERSION:
+            raise OperatorError(
+                f"{self._where}: has format version {found} -> expected at most {SUPPORTED_TABLE_FORMAT_VERSION}, to "
+                "which it cannot return: drop it in its catalog, without its files, then `compactor table rebuild`"
+            )
         return table
 
     def _sent(self, table: Table, change: Change, snapshot_id: int | None = None) -> int:
@@ -215,18 +216,17 @@ class IcebergTable:
             Specs(table.metadata, table.schema())  # is the table to blame, or the batch?
             made.set_properties({**notes, REFUSED: str(change.batch)})
             return made, made.use_files([], [], notes)
-        made.use_format(self.format_version)
         properties = {**notes, **({} if _TARGET in table.properties else {_TARGET: _TARGET_BYTES})}
         columns = new_metadata_columns(table.metadata, self.metadata_columns)
         if change.schema is not None:
             properties[SCHEMA_VERSION] = str(change.schema.version)
-            columns = self._columns(change.schema, table)
+            columns = self._columns(change.schema)
         extended = extended_schema(table.metadata, columns)
         if extended is not None:
             made.use_schema(extended)
         schema = extended or table.schema()
         specs = Specs(table.metadata, schema)
-        added = data_files(table.io, made.table_metadata, schema, change.added, specs)
+        added = data_files(table.io, table.metadata, schema, change.added, specs)
         default = added[-1].spec_id if added else table.metadata.default_spec_id
         if made.use_specs(specs.added, default):
             properties[SPEC] = str(default)
@@ -234,17 +234,10 @@ class IcebergTable:
         removed = self._removed(table, change.removed)
         return made, made.use_files(added, removed, notes, keeps_rows=change.keeps_rows)
 
-    def _columns(self, schema: SchemaVersion, table: Table) -> tuple[TableColumn, ...]:
+    def _columns(self, schema: SchemaVersion) -> tuple[TableColumn, ...]:
         if found := list(faults(schema, self.metadata_columns, [FILE_DATE])):
             raise SettingsError(found)
-        columns = table_columns(schema, self.metadata_columns)
-        variant = next((column.name for column in columns if column.type == VARIANT), None)
-        if variant is not None and max(self.format_version, table.metadata.format_version) < FORMAT_3:
-            where = f"the column {visible(variant)!r} of schema version {schema.version}"
-            raise SettingsError(
-                [f"table.format_version: {self.format_version} -> expected {FORMAT_3}, as {where} is a variant"]
-            )
-        return columns
+        return table_columns(schema, self.metadata_columns)
 
     def _removed(self, table: Table, uris: Sequence[str]) -> list[DataFile]:
         """The entries of files that go, of those that are there."""

@@ -1,26 +1,18 @@
-"""Snapshots whose new files may have several specifications of partitions. pyiceberg writes the default one only.
-
-It also reads the entries of manifests without ids of rows, so those that stay and those that go are found here.
-"""
+"""Snapshots whose new files have several specifications of partitions. pyiceberg writes the default one only."""
 
 from collections import defaultdict
-from collections.abc import Iterable
-from functools import cached_property
+from typing import Any
 
 from pyiceberg.manifest import DataFile, ManifestEntry, ManifestEntryStatus, ManifestFile
 from pyiceberg.table import TableProperties
 from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
-from pyiceberg.table.update.snapshot import _MergeAppendFiles, _OverwriteFiles
-from pyiceberg.typedef import EMPTY_DICT, KeyDefaultDict
+from pyiceberg.table.update.snapshot import _MergeAppendFiles, _OverwriteFiles, _SnapshotProducer
+from pyiceberg.typedef import EMPTY_DICT
 
-from compactor.adapters.iceberg.version_3.row_ids import WithRowIds
-from compactor.core.map_ordered import map_ordered
-
-_MANIFESTS_AT_ONCE = 8
 _NO_PARTITIONS = TableProperties.WRITE_PARTITION_SUMMARY_LIMIT_DEFAULT
 
 
-class _Mixed(WithRowIds):
+class _Mixed(_SnapshotProducer[Any]):
     """Writes a manifest for each specification."""
 
     def _manifests(self) -> list[ManifestFile]:
@@ -57,9 +49,10 @@ class _Mixed(WithRowIds):
             collector.add_file(file, schema, specs[file.spec_id])
         for file in self._deleted_data_files:
             collector.remove_file(file, schema, specs[file.spec_id])
+        parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
         return update_snapshot_summaries(
             summary=Summary(operation=self._operation, **collector.build(), **snapshot_properties),
-            previous_summary=self.parent.summary if self.parent is not None else None,
+            previous_summary=parent.summary if parent is not None else None,
         )
 
 
@@ -70,54 +63,9 @@ class MixedAppend(_Mixed, _MergeAppendFiles):
 class MixedOverwrite(_Mixed, _OverwriteFiles):
     """Adds files and removes others."""
 
-    def _existing_manifests(self) -> list[ManifestFile]:
-        kept: list[ManifestFile] = []
-        for manifest, entries, going in self._touched:
-            if not going:
-                kept.append(manifest)
-            elif len(going) < len(entries):
-                staying = (each for each in entries if each.data_file not in self._deleted_data_files)
-                kept.append(self._rewritten(manifest, staying))
-        return kept
-
-    def _deleted_entries(self) -> list[ManifestEntry]:
-        deleted = [self._entry(ManifestEntryStatus.DELETED, each) for _, _, going in self._touched for each in going]
-        self._validate_required_deletes(deleted)
-        return deleted
-
-    @cached_property
-    def _touched(self) -> list[tuple[ManifestFile, list[ManifestEntry], list[ManifestEntry]]]:
-        """Each manifest, its entries, and those that go. pyiceberg would read entries without ids of rows."""
-        may_have = KeyDefaultDict(self._build_manifest_evaluator)
-
-        def read(manifest: ManifestFile) -> tuple[ManifestFile, list[ManifestEntry], list[ManifestEntry]]:
-            entries = self.fetch_manifest_entry(manifest) if may_have[manifest.partition_spec_id](manifest) else []
-            return manifest, entries, [each for each in entries if each.data_file in self._deleted_data_files]
-
-        manifests = self.parent.manifests(self._io) if self.parent is not None else []
-        return list(map_ordered(read, manifests, threads=_MANIFESTS_AT_ONCE))
-
-    def _rewritten(self, manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> ManifestFile:
-        with self.new_manifest_writer(self.spec(manifest.partition_spec_id)) as writer:
-            for entry in entries:
-                writer.add_entry(self._entry(ManifestEntryStatus.EXISTING, entry))
-        return writer.to_manifest_file()
-
-    def _entry(self, status: ManifestEntryStatus, entry: ManifestEntry) -> ManifestEntry:
-        return ManifestEntry.from_args(
-            status=status,
-            snapshot_id=self._snapshot_id if status == ManifestEntryStatus.DELETED else entry.snapshot_id,
-            sequence_number=entry.sequence_number,
-            file_sequence_number=entry.file_sequence_number,
-            data_file=entry.data_file,
-        )
-
 
 class MixedReplace(MixedOverwrite):
-    """Replaces files by others with the same rows, so that readers that follow the table may pass over it.
-
-    Those that follow ids of rows may not: rows of the new files get new ones.
-    """
+    """Replaces files by others with the same rows: readers that follow the table may pass over it."""
 
     def _summary(self, snapshot_properties: dict[str, str] = EMPTY_DICT) -> Summary:
         made = super()._summary(snapshot_properties)

@@ -13,7 +13,6 @@ from pyiceberg.utils.config import Config
 
 from compactor.adapters.iceberg.errors import reading
 from compactor.adapters.iceberg.rest import PatientRestCatalog
-from compactor.adapters.iceberg.version_3.variant_type import teach_variants
 from compactor.core.errors import OperatorError
 from compactor.core.extras import need
 
@@ -88,7 +87,6 @@ def open_catalog(place: CatalogPlace) -> Catalog:
         if not place.region:
             raise OperatorError(f"{place.shown}: no region -> expected aws.region in the settings")
     properties = catalog_properties(place)
-    teach_variants()
     with reading(place.shown):
         if place.kind == "sql":
             # SQLAlchemy is slow to import

@@ -22,7 +22,6 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from compactor.adapters.iceberg.version_3.variant_type import VARIANT, VariantType
 from compactor.core.errors import OperatorError
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import FILE_DATE, METADATA_COLUMNS, METADATA_TYPES
@@ -44,7 +43,6 @@ _PLAIN: dict[str, type[IcebergType]] = {
     "date": DateType,
     "timestamptz": TimestamptzType,
     "timestamp": TimestampType,
-    VARIANT: VariantType,
 }
 _DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)")
 

@@ -2,7 +2,7 @@
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
-from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.io import load_file_io
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableRequirement, TableUpdate
@@ -24,10 +24,6 @@ class RememberingSqlCatalog(SqlCatalog):
         answer = super().commit_table(table, requirements, updates)
         self._remembered = answer.metadata_location, shared(answer.metadata)
         return answer
-
-    @staticmethod
-    def _write_metadata(metadata: TableMetadata, io: FileIO, metadata_path: str) -> None:
-        SqlCatalog._write_metadata(shared(metadata), io, metadata_path)  # noqa: SLF001 - the method that this one is
 
     # The only place where the row of the database is known, and the file is not read yet. If a later pyiceberg has
     # another name for it, files are read more often; a test tells.

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark programmer knows
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
-from compactor.adapters.spark.typed_columns import no_value, typed
+from compactor.adapters.spark.typed_columns import typed
 from compactor.core.errors import StagingError
 from compactor.engines.spark.names import hadoop_encoded, spark_path
 from compactor.ledger.sizing import SIZE_TOLERANCE, Partitioning
@@ -252,7 +252,7 @@ def _output_column(task: ConvertTask, column: Column, position: Mapping[str, int
     if column.key is None:
         return _rescued(task, position)
     if column.key not in position:
-        return no_value(column.column_type)
+        return typed(F.lit(None).cast(StringType()), column.column_type)
     return F.col(f"{'v' if column.is_typed else 'c'}{position[column.key]}")
 
 

@@ -158,9 +158,8 @@ class SparkEngine:
     def _staged(self, conversion: _Conversion, staging: str, converted: _Converted) -> Staged:
         inspection, schema = conversion.inspection, conversion.schema
         written = [*converted.outputs]
-        variants = tuple(each.name for each in schema.columns if each.type == "variant")
-        if written and (schema.has_rescued or variants):
-            tasks = [WholeFooterTask(uri, f"{staging}footers/", variants) for uri in written]
+        if written and schema.has_rescued:
+            tasks = [WholeFooterTask(uri, f"{staging}footers/") for uri in written]
             description = f"complete footers {conversion.request.manifest.manifest_id}"
             written = run_tasks(self.session, self.store_spec, tasks, copy_with_whole_footer, description=description)
         return Staged(

@@ -1,12 +1,11 @@
 """Spark expressions that convert text to a column's type by the rules of `compactor.schema.column_types`.
 
 Each cast follows a pattern, because Spark's casts accept more than the rules: white space, `1d`, times without offset.
-Only variants need a user-defined function: without a column of them, rows stay in the JVM.
+No user-defined functions, so rows stay in the JVM.
 """
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark programmer knows
@@ -30,8 +29,6 @@ from compactor.schema.column_types import (
     Epoch,
     plain_decimal,
 )
-from compactor.schema.variants.binary_form import encode
-from compactor.schema.variants.json_values import parse
 
 # Nearly all values match one of these patterns, whose values are always in range, so the result needs no check.
 _FINITE = r"-?(?:0|[1-9][0-9]{0,199})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?"
@@ -60,14 +57,7 @@ def typed(text: SparkColumn, column_type: ColumnType) -> SparkColumn:
             return _timestamp(text, column_type.epoch) if column_type.kind == "timestamp" else _local_timestamp(text)
         case "timestamp_ns":
             raise SettingsError(["schema.file: type timestamp_ns -> expected the native engine: Spark has none"])
-    return _variant(text) if column_type.kind == "variant" else text
-
-
-def no_value(column_type: ColumnType) -> SparkColumn:
-    """Null, as a value of a type."""
-    if column_type.kind == "variant":
-        return F.lit(None).cast("variant")  # for each row Spark would ask Python whether nothing is a variant
-    return typed(F.lit(None).cast("string"), column_type)
+    return text
 
 
 def _is(text: SparkColumn, pattern: str) -> SparkColumn:
@@ -142,18 +132,3 @@ def _any_timestamp(text: SparkColumn, epoch: Epoch | None) -> SparkColumn:
         moment = moment.when(_is(text, NUMBER), F.timestamp_micros(micros))
     first, last = (F.timestamp_micros(F.lit(micros)) for micros in (FIRST_MICROSECOND, LAST_MICROSECOND))
     return F.when((moment >= first) & (moment <= last), moment)
-
-
-def _variant(text: SparkColumn) -> SparkColumn:
-    """The variant of a text. Spark's own parser would round numbers, and has another limit of depth."""
-    return F.udf(_variant_of, T.VariantType(), useArrow=False)(text)
-
-
-def _variant_of(text: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        metadata, value = encode(parse(text))
-    except ValueError:
-        return None
-    return T.VariantVal(value, metadata)

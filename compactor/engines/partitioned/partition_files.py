@@ -1,18 +1,15 @@
 """Writes the rows of one partition to Parquet files of the right size, as the engines write theirs."""
 
-import io
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from compactor.core.ports import ObjectStore
+from compactor.core.ports import ObjectStore, ObjectWriter
 from compactor.engines.rows_place import RowsPlace
 from compactor.engines.staging_writes import writing
-from compactor.engines.variant_footers import parquet_writer
 
 ROW_GROUP_BYTES = 64 * 1024 * 1024
 """Values of a row group, which memory holds as they are and encoded. Where files are small, it is half a file."""
@@ -22,20 +19,42 @@ _PAGE_BYTES = (8 * 1024, 1024 * 1024)
 _DICTIONARY_BYTES = 256 * 1024
 
 
-class _Writes(Protocol):
-    def write(self, data: bytes) -> object: ...
-
-
 class _Sink:
-    """Counts what goes to a writer."""
+    """What pyarrow takes for a file, in front of a writer of the store."""
 
-    def __init__(self, writer: _Writes) -> None:
+    closed = False
+
+    def __init__(self, writer: ObjectWriter) -> None:
         self._writer = writer
         self.length = 0
 
+    def write(self, data: Any) -> int:
+        held = bytes(data)
+        self._writer.write(held)
+        self.length += len(held)
+        return len(held)
+
+    def tell(self) -> int:
+        return self.length
+
+    def flush(self) -> None:
+        """Nothing is held back here."""
+
+    def close(self) -> None:
+        """The store ends the object."""
+
+
+class _Buffer:
+    """A file in memory, in the place of a writer."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
     def write(self, data: bytes) -> None:
-        self._writer.write(data)
-        self.length += len(data)
+        self.parts.append(data)
+
+    def abort(self) -> None:
+        """Nothing is left behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +106,21 @@ class PartitionFiles:
 
     def encoded(self, pieces: Iterable[pa.Table]) -> tuple[bytes, int]:
         """Encode rows as one file in memory; return it with their number, which is 0 for no file."""
-        data, rows = io.BytesIO(), 0
+        data, rows = _Buffer(), 0
         with self._parquet(_Sink(data)) as parquet:
             for group in _row_groups(pieces, ROW_GROUP_BYTES):
                 parquet.write_table(group, row_group_size=max(group.num_rows, 1))
                 rows += group.num_rows
-        return data.getvalue() if rows else b"", rows
+        return b"".join(data.parts) if rows else b"", rows
 
-    def _parquet(self, sink: _Sink) -> AbstractContextManager[pq.ParquetWriter]:
+    def _parquet(self, sink: _Sink) -> pq.ParquetWriter:
         lowest, highest = _PAGE_BYTES
         page = min(max(_PAGES_BYTES // max(len(self.schema), 1), lowest), highest)
-        return parquet_writer(
-            sink,
+        return pq.ParquetWriter(
+            pa.PythonFile(sink, mode="w"),
             self.schema,
             compression=self.compression,
+            store_schema=False,  # Parquet's own schema tells the types
             data_page_size=page,
             dictionary_pagesize_limit=min(page, _DICTIONARY_BYTES),
         )

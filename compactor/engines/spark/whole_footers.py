@@ -1,7 +1,7 @@
-"""Says in the footer of a Parquet file what Spark does not: ids of the rescued data's keys and values, and variants.
+"""Writes into the footer of a Parquet file what Spark does not: the ids of the rescued data's keys and values.
 
-Readers that know columns by their ids take a map without ids for null, and a variant that the footer does not call so
-for a struct. Both are in the footer alone, so the file is copied with another footer, which has a few bytes more.
+Readers that know columns by their ids take a map without ids for null. Ids are in the footer alone, so the file is
+copied with another footer, which has a few bytes more.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,6 @@ from uuid import uuid4
 from compactor.core.errors import StagingError
 from compactor.core.ports import ObjectStore
 from compactor.engines.footers import FIELD_ID, MAGIC, TAIL_BYTES, Element, New, changed, new_field_id
-from compactor.engines.variant_footers import VariantColumns
 from compactor.schema.field_ids import RESCUED_KEY_ID, RESCUED_VALUE_ID
 from compactor.schema.schema import RESCUED_COLUMN
 
@@ -27,12 +26,10 @@ class WholeFooterTask:
 
     Attributes:
         folder: For the copy; ends with `/`.
-        variants: The names of the columns of variants.
     """
 
     uri: str
     folder: str
-    variants: tuple[str, ...] = ()
 
 
 def copy_with_whole_footer(store: ObjectStore, task: WholeFooterTask) -> str:
@@ -52,7 +49,7 @@ def copy_with_whole_footer(store: ObjectStore, task: WholeFooterTask) -> str:
         raise StagingError(f"{task.uri}: no footer; expected a whole Parquet file")
     footer = store.read_range(task.uri, start, size_bytes - TAIL_BYTES - start)
     try:
-        renewed = changed(changed(footer, _with_ids), VariantColumns(task.variants))
+        renewed = changed(footer, _with_ids)
     except (LookupError, ValueError) as exc:
         raise StagingError(f"{task.uri}: its footer cannot be read; expected a whole Parquet file") from exc
     if renewed == footer:

@@ -12,7 +12,6 @@ from compactor.core.kinesis.places import STREAM_EXPECTED, KinesisStream, is_kin
 from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import Clock, ObjectStore
-from compactor.engines.variant_footers import check_arrow
 from compactor.ops.doctor import account_checks, catalog_checks, kafka_checks
 from compactor.ops.doctor.findings import Finding, fault, ok, skipped, warning
 from compactor.ops.doctor.ports import Account
@@ -152,8 +151,6 @@ def _schema_file(store: ObjectStore, settings: Settings) -> Finding:
         max_key_characters=schema.max_key_characters,
         refused=settings.refused_types,
     )
-    if any(column.type == "variant" for column in columns):
-        check_arrow()
     return ok(f"{schema.file}: {len(columns):,} columns")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Accepted, Attempt, Commit, Erased, FileReport, FileStatus, StagedFile
@@ -15,7 +16,6 @@ from compactor.core.errors import StagingError
 from compactor.core.partitions import folders, parse_fields
 from compactor.engines.parquet_files import open_parquet, parquet_facts
 from compactor.engines.rows_place import RowsPlace
-from compactor.engines.variant_footers import parquet_writer
 from compactor.job.steps.staging import discard_staged
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
@@ -129,7 +129,8 @@ class ErasingStager:
         names = self._columns_of(file, opened)
         with self._local_file() as path:
             schema = pa.schema([opened.parquet.schema_arrow.field(name) for name in names])
-            with path.open("wb") as sink, parquet_writer(sink, schema, compression=self.compression) as writer:
+            # Without Arrow's own copy of the schema, as both engines write.
+            with pq.ParquetWriter(path, schema, compression=self.compression, store_schema=False) as writer:
                 for at, mask in self.search.masks(opened, column):
                     table = opened.table(at, names)
                     kept = table if mask is None else table.filter(pc.invert(mask))

@@ -4,7 +4,6 @@ The statistics of a footer tell which row groups can have none, so that most fil
 """
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -69,9 +68,6 @@ class RowSearch:
         return found if found is not None and _trues(found) else None
 
     def _of_column(self, values: Any, column: Column | None) -> pa.BooleanArray:
-        if column is not None and column.type == "variant":
-            held = (value is not None and self.wanted.in_variant(**value) for value in values.to_pylist())
-            return pa.array(held, pa.bool_())
         if column is not None and column.is_typed:
             return pa.array([value in self.wanted.meant for value in python_values(values)], pa.bool_())
         mask = pc.is_in(values, value_set=self._texts)
@@ -111,27 +107,22 @@ class RowSearch:
 
 @dataclass(frozen=True, slots=True)
 class _Leaves:
-    """The statistics of a file, by the paths of its leaves; None for two with one path, of which nothing is known.
-
-    A column may be called as half a variant.
-    """
+    """The statistics of a file, by the paths of its leaves."""
 
     parquet: StoredParquet
-    places: dict[str, int | None]
+    places: dict[str, int]
 
     @classmethod
     def of(cls, parquet: StoredParquet) -> "_Leaves":
-        paths = [parquet.schema.column(at).path for at in range(len(parquet.schema.names))]
-        times = Counter(paths)
-        return cls(parquet, {path: at if times[path] == 1 else None for at, path in enumerate(paths)})
+        schema = parquet.schema
+        return cls(parquet, {schema.column(at).path: at for at in range(len(schema.names))})
 
     def bounds(self, group: int, path: str) -> tuple[Any, Any] | None:
         """The lowest and the highest value of a leaf; None if they are unknown; an empty range if it has no values."""
         if path not in self.places:
             # Writers call the entries of a map by other names.
             return ("b", "a") if not self._has_map(path) else None
-        at = self.places[path]
-        found = None if at is None else self.parquet.metadata.row_group(group).column(at).statistics
+        found = self.parquet.metadata.row_group(group).column(self.places[path]).statistics
         return (found.min, found.max) if found is not None and found.has_min_max else None
 
     def _has_map(self, path: str) -> bool:

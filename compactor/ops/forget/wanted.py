@@ -4,17 +4,13 @@ import json
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
-from compactor.core.text.json_numbers import significant
 from compactor.ops.forget.broken_lines import BrokenLines
 from compactor.schema.column_types import ColumnType, Value, value_of
 from compactor.schema.schema import Column
-from compactor.schema.variants.binary_form import decode
-from compactor.schema.variants.json_values import Node
 
 _BRACKETS = ("{", "[")
 BLANKS = "\t\n\r "
@@ -32,18 +28,13 @@ class _Number(str):
 
 
 def compared_type(column: Column | None, path: Sequence[str]) -> ColumnType | None:
-    """The type by which values of a key are compared; None for text.
-
-    Of a nested key only that of a variant, which keeps what a number means: the JSON text in other columns has it as it
-    was written.
+    """The type by which values of a key are compared; None for text, and for a nested key, whose text is compared.
 
     Args:
         column: That of the top-level key, if it has one.
         path: See `Wanted`.
     """
-    if column is None or not column.is_typed or (len(path) > 1 and column.type != "variant"):
-        return None
-    return column.column_type
+    return column.column_type if column is not None and column.is_typed and len(path) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -72,22 +63,12 @@ class Wanted:
         """Return whether the value of the top-level key, as the output has it, is or holds a wanted one."""
         return self._in_text(text, self.path[1:])
 
-    def in_variant(self, metadata: bytes, value: bytes) -> bool:
-        """Return whether a variant of the top-level key holds a value.
-
-        Numbers count by what they mean, as those of columns with a type do.
-
-        Raises:
-            ValueError: It is no variant.
-        """
-        return self._in_value(self._as_parsed(decode(metadata, value)), self.path[1:])
-
     def in_line(self, line: bytes) -> bool:
         """Return whether a line holds a value: of the key, or anywhere if the line is no JSON object."""
         if not self.may_be_in(line):
             return False
         try:
-            parsed = self._parsed(line)
+            parsed = _parsed(line)
             if isinstance(parsed, _Pairs):
                 return self._in_value(parsed, self.path)
         except (ValueError, RecursionError):
@@ -133,38 +114,9 @@ class Wanted:
         if not text.lstrip(BLANKS).startswith(_BRACKETS):
             return None
         try:
-            return _frozen(self._parsed(text))
+            return _frozen(_parsed(text))
         except (ValueError, RecursionError):
             return None
-
-    @cached_property
-    def _spellings(self) -> dict[tuple[str, str, int], str]:
-        """A wanted value for each number that one of them means."""
-        found = ((significant(value), value) for value in self.values)
-        return {parts: value for parts, value in found if parts is not None}
-
-    def _as_parsed(self, node: Node) -> Any:
-        """A value of a variant in the form that `_parsed` gives to JSON."""
-        if isinstance(node, dict):
-            return _Pairs((key, self._as_parsed(each)) for key, each in node.items())
-        if isinstance(node, list):
-            return [self._as_parsed(each) for each in node]
-        if node is None or isinstance(node, bool | str):
-            return node
-        return self._number(f"{node:f}" if isinstance(node, Decimal) else repr(node))
-
-    def _number(self, text: str) -> _Number:
-        """The text of a number; of the column of a variant one for all that mean the same, if possible a wanted one."""
-        parts = significant(text) if self.column_type is not None and self.column_type.kind == "variant" else None
-        if parts is None:
-            return _Number(text)
-        sign, digits, exponent = parts
-        return _Number(self._spellings.get(parts, f"{sign}{digits or 0}e{exponent}"))
-
-    def _parsed(self, text: str | bytes) -> Any:
-        """JSON with the text of its numbers, and all pairs of its objects."""
-        number = self._number
-        return json.loads(text, object_pairs_hook=_Pairs, parse_int=number, parse_float=number, parse_constant=str)
 
     def _is_meant(self, text: str) -> bool:
         return self.column_type is not None and value_of(text, self.column_type) in self.meant
@@ -192,7 +144,7 @@ class Wanted:
         if not text.lstrip(BLANKS).startswith(_BRACKETS):
             return False
         try:
-            return self._in_value(self._parsed(text), path)
+            return self._in_value(_parsed(text), path)
         except (ValueError, RecursionError):
             return self.broken.holds(text.encode(errors="surrogatepass"))
 
@@ -227,3 +179,8 @@ def path_of(key: str) -> tuple[str, ...]:
         return (key,)
     parts = key.removeprefix("/").split("/")
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
+
+
+def _parsed(text: str | bytes) -> Any:
+    """JSON with the text of its numbers, and all pairs of its objects."""
+    return json.loads(text, object_pairs_hook=_Pairs, parse_int=_Number, parse_float=_Number, parse_constant=str)

@@ -212,9 +212,5 @@ fn stored(column: &dyn Array, kind: Kind, row: usize) -> String {
         Kind::Boolean => column.as_boolean().value(row).to_string(),
         Kind::Date => number::<Date32Type>(column, row),
         Kind::Timestamp { .. } => number::<TimestampMicrosecondType>(column, row),
-        Kind::Variant => {
-            let halves = column.as_struct().columns().iter();
-            halves.map(|half| format!("{:02x?}", half.as_binary::<i32>().value(row))).collect()
-        }
     }
 }

@@ -24,8 +24,6 @@ const FAR_EXPONENT: i64 = 100_000_000_000;
 const MAX_EXPONENT_DIGITS: usize = 10;
 
 /// The value of a text in the bytes that Arrow has of it; None if it does not fit the type.
-///
-/// A variant has no such bytes: it never fits.
 pub fn stored(text: &[u8], kind: Kind) -> Option<([u8; 16], usize)> {
     let text = std::str::from_utf8(text).ok()?;
     match kind {
@@ -57,7 +55,6 @@ pub fn stored(text: &[u8], kind: Kind) -> Option<([u8; 16], usize)> {
             let nanos = i64::try_from(whole + i128::from(nanos)).ok()?;
             Some(padded(&nanos.to_le_bytes()))
         }
-        Kind::Variant => None,
     }
 }
 
@@ -68,7 +65,6 @@ pub fn width(kind: Kind) -> usize {
         Kind::Decimal { .. } => 16,
         Kind::Boolean => 1,
         Kind::Date => 4,
-        Kind::Variant => 0,
     }
 }
 

@@ -7,12 +7,10 @@ mod decimal;
 mod double;
 mod number;
 mod time;
-mod variant;
 
 pub use decimal::decimal;
 pub use double::double;
 pub use time::{date, local_timestamp, nanoseconds, timestamp};
-pub use variant::VariantWriter;
 
 /// Digits of a decimal, at most: of Spark, and of Parquet's readers.
 pub const MAX_PRECISION: u8 = 38;
@@ -44,8 +42,6 @@ pub enum Kind {
     LocalTimestamp,
     /// An instant, to the nanosecond.
     Nanoseconds,
-    /// Objects and arrays, by [`VariantWriter`].
-    Variant,
 }
 
 impl Kind {
@@ -53,7 +49,7 @@ impl Kind {
     ///
     /// # Arguments
     ///
-    /// * `kind` - One of long, double, decimal, boolean, date, timestamp, `timestamp_ntz`, `timestamp_ns` and variant.
+    /// * `kind` - One of long, double, decimal, boolean, date, timestamp, `timestamp_ntz` and `timestamp_ns`.
     /// * `precision`, `scale` - Of a decimal; ignored for any other kind.
     /// * `epoch` - Of a timestamp: seconds or milliseconds.
     ///
@@ -64,7 +60,7 @@ impl Kind {
         Self::find(kind, precision, scale, epoch).ok_or_else(|| {
             format!(
                 "no type {kind} with precision {precision}, scale {scale} and epoch {}: expected long, double, \
-                 decimal with 1 <= precision <= {MAX_PRECISION} and 0 <= scale <= precision, boolean, date, variant, \
+                 decimal with 1 <= precision <= {MAX_PRECISION} and 0 <= scale <= precision, boolean, date, \
                  timestamp_ntz, timestamp_ns, or timestamp, which alone has an epoch, seconds or milliseconds",
                 epoch.unwrap_or("none"),
             )
@@ -82,7 +78,6 @@ impl Kind {
             }
             ("boolean", None) => Self::Boolean,
             ("date", None) => Self::Date,
-            ("variant", None) => Self::Variant,
             ("timestamp_ntz", None) => Self::LocalTimestamp,
             ("timestamp_ns", None) => Self::Nanoseconds,
             ("timestamp", None) => Self::Timestamp { epoch: None },

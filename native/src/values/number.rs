@@ -1,6 +1,6 @@
 //! Numbers by JSON's grammar, taken apart without a limit to their digits.
 
-use super::{MAX_PRECISION, split_digits, split_sign};
+use super::{split_digits, split_sign};
 
 /// Exponents stop here: no text is long enough to shift a number back from so far away.
 pub const EXPONENT_LIMIT: i64 = 1_000_000_000_000_000;
@@ -11,7 +11,6 @@ pub struct Number<'a> {
     whole: &'a [u8],
     fraction: &'a [u8],
     exponent: i64,
-    has_exponent: bool,
 }
 
 /// Digits of a short number, at most: fewer than 64 bits hold.
@@ -78,31 +77,7 @@ impl<'a> Number<'a> {
             [b'e' | b'E', rest @ ..] => parse_exponent(rest)?,
             _ => return None,
         };
-        Some(Self { negative, whole, fraction, exponent, has_exponent: !rest.is_empty() })
-    }
-
-    /// The number as a decimal with the places that are written.
-    ///
-    /// # Returns
-    ///
-    /// Its digits as a whole number, and how many of them are behind the point. None for more than 38 digits, for an
-    /// exponent, and for a zero with a minus, which a decimal does not keep.
-    pub fn as_written(&self) -> Option<(i128, u8)> {
-        let scale = u8::try_from(self.fraction.len()).ok().filter(|scale| *scale <= MAX_PRECISION)?;
-        let digits = || self.whole.iter().chain(self.fraction).skip_while(|byte| **byte == b'0');
-        let count = digits().take(usize::from(MAX_PRECISION) + 1).count();
-        if self.has_exponent || count > usize::from(MAX_PRECISION) || (self.negative && count == 0) {
-            return None;
-        }
-        let unsigned = digits().fold(0, |value, byte| value * 10 + i128::from(byte - b'0'));
-        Some((if self.negative { -unsigned } else { unsigned }, scale))
-    }
-
-    /// Whether another text means the same number; of zeros, with the same sign.
-    pub fn is_same(&self, other: &Number) -> bool {
-        let (left, right) = (self.significant(), other.significant());
-        let shift = left.count() == 0 || left.shift == right.shift;
-        self.negative == other.negative && left.count() == right.count() && shift && left.digits().eq(right.digits())
+        Some(Self { negative, whole, fraction, exponent })
     }
 
     pub fn significant(&self) -> Significant<'a> {

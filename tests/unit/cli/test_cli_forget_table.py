@@ -1,19 +1,16 @@
 """`compactor forget` where a real table lists the output, in a catalog in SQLite: no snapshot has the rows any more."""
 
-import json
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import Table
-from pyspark.sql.variant_utils import VariantUtils
 
 from compactor.adapters.iceberg.opening import open_catalog
 from compactor.adapters.local.store import LocalStore
 from compactor.cli.ui.failures import ExitCode
 from tests.support import extras
 from tests.support.forgetting import ALICE, ESCAPED, OTHERS, PLAIN, holding_in
-from tests.support.iceberg_tables import NAME, client, sql_place
+from tests.support.iceberg_tables import NAME, sql_place
 from tests.support.table_workspace import table_workspace
 from tests.support.workspace import Workspace
 
@@ -86,61 +83,25 @@ def test_a_person_goes_from_merged_files(workspace: Workspace) -> None:
     assert workspace.json("verify")[0]["discrepancies"] == []
 
 
-def test_a_person_goes_from_a_table_with_variants(tmp_path: Path) -> None:
-    """Rows of others keep theirs, also those whose value has none and is rescued."""
-    schema = '[[columns]]\nname = "profile"\ntype = "variant"\n'
-    lines = [
-        {"n": 1, "user_id": ALICE, "profile": {"name": ALICE, "tags": [ALICE, 1.10]}},
-        {"n": 2, "user_id": "bob", "profile": {"name": "Bob", "tags": ["x", 2.5, None]}},
-        {"n": 3, "user_id": "carol", "profile": "no object"},
-        {"n": 4, "user_id": "dave"},
-    ]
-    hers = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
-    workspace = table_workspace(tmp_path, {"hers": hers, "others": OTHERS}, set(ExitCode), schema=schema)
-    values = tmp_path / "values.txt"
-    values.write_text(ALICE)
-    words = ("forget", "--key", "user_id", "--value-file", str(values), "--inputs", "delete", "--yes")
-    document, code = workspace.json(*words)
-    assert (code, [each["rows"] for each in document["forgotten"]]) == (ExitCode.DONE, [1])
-    values.unlink()
-    rows = {}
-    for file in client(sql_place(tmp_path)).live_files():
-        for row in pq.read_table(file.uri).to_pylist():
-            halves, rescued = row["profile"], dict(row["_rescued_data"] or ())
-            rows[row["n"]] = halves and json.loads(VariantUtils.to_json(halves["value"], halves["metadata"])), rescued
-    assert rows == {
-        "2": (lines[1]["profile"], {}),
-        "3": (None, {"profile": "no object"}),
-        "4": (None, {}),
-        "9": (None, {}),
-    }
-    verified, code = workspace.json("verify", "--deep")
-    assert (verified["rows"], verified["erased_lines"], verified["discrepancies"]) == (4, 1, [])
-    assert holding_in(LocalStore(), f"{workspace.root}/") == []
-
-
-@pytest.mark.parametrize("type_", ["variant", "string"])
 @pytest.mark.parametrize(
-    ("key", "value", "of_variants", "of_texts"),
+    ("key", "value", "rows"),
     [
-        ("/profile/id", "100", 3, 1),
-        ("profile", '{"id":1e2}', 1, 1),
-        ("profile", '{"id": 100}', 1, 0),
-        ("profile", '{"id":["100"]}', 0, 0),
-        ("profile", '{ "id":[100.0] }', 1, 1),
+        ("/profile/id", "100", 1),
+        ("profile", '{"id":1e2}', 1),
+        ("profile", '{"id": 100}', 0),
+        ("profile", '{"id":["100"]}', 0),
+        ("profile", '{ "id":[100.0] }', 1),
     ],
 )
-def test_numbers_and_objects(tmp_path: Path, type_: str, key: str, value: str, of_variants: int, of_texts: int) -> None:
-    """Rows and input have the same ones: in variants by what numbers mean, in texts by how they are written."""
-    schema = f'[[columns]]\nname = "profile"\ntype = "{type_}"\n'
+def test_numbers_and_objects(tmp_path: Path, key: str, value: str, rows: int) -> None:
+    """Rows and input have the same ones, by how they are written."""
     lines = (
         b'{"n": 1, "profile": {"id": 1e2}}\n{"n": 2, "profile": {"id": [100.0]}}\n{"n": 3, "profile": {"id": "100"}}\n'
     )
-    workspace = table_workspace(tmp_path, {"a": lines}, schema=schema)
+    workspace = table_workspace(tmp_path, {"a": lines})
     values = tmp_path / "values.txt"
     values.write_text(value)
     words = ("forget", "--key", key, "--value-file", str(values), "--inputs", "delete", "--yes")
     document, code = workspace.json(*words)
-    rows = of_variants if type_ == "variant" else of_texts
     assert (code, [each["rows"] for each in document["forgotten"]]) == (ExitCode.DONE, [rows] if rows else [])
     assert (tmp_path / "raw").exists() is (rows == 0)

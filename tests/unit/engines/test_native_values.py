@@ -25,12 +25,9 @@ from compactor.schema.column_types import (
     parse_type,
     value_of,
 )
-from compactor.schema.variants.binary_form import encode
-from compactor.schema.variants.json_values import parse
 from tests.support import extras
 from tests.support.hostile_texts import HOSTILE_TEXTS
 from tests.support.row_sums import read, sums_of_type
-from tests.support.variant_texts import VARIANT_TEXTS, broken
 
 native = pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
@@ -180,35 +177,3 @@ def test_unknown_types(kind: str, precision: int, scale: int, epoch: str | None)
     """A type that cannot be is refused with what was expected."""
     with pytest.raises(ValueError, match=f"no type {kind} with precision {precision}.*expected long, double, decimal"):
         native.typed_value(b"1", kind, precision, scale, epoch)
-
-
-@pytest.mark.parametrize("text", VARIANT_TEXTS, ids=lambda text: text[:20])
-def test_variants(text: str) -> None:
-    """The same bytes, or none."""
-    assert native.typed_value(text.encode(), "variant") == variant(text)
-
-
-def test_texts_near_variants() -> None:
-    """Where a few characters make another one of it, or none."""
-    texts = broken(1, 20_000)
-    differing = [text for text in texts if native.typed_value(text.encode(), "variant") != variant(text)]
-    assert differing == []
-    assert 1_000 < sum(variant(text) is not None for text in texts) < 19_000
-
-
-@given(text=st.binary(max_size=40), opens=st.sampled_from([b"", b"{", b"["]), closes=st.sampled_from([b"", b"}", b"]"]))
-def test_bytes_near_variants(text: bytes, opens: bytes, closes: bytes) -> None:
-    """No bytes make the rule fail, and what is no text has no variant."""
-    whole = opens + text + closes
-    try:
-        expected = variant(whole.decode())
-    except UnicodeDecodeError:
-        expected = None
-    assert native.typed_value(whole, "variant") == expected
-
-
-def variant(text: str) -> tuple[bytes, bytes] | None:
-    try:
-        return encode(parse(text))
-    except ValueError:
-        return None

@@ -13,7 +13,6 @@ from compactor.core.errors import SettingsError
 from compactor.core.manifest_key import ManifestKey
 from compactor.engines.engine import Engine
 from compactor.schema.partition_columns import partition_faults
-from compactor.schema.schema import DeclaredColumn
 from tests.support.engines import DEFAULT, PLAIN
 from tests.support.extras import NATIVE
 from tests.support.harness import DAY, DiedError, Harness, dying_at, sink_of
@@ -188,8 +187,6 @@ def test_columns_that_cannot_tell_are_told_of() -> None:
     fields = harness.settings.partition_fields
     assert "its key has no column" in next(partition_faults(fields, (), has_table=True))
     assert list(partition_faults(fields, (), has_table=False)) == []
-    variant = DeclaredColumn("ts", "ts", "variant")
-    assert "expected one whose values have an order" in next(partition_faults(fields, [variant], has_table=True))
 
 
 def test_no_column_has_the_name_of_a_folder() -> None:

@@ -122,12 +122,12 @@ def test_names_and_keys_come_once() -> None:
 
 def test_types_that_the_settings_refuse() -> None:
     """A type that no column may have is named with the settings that it needs."""
-    text = column(name='"a"', type='"variant"')
-    assert parsed(text) == (DeclaredColumn("a", "a", "variant"),)
+    text = column(name='"a"', type='"date"')
+    assert parsed(text) == (DeclaredColumn("a", "a", "date"),)
     with pytest.raises(SettingsError) as caught:
-        parsed(text, refused={"variant": "a table", "timestamp_ns": "no table"})
+        parsed(text, refused={"date": "a table", "timestamp_ns": "no table"})
     [fault] = caught.value.faults
-    assert fault == f'{WHERE}: columns[0].type: "variant" -> expected a table in the settings, or another type'
+    assert fault == f'{WHERE}: columns[0].type: "date" -> expected a table in the settings, or another type'
 
 
 def test_too_many_columns() -> None:

@@ -97,9 +97,7 @@ class DeepVerifier:
 
     def _sums(self, commit: Commit) -> RowSums:
         shape = RowShape(self.registry.version(commit.schema_version))
-        if self.new_kernel is None or any(each.kind == "variant" for each in shape.types.values()):
-            return PythonSums(shape)
-        return NativeSums(shape, self.new_kernel)
+        return PythonSums(shape) if self.new_kernel is None else NativeSums(shape, self.new_kernel)
 
     def _inputs(
         self, commit: Commit, sums: RowSums, refused: Mapping[str, frozenset[bytes]], *, with_rejects: bool

@@ -30,7 +30,7 @@ class ParsersDifferError(Exception):
 
 @dataclass(frozen=True)
 class NativeSums:
-    """`RowSums` by a kernel. The types of the shape are all others than variant."""
+    """`RowSums` by a kernel."""
 
     shape: RowShape
     new_kernel: NewDigestKernel

@@ -11,12 +11,9 @@ import pytest
 
 from compactor.adapters.local.store import LocalStore
 from compactor.engines.parquet_files import open_parquet
-from compactor.engines.variant_footers import parquet_writer
 from compactor.ops.forget.row_search import RowSearch
 from compactor.ops.forget.wanted import Wanted, compared_type, path_of
 from compactor.schema.schema import RESCUED_COLUMN, Column
-from compactor.schema.variants.binary_form import encode
-from compactor.schema.variants.json_values import parse
 from compactor.table.merging.committed_rows import OpenedRows
 
 RESCUED = pa.map_(pa.string(), pa.string())
@@ -61,16 +58,6 @@ def column(name: str, type_: str = "string") -> Column:
     return Column(key=name, name=name, added_in=1, type=type_)
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_a_column_that_is_called_as_half_a_variant(tmp_path: Path, order: int) -> None:
-    """Is found whatever the bounds of that half are, which some writers keep."""
-    halves = pa.array([{"metadata": b"\x11\x00\x00", "value": b"\x03\x00\x00"}] * 2)
-    columns = {"v": halves, "v.metadata": ["a", "b"], "v.value": ["c", "d"]}
-    pq.write_table(pa.table(dict([*columns.items()][::order])), tmp_path / "a.parquet")
-    for name, value in (("v.metadata", "b"), ("v.value", "d")):
-        assert found(tmp_path / "a.parquet", column(name), name, frozenset({value}))[0] == [1]
-
-
 def test_text_is_found_where_it_can_be(tmp_path: Path) -> None:
     """One of forty row groups is read."""
     path, ids = tmp_path / "a.parquet", [f"{number:06d}" for number in range(20_000)]
@@ -109,46 +96,6 @@ def test_typed_values_are_found(tmp_path: Path, name: str) -> None:
     pq.write_table(pa.table({"id": pa.array([other, None, wanted, other], kind)}), path, row_group_size=2)
     assert found(path, column("id", name), "id", TEXTS)[0] == [2]
     assert found(path, column("id", name), "id", frozenset({"no value of it"}))[0] == []
-
-
-VARIANT = pa.struct([pa.field(half, pa.binary(), nullable=False) for half in ("metadata", "value")])
-
-
-@pytest.mark.parametrize(
-    ("key", "wanted", "rows"),
-    [
-        ("/v/id", "ann", [0, 3]),
-        ("/v/id", "7", [1]),
-        ("/v/id", "7.00", [1]),
-        ("/v/id", "1e2", [5]),
-        ("/v/id", "100", [5]),
-        ("/v/id", "true", [6]),
-        ("/v/of/id", "ann", [7]),
-        ("v", "ann", [8]),
-        ("/v/other", "ann", []),
-        ("/v/id", "bob", []),
-    ],
-)
-def test_values_in_variants_are_found(tmp_path: Path, key: str, wanted: str, rows: list[int]) -> None:
-    """On each level, in arrays and in JSON text, numbers by their value."""
-    texts = [
-        '{"id":"ann"}',
-        '{"id":7.0}',
-        None,
-        '[1,{"id":["x","ann"]}]',
-        '{"id":"{\\"x\\":1}","x":[{"id":7}]}',
-        '{"id":1e2}',
-        '{"id":true}',
-        '{"of":"[{\\"id\\":\\"ann\\"}]"}',
-        '["ann"]',
-    ]
-    halves = [
-        None if text is None else dict(zip(("metadata", "value"), encode(parse(text)), strict=True)) for text in texts
-    ]
-    path = tmp_path / "a.parquet"
-    with path.open("wb") as sink, parquet_writer(sink, pa.schema({"v": VARIANT})) as writer:
-        writer.write_table(pa.table({"v": pa.array(halves, VARIANT)}))
-    assert found(path, column("v", "variant"), key, frozenset({wanted}))[0] == rows
 
 
 def test_rescued_values_are_found(tmp_path: Path) -> None:
