@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import takewhile
 from threading import Lock
 from typing import TypeVar
@@ -38,6 +38,7 @@ RECENT_SLOTS = 64  # summaries of the latest commits that are kept for sizing an
 FOLD_AT = 16
 """Attempts with records of their own, of one manifest, at which all but the last are folded into one record."""
 
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _ATTEMPT_NAME = re.compile(r"attempt-(?P<number>\d+)\.json")
 _FOLDED_NAME = re.compile(r"attempts-to-(?P<number>\d+)\.json")
 
@@ -296,15 +297,18 @@ class Ledger:
         """Replace the oldest summary in the ring of recent commits."""
         with self._slot_lock:
             if self._next_slot is None:
-                self._next_slot = self._slot_after_newest()
+                self._next_slot = self._first_slot()
             slot, self._next_slot = self._next_slot, (self._next_slot + 1) % RECENT_SLOTS
         self._store.put(self._layout.recent(slot), _json(commit))
 
-    def _slot_after_newest(self) -> int:
-        slots = {self._layout.recent(slot): slot for slot in range(RECENT_SLOTS)}
-        found = [info for info in self._store.list(self._layout.recent_folder) if info.uri in slots]
-        newest = max(found, key=lambda info: info.modified_at, default=None)
-        return (slots[newest.uri] + 1) % RECENT_SLOTS if newest else 0
+    def _first_slot(self) -> int:
+        """A slot that is free, or that of the oldest commit. When a slot was written says nothing: see `revise`."""
+        taken = {info.uri for info in self._store.list(self._layout.recent_folder)}
+        free = (slot for slot in range(RECENT_SLOTS) if self._layout.recent(slot) not in taken)
+        if (slot := next(free, None)) is not None:
+            return slot
+        known = {uri: commit.decided_at for uri, commit in self._recent()}
+        return min(range(RECENT_SLOTS), key=lambda slot: known.get(self._layout.recent(slot), _LONG_AGO))
 
     def recent(self) -> list[RecentCommit]:
         """Summaries of the latest commits, oldest first. They are a cache, and may be lost."""

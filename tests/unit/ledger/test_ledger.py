@@ -1,5 +1,7 @@
 """The ledger: records are made once, and say how far a manifest has come."""
 
+from datetime import timedelta
+
 import pytest
 
 from compactor.core.documents.records import Accepted
@@ -109,7 +111,7 @@ def test_ring_of_recent_commits(harness: Harness) -> None:
     assert [commit.manifest_id for commit in recent] == expected
 
 
-@pytest.mark.parametrize(("name", "left"), [("000.json", 1), ("readme.txt", 3), ("zzz.json", 3)])
+@pytest.mark.parametrize(("name", "left"), [("000.json", 2), ("readme.txt", 3), ("zzz.json", 3)])
 def test_ring_with_foreign_objects(harness: Harness, name: str, left: int) -> None:
     """What cannot be read in the ring, which is a cache, is passed over."""
     remember(harness, harness.ledger, 2)
@@ -117,3 +119,14 @@ def test_ring_with_foreign_objects(harness: Harness, name: str, left: int) -> No
     harness.store.put(harness.layout.recent_folder + name, b"{}")
     remember(harness, other(harness), 1)
     assert len(harness.ledger.recent()) == left
+
+
+def test_no_summary_takes_the_place_of_a_newer_one(harness: Harness) -> None:
+    """Although stores date objects to the second, and a rebuild writes the summary of an old commit again."""
+    at = harness.clock.now()
+    commits = [recent_commit(at + timedelta(milliseconds=number), manifest_id=f"{number}") for number in range(70)]
+    for number, commit in enumerate(commits):
+        if number == RECENT_SLOTS:
+            harness.store.put(harness.layout.recent(7), commits[7].model_dump_json().encode())
+        other(harness).remember(commit)
+    assert harness.ledger.recent() == commits[-RECENT_SLOTS:]

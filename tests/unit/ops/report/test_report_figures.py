@@ -257,7 +257,9 @@ def test_what_was_not_checked() -> None:
     for number in range(NEWEST_DEAD_LETTERS + 1):
         day.dead_letter(f"bad-{number}", 6, "not_json", "no JSON")
     report = report_on(harness)
-    assert (report.figures.dead_letters.older, report.figures.quarantined_files.older) == (1, 2)
+    files = report.figures.quarantined_files
+    assert (report.figures.dead_letters.older, files.older) == (1, 2)
+    assert (files.open, files.ever_by_status, files.changed) == (CHECKED_FILES, {"missing": CHECKED_FILES + 2}, 1)
     assert [point.reason for point in report.verdict.points if point.severity == "act"] == [
         f"{NEWEST_DEAD_LETTERS} manifests are dead letters",
         "1 older dead letter was not checked for a redrive",
