@@ -10,7 +10,7 @@ from tests.support.terminals import on_terminal
 from tests.support.workspace import Workspace, make_workspace
 
 LONG = '{{"text": "{0}", "wrong": @, "more": "{0}"}}\n'.format("many words of an application " * 20)
-NEXT = ("read it", "more ", "see why", "redrive", "next ")
+NEXT = ("read it", "more ", "see why", "redrive", "next")
 """How the lines with commands begin, which are not divided, so that they can be copied."""
 
 
