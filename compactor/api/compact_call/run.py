@@ -268,6 +268,7 @@ def _no_data(source: str, survey: SourceSurvey) -> str:
     links = [each for each in met.left_out if each.reason in LINKS]
     found = [f"{count(len(links), 'symbolic link')} not followed"] if links else []
     found += [f"{count(hidden, 'hidden file')}: --hidden takes them"] if (hidden := met.skipped.get("hidden")) else []
+    found += [count(excluded, "excluded file")] if (excluded := met.skipped.get("excluded")) else []
     denied = [each.detail for each in met.left_out if each.reason == "forbidden"]
     said = f" ({'; '.join([*found, *denied[:1]])})" if found or denied else ""
     return f"SRC: {source} holds no files with data{said} -> expected NDJSON files, compressed or not"

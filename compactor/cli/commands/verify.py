@@ -158,7 +158,7 @@ def _show(report: VerifyReport, suggest: Suggestions, *, deep: bool) -> None:
     files = [(f"{each.uri}: {each.status} (manifest {each.manifest_id})", each.detail) for each in report.open_files]
     show_list(files, title="quarantined files", spaced=True)
     if causes := report.open_causes:
-        echo("", *(f"next: {step}" for step in quarantined_steps(causes, suggest)))
+        echo("", *(f"next        {step}" for step in quarantined_steps(causes, suggest)))
 
 
 def _table(table: VerifiedTable) -> list[str]:

@@ -10,9 +10,9 @@ from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.text.suggestions import Suggestions
 from compactor.ndjson.kinds.kind import READ_AS_JSON
 
-How = Literal["deliver", "redrive", "restart", "again"]
-"""How input is read once its cause is fixed: as a new version; in the version that it has, by a redrive; the same, with
-new settings of the job; or by the next call of `compact`, which finds it by itself."""
+How = Literal["deliver", "redrive", "restart"]
+"""How input is read once its cause is fixed: as a new version, or as the next call of `compact` finds it; as it
+is, by a redrive; or as it is with new settings, for which a job is stopped before."""
 
 
 class Cause(StrEnum):
@@ -40,14 +40,14 @@ class Cause(StrEnum):
     RANGE = "range", "see that its brokers answer", "redrive"
 
     # What a call of `compact` leaves out.
-    REPLACED = "replaced", "choose rebuild (its rows again, of the new version) or append (both)", "again"
-    FORBIDDEN_FOLDER = "forbidden_folder", "get the right to read it", "again"
-    CHANGED = "changed", "", "again"
-    UNDECIDED = "undecided", "wait until its manifest is done", "again"
-    UNFINISHED = "unfinished", "wait until its last line is complete, or add the line feed that it lacks", "again"
-    UNSETTLED = "unsettled", "wait until it is complete", "again"
-    LINKED_FOLDER = "linked_folder", "name the folder that the link leads to as one more SRC", "again"
-    DANGLING_LINK = "dangling_link", "bring back what the link leads to, or remove the link", "again"
+    REPLACED = "replaced", "choose rebuild (its rows again, of the new version) or append (both)", "deliver"
+    FORBIDDEN_FOLDER = "forbidden_folder", "get the right to read it", "deliver"
+    CHANGED = "changed", "", "deliver"
+    UNDECIDED = "undecided", "wait until its manifest is done", "deliver"
+    UNFINISHED = "unfinished", "wait until its last line is complete, or add the line feed that it lacks", "deliver"
+    UNSETTLED = "unsettled", "wait until it is complete", "deliver"
+    LINKED_FOLDER = "linked_folder", "name the folder that the link leads to as one more SRC", "deliver"
+    DANGLING_LINK = "dangling_link", "bring back what the link leads to, or remove the link", "deliver"
 
 
 _OF_STATUS = {str(cause): cause for cause in Cause}
@@ -105,7 +105,7 @@ def next_step(cause: Cause, suggest: Suggestions, manifest_id: str = "") -> Next
         return NextStep("", (redrive, suggest.again_with("--format json")))
     if cause is Cause.REPLACED:
         return NextStep(cause.fix, (suggest.again_with("--on-replaced rebuild"),))
-    return NextStep(cause.fix, (again,) if cause.how in {"deliver", "again"} else (redrive, again))
+    return NextStep(cause.fix, (again,) if cause.how == "deliver" else (redrive, again))
 
 
 def giving_up(cause: Cause, suggest: Suggestions, file: str = "FILE") -> str:
@@ -120,6 +120,8 @@ def quarantined_steps(causes: Mapping[Cause, int], suggest: Suggestions) -> list
     ordered = sorted(causes, key=lambda cause: (-causes[cause], cause))
     prefixes = {cause: f"{causes[cause]:,} {cause}: " if len(ordered) > 1 else "" for cause in ordered}
     lines = [f"{prefixes[cause]}{next_step(cause, suggest).text}" for cause in ordered]
-    remove = "remove it, or " if suggest.again_with() and set(ordered) != {Cause.RANGE} else ""
-    commands = dict.fromkeys(giving_up(cause, suggest) for cause in ordered)
-    return [*lines, *([f"or give it up: {remove}{', or '.join(commands)}"] if commands else [])]
+    ways = [giving_up(cause, suggest) for cause in ordered]
+    if again := suggest.again_with():  # the next call settles files that are gone
+        gone = {Cause.MISSING: again, Cause.RANGE: ""}
+        ways = [*(gone.get(cause, "remove it") for cause in ordered), *ways]
+    return [*lines, *([f"or give it up: {', or '.join(dict.fromkeys(filter(None, ways)))}"] if ways else [])]

@@ -24,6 +24,8 @@ from compactor.ops.redrive.originals import committed_under, original_of
 from compactor.ops.redrive.ranges import NothingLeft, RangesLeft, Untold
 from compactor.ops.redrive.selection import Scope, files_left
 
+_GONE = "there is no such object; expected it to be there by now, or `compactor dismiss` to give it up"
+
 
 @dataclass(frozen=True, kw_only=True)
 class RedrivePlanner:
@@ -161,7 +163,7 @@ class RedrivePlanner:
             info = self.state.store.stat(file.uri)
         except AccessError as exc:
             return str(exc)
-        return "there is no such object; expected it to be there by now" if info is None else info
+        return _GONE if info is None else info
 
 
 def _named(report: FileReport) -> ManifestFile:

@@ -115,7 +115,7 @@ def test_status_as_json(workspace: Workspace) -> None:
     (workspace.root / "m" / "broken.json").write_text("{")
     workspace.compact()
     document, code = workspace.json("status")
-    assert code == 0
+    assert code == 3
     assert (document["backlog"]["manifests"], document["dead_letters"]["by_reason"]) == (0, {"not_json": 1})
     assert document["state"]["word"] == "needs_you"
     assert (document["schema"]["columns"], document["schema"]["newest_column"]) == (2, "price")

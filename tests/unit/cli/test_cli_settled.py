@@ -223,6 +223,12 @@ def test_a_stray_file_that_is_excluded(raw: Path) -> None:
     assert f'exclude = ["*.txt", "{raw}/*.csv", "*.gz"]' in kept
 
 
+def test_a_folder_of_which_all_is_excluded(raw: Path) -> None:
+    """The first call says so."""
+    refused = call("compact", "raw", "rows", "--exclude", str(raw))
+    assert (refused.exit_code, "(1 excluded file)" in refused.stderr) == (2, True)
+
+
 @pytest.mark.usefixtures("raw")
 def test_what_cannot_be_dismissed() -> None:
     """A file that has rows, one that no record names, and a range of a topic."""

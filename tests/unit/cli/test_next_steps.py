@@ -29,7 +29,7 @@ from tests.support.releases import call
 
 DOCS = Path(__file__).parents[3] / "docs"
 FOLDER = Suggestions("rows", "compactor compact SRC rows")
-LEFT_OUT = ("replaced", "forbidden", "changed", "undecided", "unsettled", *LINKS)
+LEFT_OUT = ("replaced", "forbidden", "changed", "undecided", "unfinished", "unsettled", *LINKS)
 OF_FILES = [*(Cause(str(status)) for status in sorted(NEEDS_OPERATOR)), Cause.JSON, Cause.RANGE]  # type: ignore[call-arg]
 ROWS = b"".join(b'{"id": %d}\n' % number for number in range(400))
 
@@ -64,7 +64,7 @@ def document(*words: object) -> Any:
 
 
 def next_lines(output: str) -> list[str]:
-    return re.findall(r"^next:? +(.*)$", output, re.MULTILINE)
+    return re.findall(r"^next +(.*)$", output, re.MULTILINE)
 
 
 @extras.NATIVE.needed
@@ -132,6 +132,8 @@ def test_each_step_names_a_command(cause: Cause, suggest: Suggestions) -> None:
 def test_several_causes() -> None:
     """The most frequent one comes first; giving up is said once."""
     found = quarantined_steps({Cause.UNREADABLE: 1, Cause.NOT_NDJSON: 3, Cause.RANGE: 1}, FOLDER)
+    missing = quarantined_steps({Cause.MISSING: 1}, FOLDER)
+    assert missing[-1] == "or give it up: compactor compact SRC rows, or compactor dismiss rows FILE --why TEXT"
     assert found == [
         "3 not_ndjson: convert it to NDJSON under its name, then compactor compact SRC rows",
         "1 range: see that its brokers answer, then compactor redrive files rows, then compactor compact SRC rows",

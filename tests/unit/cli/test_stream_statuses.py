@@ -15,7 +15,9 @@ from compactor.cli.entry import compactor as command
 from compactor.cli.ui.status import watching
 from compactor.cli.ui.status.stream_statuses import show_statuses, streams_screen
 from compactor.cli.ui.status.watching import on_terminal, watch
+from compactor.control.diagnosis.health import Condition, finding
 from compactor.core.errors import StoreUnavailable
+from compactor.ops.status.reading import StatusReader
 from tests.support.statuses import RUN, STATUSES
 from tests.support.streams import write_stream_settings
 
@@ -102,3 +104,25 @@ def test_watching_shows_every_stream(config: Path, monkeypatch: pytest.MonkeyPat
     else:
         assert done.stdout.count("\nall ") == 2
         assert done.stdout.count("\na ") == done.stdout.count("\nb ") == 2
+
+
+@pytest.mark.parametrize(
+    ("state", "code"), [("idle", 0), ("running", 0), ("behind", 0), ("files", 3), ("dead_letters", 3), ("died", 3)]
+)
+def test_the_exit_code_is_that_of_the_worst_stream(
+    config: Path, monkeypatch: pytest.MonkeyPatch, state: str, code: int
+) -> None:
+    """It says what the first line says; one stream alone ends as it does among others."""
+    for words in ([], ["--stream", "b"]):
+        found = iter([STATUSES["idle"], STATUSES[state]] if not words else [STATUSES[state]])
+        monkeypatch.setattr(StatusReader, "read", lambda _, found=found: next(found))
+        done = CliRunner().invoke(command, ["--config", str(config), "status", *words, "--json"])
+        assert done.exit_code == code
+
+
+def test_who_needs_a_person_says_so() -> None:
+    """`needs_you`, and each state in which a person has to act, ends with exit code 3; no state in order does."""
+    for condition in Condition:
+        is_told = condition.word == "needs_you" or condition.severity == "act"
+        assert finding(condition, "it is so").needs_operator is is_told
+        assert not (is_told and condition.severity in {"in_order", "nothing"})
