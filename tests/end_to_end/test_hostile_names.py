@@ -184,8 +184,9 @@ def test_commands_for_places_of_the_user(lake: Lake, tmp_path: Path) -> None:
         moves = {line[:12].strip(): line[12:].partition("   (or")[0] for line in lines}
         rows = os.fsencode(out)
         assert passed(moves["see why"], tmp_path / f"a{number}") == [b"compactor", b"verify", rows]
-        redrive = moves["redrive"].partition("   (then")[0]
-        assert passed(redrive, tmp_path / f"a{number}") == [b"compactor", b"redrive", b"files", rows]
+        dismiss = moves["next"].removeprefix("or give it up: remove it, or ")
+        words = [b"compactor", b"dismiss", rows, b"FILE", b"--why", b"TEXT"]
+        assert passed(dismiss, tmp_path / f"a{number}") == words
 
 
 def test_the_query_for_places_of_the_user(tmp_path: Path) -> None:
