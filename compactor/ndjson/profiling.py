@@ -24,6 +24,7 @@ def profile_file(
     split: Splitter = split_lines,
     file: int,
     max_records: int | None = None,
+    max_bytes: int | None = None,
     path_values: Mapping[str, str] | None = None,
 ) -> int:
     """Add the records of a file to a profile.
@@ -35,30 +36,38 @@ def profile_file(
         split: What splits the file.
         file: The number of the file, for the places of examples.
         max_records: How many to read; None for all.
+        max_bytes: After how many bytes of lines no further one is read; None for no limit.
         path_values: Values that its path gives to all of its records, unless a record has the key itself.
 
     Returns:
-        How many records were added.
+        How many bytes of lines were read.
 
     Raises:
         FileError: It cannot be read to the end; the records before that are in the profile.
     """
-    reading = _Reading(profile, file, max_records, path_values or {})
+    reading = _Reading(profile, file, max_records, max_bytes, path_values or {})
     with suppress(_EnoughRead):
         split(pieces, limits, reading.judge, on_reject=reading.note_over_long, block_bytes=_BLOCK_BYTES)
-    return reading.records
+    return reading.read_bytes
 
 
 class _Reading:
     """Adds the lines of one file, block by block."""
 
     def __init__(
-        self, profile: TableProfile, file: int, max_records: int | None, path_values: Mapping[str, str]
+        self,
+        profile: TableProfile,
+        file: int,
+        max_records: int | None,
+        max_bytes: int | None,
+        path_values: Mapping[str, str],
     ) -> None:
-        self.records = 0
+        self.read_bytes = 0
+        self._records = 0
         self._profile = profile
         self._file = file
         self._max_records = max_records
+        self._max_bytes = max_bytes
         self._of_path: dict[str, tuple[Source, str]] = {key: ("string", text) for key, text in path_values.items()}
         self._line = 0  # the last one
         self._over_long = 0  # the last over-long line
@@ -68,13 +77,16 @@ class _Reading:
         lines = block.split(b"\n")[:-1]
         reasons = dict(refusals(lines))
         for index, line in enumerate(lines):
+            if self._max_bytes is not None and self.read_bytes >= self._max_bytes:
+                raise _EnoughRead
             self._line += 1
+            self.read_bytes += len(line)
             if index in reasons:
                 self._profile.other_lines += reasons[index] != BLANK_LINE
                 continue
             self._profile.add(Place(self._file, self._line), self._of_path | values(line))
-            self.records += 1
-            if self.records == self._max_records:
+            self._records += 1
+            if self._records == self._max_records:
                 raise _EnoughRead
         return Judged(len(lines), 0, ())
 

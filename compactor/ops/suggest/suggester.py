@@ -26,6 +26,9 @@ SAMPLE_FILES = 100
 SAMPLE_FILE_BYTES = 256 * 1024 * 1024
 """How much of a file is decoded for a sample, so that a file without records cannot hold it up for long."""
 
+SAMPLE_BYTES = 32 * 1024 * 1024
+"""How much of the lines a sample has at most: some seconds, however long they are."""
+
 SAMPLE_RECORDS = 10_000
 """How many records a sample has unless another number is asked for."""
 
@@ -102,34 +105,38 @@ class SchemaSuggester:
         if max_records is None:
             for info in files:
                 found.files += 1
-                self._read(info, found, None)
+                self._read(info, found, None, None)
             return found
         spread = Spread(files, min(SAMPLE_FILES, max_records))
         found.files, chosen = spread.offered, spread.chosen
+        left_bytes = SAMPLE_BYTES
         for number, info in enumerate(chosen):
             # What short files leave over goes to the files after them.
             share = -(-(max_records - found.profile.records) // (len(chosen) - number))
             if share > 0:
-                self._read(info, found, share)
+                left_bytes -= self._read(info, found, share, max(1, left_bytes // (len(chosen) - number)))
         return found
 
-    def _read(self, info: ObjectInfo, found: Survey, max_records: int | None) -> None:
+    def _read(self, info: ObjectInfo, found: Survey, max_records: int | None, max_bytes: int | None) -> int:
+        """Add a file to what was found; returns how many bytes of its lines were read."""
         number, limits = len(found.read), self.limits
         if max_records is not None:
             most = min(SAMPLE_FILE_BYTES, limits.max_decompressed_bytes)
             limits = replace(limits, max_decompressed_bytes=most)
         found.read.append(info.uri)
+        read_bytes = 0
         try:
             opened = open_file(self.store, ManifestFile(uri=info.uri, etag=info.etag), any_version=True)
             codec = sniff(opened.first[:SNIFF_BYTES])
             with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self.store, opened, pool)) as stored:
-                profile_file(
+                read_bytes = profile_file(
                     decode(codec, stored),
                     limits,
                     found.profile,
                     split=self.formats.splitter(info.uri),
                     file=number,
                     max_records=max_records,
+                    max_bytes=max_bytes,
                     path_values=path_columns(info.uri) if self.hive_keys else None,
                 )
         except FileError as exc:
@@ -137,3 +144,4 @@ class SchemaSuggester:
         except (AccessError, LinkRefused, ObjectChanged, ObjectNotFound) as exc:
             found.unreadable.append((info.uri, str(exc)))
         self.on_file(len(found.read))
+        return read_bytes
