@@ -28,6 +28,8 @@ def history(days: int) -> Harness:
         if day == days:
             harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
             closed(harness)
+            # The ring of latest commits is bounded by itself, and holds more of many dates than of few.
+            harness.store.delete([info.uri for info in harness.store.list(harness.layout.recent_folder)])
         name = (date.fromisoformat(DAY) + timedelta(days=day)).isoformat()
         for number in range(2):
             manifest_id = f"{name}-{number}"
