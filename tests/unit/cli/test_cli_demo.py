@@ -217,7 +217,7 @@ def test_what_the_demo_prints_is_safe(name: str, tmp_path: Path, monkeypatch: py
     told = [line[2:] for line in shown.split("\n") if line.startswith("$ ")]
     assert [passed(line, tmp_path / "told") for line in told] == FakeCommand.called
     assert FakeCommand.called[0] == [b"compactor", b"plan", os.fsencode(folder / "raw") + b"/"]
-    query, status = (passed(line.strip(), tmp_path / "moves") for line in shown.split("\n")[-3:-1])
-    glob = f"{folder}/lake/events/*/*.parquet".replace("'", "''")
-    assert query == [b"duckdb", b"-c", f"FROM '{glob}' LIMIT 5".encode()]
-    assert status == [b"compactor", b"--config", os.fsencode(folder / "demo.toml"), b"status"]
+    *reading, _, status = (line[2:] for line in shown.split("\n")[-7:-1])
+    assert reading == [visible(each) for each in settings_at(str(folder / "demo.toml"), {}).reading_lines()[:-1]]
+    assert passed(reading[-1], tmp_path / "moves")[:2] == [b"duckdb", b"-c"]
+    assert passed(status, tmp_path / "moves") == [b"compactor", b"--config", os.fsencode(folder / "demo.toml"), b"status"]

@@ -204,7 +204,7 @@ def test_what_to_do_after_a_call(raw: Path, out: Path) -> None:
     assert f"more        compactor status {out}   (or: verify, rejects, schema, report)" in call(raw, out).stdout
     (raw / "b.ndjson").write_text("no\n" * 9)
     os.utime(raw / "b.ndjson", (HOUR_AGO,) * 2)
-    assert f"see why     compactor rejects {out}" in call(raw, out).stdout.splitlines()
+    assert f"\nsee why     compactor rejects {out}\n\nread it     pandas." in call(raw, out).stdout
     shutil.rmtree(out)
     last = call(raw, out).stdout.splitlines()[-1]
     assert last == f"rebuild     compactor rebuild {out}   (makes the rows of lost or damaged files again)"

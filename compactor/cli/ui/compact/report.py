@@ -176,7 +176,7 @@ def _next_moves(closing: Closing) -> None:
         echo("", *(f"next        {move}" for move in left_out_moves(plan.left_out, closing.paths.suggestions)))
     if closing.is_doubtful:
         _show_why(closing)
-    if closing.verification is not None and closing.verification.rows:
+    if closing.verification is not None and closing.verification.rows and not closing.verification.discrepancies:
         _offer_to_read(closing)
 
 
