@@ -24,6 +24,7 @@ from compactor.adapters.memory.store import MemoryStore
 from compactor.cli.commands.demo import parse_size
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import OperatorError
+from compactor.core.text.safe_text import visible
 from compactor.demo.events import BAD_LINES, LATE_KEY, DayCounts
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.demo.outcome import REASON_OF_KIND, Outcome, differences
@@ -32,6 +33,7 @@ from compactor.ndjson.inspection import REASONS, inspect_lines
 from compactor.ndjson.lines import Limits
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
+from compactor.wiring.settings_files.remote_settings import settings_at
 from tests.support.hostile_names import check_shown, passed
 
 SIZES = {"100mb": 100_000_000, "1gb": 1_000_000_000, "20 MB": 20_000_000}
@@ -220,4 +222,9 @@ def test_what_the_demo_prints_is_safe(name: str, tmp_path: Path, monkeypatch: py
     *reading, _, status = (line[2:] for line in shown.split("\n")[-7:-1])
     assert reading == [visible(each) for each in settings_at(str(folder / "demo.toml"), {}).reading_lines()[:-1]]
     assert passed(reading[-1], tmp_path / "moves")[:2] == [b"duckdb", b"-c"]
-    assert passed(status, tmp_path / "moves") == [b"compactor", b"--config", os.fsencode(folder / "demo.toml"), b"status"]
+    assert passed(status, tmp_path / "moves") == [
+        b"compactor",
+        b"--config",
+        os.fsencode(folder / "demo.toml"),
+        b"status",
+    ]
