@@ -110,7 +110,7 @@ def test_what_retention_took_is_quarantined_until_it_is_accepted(lake: Lake) -> 
     verified = lake.call("verify", code=3)
     assert [each["uri"] for each in verified["quarantined_files"]] == [gap]
     assert verified["discrepancies"] == []
-    assert lake.call("status")["state"]["condition"] == "files_quarantined"
+    assert lake.call("status", code=3)["state"]["condition"] == "files_quarantined"
     traced = lake.call("trace", f"{STREAM}/{lake.shard}?sequence=42", code=3)
     assert (traced["uri"], [each["uri"] for each in traced["quarantined"]]) == (gap, [gap])
     assert lake.call("trace", gap, code=3)["manifest_id"] == traced["manifest_id"]
