@@ -22,7 +22,7 @@ from bench.cliffs.table import closing, lines
 from bench.inputs import parse_size
 
 ENGINES = ("native", "spark")
-_FLOOR_SECONDS = {"native": 0.15, "spark": 1.5}  # of noise: Spark compiles and collects garbage beside
+_FLOOR_SECONDS = {"native": 0.15, "spark": 1.0}  # of noise: Spark compiles and collects garbage beside
 _FILES = (64, 256, 1024)  # of one line
 _SHOWN = 15
 

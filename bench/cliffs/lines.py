@@ -10,6 +10,7 @@ from bench.shapes import Shape
 _BLOCK_BYTES = 500_000
 _ORDERS = 32  # in which the keys of lines come
 _OVERHEAD_BYTES = 12  # of a key with its quotes, colon and comma
+_NO_JSON = ' {"'  # behind an object
 _STEP = 6  # characters between escapes
 _WORDS = "the order was sent to store and the user came back for more of it in a day or two "
 _WORD_REPEATS = 16_000
@@ -51,7 +52,7 @@ def blocks(point: Point, seed: int) -> Iterator[bytes]:
                 order if count == len(order) else [order[at] for at in sorted(rng.sample(range(len(order)), count))]
             )
             line = "{" + ",".join([key + value for key, value in zip(chosen, drawn, strict=False)]) + "}"
-            made.append(line[: len(line) // 2] if rng.random() * 100 < point.rejects else line)
+            made.append(line + _NO_JSON if rng.random() * 100 < point.rejects else line)
         yield ("\n".join(made) + "\n").encode()
 
 

@@ -24,6 +24,7 @@ STARTS = 3
 """How often the cost of a start is measured; the least counts."""
 
 _DISK_PER_INPUT_BYTE = 3
+_WARM_BYTES = 2_000_000
 _REJECTS = {"COMPACTOR_INPUT__MAX_REJECTED_LINES": "1000000000", "COMPACTOR_INPUT__MAX_REJECTED_BYTES": str(2**40)}
 """Files of which a share is rejected stay below these limits at any size."""
 
@@ -91,7 +92,7 @@ class EngineMeter:
         self._process = self._process or self._started()
         with self._written(point, total_bytes) as given:
             used = self.converted(given, point) - self.start(given.files)
-            return used * total_bytes / given.decoded_bytes
+            return max(used, 0.0) * total_bytes / given.decoded_bytes
 
     def start(self, files: int) -> float:
         """The cost of so many files of one line, rounded up to a power of two."""
@@ -158,7 +159,7 @@ class EngineMeter:
         raise ShapeFailed(f"{self.engine}: its process ended; see {self.log}")
 
     def _started(self) -> "subprocess.Popen[str]":
-        """A process that has compacted one line, so that none of what it loads is measured."""
+        """A process that has compacted something, so that nothing is measured that it loads or compiles once."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "bench.cliffs.converter", self.engine],
             stdin=subprocess.PIPE,
@@ -168,8 +169,9 @@ class EngineMeter:
             text=True,
             start_new_session=True,  # Ctrl-C reaches the bench alone, which then ends it
         )
-        with self._written(Point(), 100_000) as given:
-            self.converted(given, Point())
+        with self._written(Point(), _WARM_BYTES) as given:
+            for _ in range(STARTS):
+                self.converted(given, Point())
         return self._process
 
     def _end(self) -> None:

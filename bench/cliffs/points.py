@@ -100,7 +100,7 @@ class Point:
             and (self.present == "all" or self.keys > 2 * FEW)
             and (is_text or (self.characters == _PLAIN_CHARACTERS and self.mix not in _OF_TEXT))
             and (self.kind == "nested" or self.levels == 1)
-            and (self.kind not in {"text", "any"} or self.columns == "text")
+            and (self.kind not in {"text", "any", "nested"} or self.columns == "text")
             and (self.kind != "boolean" or self.distinct == "all")
         )
 

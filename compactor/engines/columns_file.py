@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import Layout
 from compactor.core.ports import ObjectStore
-from compactor.engines.parquet_files import FIELD_ID, arrow_type
-from compactor.schema.field_ids import METADATA_IDS, RESCUED_KEY_ID, RESCUED_VALUE_ID
+from compactor.engines.parquet_files import arrow_field
+from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.registry import SchemaRegistry
-from compactor.schema.schema import METADATA_TYPES, RESCUED_TYPE, SchemaVersion, metadata_names
+from compactor.schema.schema import METADATA_TYPES, SchemaVersion, metadata_names
 
 
 @dataclass(slots=True)
@@ -85,23 +85,11 @@ class ColumnsFile:
 def _fields(version: SchemaVersion, metadata_columns: Collection[str]) -> list[pa.Field]:
     """The columns of all files up to a version, retired ones included, in the order of their ids."""
     metadata = [
-        _field(name, METADATA_TYPES[name], METADATA_IDS[name]) for name in metadata_names(version, metadata_columns)
+        arrow_field(name, METADATA_TYPES[name], METADATA_IDS[name])
+        for name in metadata_names(version, metadata_columns)
     ]
     columns = [(each.field_id, each.name, each.type) for each in version.columns]
     columns += [
         (each.field_id, each.name, "string") for each in version.retired
     ]  # only those of strings can be retired
-    return metadata + [_field(name, type_, number) for number, name, type_ in sorted(columns)]
-
-
-def _field(name: str, type_: str, number: int) -> pa.Field:
-    if type_ == RESCUED_TYPE:
-        key = _numbered(pa.field("key", pa.string(), nullable=False), RESCUED_KEY_ID)
-        return _numbered(
-            pa.field(name, pa.map_(key, _numbered(pa.field("value", pa.string()), RESCUED_VALUE_ID))), number
-        )
-    return _numbered(pa.field(name, arrow_type(type_)), number)
-
-
-def _numbered(column: pa.Field, number: int) -> pa.Field:
-    return column.with_metadata({FIELD_ID: str(number)}) if number else column
+    return metadata + [arrow_field(name, type_, number) for number, name, type_ in sorted(columns)]

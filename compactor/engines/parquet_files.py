@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 from compactor.core.errors import StagingError
 from compactor.core.ports import ObjectStore
 from compactor.schema.column_types import parse_type
+from compactor.schema.field_ids import RESCUED_KEY_ID, RESCUED_VALUE_ID
+from compactor.schema.schema import RESCUED_TYPE
 
 FIELD_ID = b"PARQUET:field_id"
 """How Arrow calls the id of a column among its metadata."""
@@ -161,3 +163,17 @@ def python_values(column: pa.Array) -> list[Any]:
 def arrow_type(name: str) -> pa.DataType:
     """The type of a column in a file, by its name in `compactor.schema.column_types`."""
     return _TYPES.get(name) or pa.decimal128(parse_type(name).precision, parse_type(name).scale)
+
+
+def arrow_field(name: str, type_: str, field_id: int) -> pa.Field:
+    """A column of a file, by its type there; with an id unless that is 0."""
+    if type_ == RESCUED_TYPE:
+        key = _numbered(pa.field("key", pa.string(), nullable=False), RESCUED_KEY_ID)
+        found = pa.map_(key, _numbered(pa.field("value", pa.string()), RESCUED_VALUE_ID))
+    else:
+        found = arrow_type(type_)
+    return _numbered(pa.field(name, found), field_id)
+
+
+def _numbered(column: pa.Field, field_id: int) -> pa.Field:
+    return column.with_metadata({FIELD_ID: str(field_id)}) if field_id else column

@@ -75,7 +75,6 @@ def test_both_partitionings_write_the_planned_files(spark, tmp_path, partitionin
         schema=SchemaVersion(version=1, created_at=now, manifest_id="m", columns=columns),
         column_keys=("v",),
         overflow_keys=(),
-        folded_name="",
         metadata_columns=(),
         processed_at=now,
         date=now.date(),

@@ -9,7 +9,7 @@ from functools import reduce
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark programmer knows
-from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from compactor.adapters.spark.typed_columns import typed
 from compactor.core.errors import StagingError
@@ -26,8 +26,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SPLITS_PER_FILE = round(1 / SIZE_TOLERANCE)  # sizes of files differ by at most one split
 _FIELD_ID = "parquet.field.id"  # the key of a column's metadata from which Spark takes the id that it writes
 _MISFITS = "misfits"
-_FOLDED = "folded"
-_FOLDED_TYPE = ArrayType(StructType([StructField("key", StringType()), StructField("value", StringType())]))
 _MALFORMED = "MALFORMED_RECORD_IN_PARSING"  # Spark's error condition for a line that it cannot parse
 _UNKNOWN_FILE = "a row of an unexpected file: "  # the message of a task that fails at such a row
 
@@ -40,7 +38,6 @@ class ConvertTask:
         sources: URI to read -> URI of the input file: the same, or the original of a repaired copy.
         column_keys: The keys of columns that Spark reads; all other columns are null.
         overflow_keys: Keys without a column, which go to the rescued data.
-        folded_name: The key that has further entries of the rescued data; empty if there is none.
         target: The folder to write to; ends with `/`.
     """
 
@@ -49,7 +46,6 @@ class ConvertTask:
     schema: SchemaVersion
     column_keys: tuple[str, ...]
     overflow_keys: tuple[str, ...]
-    folded_name: str
     metadata_columns: Sequence[str]
     processed_at: datetime
     date: date
@@ -74,9 +70,7 @@ def convert(session: SparkSession, task: ConvertTask) -> int | None:
     """
     keys = [*task.column_keys, *task.overflow_keys]
     columns = [f"c{number}" for number in range(len(keys))]
-    raw = _reader(session, keys, folded_name=task.folded_name).option("mode", "FAILFAST").json(_paths(task.sources))
-    if task.folded_name:
-        columns.append(_FOLDED)
+    raw = _reader(session, keys).option("mode", "FAILFAST").json(_paths(task.sources))
     # Keys may contain any character, or differ only in case: from here on columns are named by position.
     rows = raw.toDF(*columns)
     if "_source_file" in task.metadata_columns:
@@ -145,7 +139,7 @@ def corrupt_lines(
     Raises:
         StagingError: They exceed `MAX_DISAGREEMENT_BYTES`.
     """
-    reader = _reader(session, keys, (unused_name("corrupt", [*keys, ""]),)).option("mode", "PERMISSIVE")
+    reader = _reader(session, keys, (_unused_name("corrupt", keys),)).option("mode", "PERMISSIVE")
     raw = reader.json(_paths(sources))
     with_path = raw.select("*", raw.metadataColumn("_metadata")["file_path"])
     rows = with_path.toDF(*[f"c{number}" for number in range(len(keys))], "corrupt", "path")
@@ -164,16 +158,12 @@ def corrupt_lines(
     return {source: frozenset(lines) for source, lines in found.items()}
 
 
-def _reader(
-    session: SparkSession, keys: Sequence[str], more_columns: Sequence[str] = (), *, folded_name: str = ""
-) -> DataFrameReader:
+def _reader(session: SparkSession, keys: Sequence[str], more_columns: Sequence[str] = ()) -> DataFrameReader:
     fields = [StructField(key, StringType()) for key in (*keys, *more_columns)]
-    if folded_name:
-        fields.append(StructField(folded_name, _FOLDED_TYPE))
     return (
         session.read.schema(StructType(fields))
         # Spark ignores a key of this name, so no key may have it.
-        .option("columnNameOfCorruptRecord", unused_name("corrupt", [*keys, folded_name]))
+        .option("columnNameOfCorruptRecord", _unused_name("corrupt", keys))
         .option("lineSep", "\n")
         # Spark's defaults would refuse long but valid values; inspection applies limits of its own.
         .option("maxNestingDepth", 5_000)
@@ -184,7 +174,7 @@ def _reader(
     )
 
 
-def unused_name(name: str, keys: Collection[str]) -> str:
+def _unused_name(name: str, keys: Collection[str]) -> str:
     """The name, with as many `'` behind it as make it none of the keys."""
     while name in keys:
         name += "'"
@@ -266,11 +256,9 @@ def _rescued(task: ConvertTask, position: Mapping[str, int]) -> SparkColumn:
     ]
     # Misfits are rare: build no map for a row in which all values fit.
     rare = F.when(F.col(_MISFITS) > 0, _present(misfits)) if misfits else F.lit(None).cast(RESCUED_TYPE)
-    if not overflow and not task.folded_name:
+    if not overflow:
         return rare
-    present = _present([*overflow, *misfits]) if overflow else F.coalesce(rare, F.create_map().cast(RESCUED_TYPE))
-    if task.folded_name:
-        present = F.map_concat(present, F.map_from_entries(F.coalesce(F.col(_FOLDED), F.array().cast(_FOLDED_TYPE))))
+    present = _present([*overflow, *misfits])
     return F.when(F.size(present) > 0, present)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from compactor.adapters.spark.conversion import ConvertTask, convert, corrupt_lines, unused_name
+from compactor.adapters.spark.conversion import ConvertTask, convert, corrupt_lines
 from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_queries, runs_tasks
 from compactor.adapters.spark.tasks.executor_tasks import run_tasks
@@ -21,6 +21,7 @@ from compactor.core.versions import is_same_version
 from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
 from compactor.engines.parquet_files import parquet_facts
 from compactor.engines.spark.input_files import InspectedFile
+from compactor.engines.spark.made_rows import CELLS_PER_BYTE, RowsPlan
 from compactor.engines.spark.whole_footers import WholeFooterTask, copy_with_whole_footer
 from compactor.ledger.file_counts import planned_files
 from compactor.ledger.sizing import partitioning
@@ -33,7 +34,7 @@ ROUNDS = 5
 lines that Spark cannot parse, or because files change."""
 
 MAX_OVERFLOW_KEYS = 1_000
-"""The most keys without a column that Spark is told one by one. More of them are gathered under one key."""
+"""The most keys without a column that Spark is told one by one. With more of them, rows are made in Python."""
 
 SAMPLE_BYTES = 32 * 1024 * 1024
 """Decoded bytes to sample from the first manifest, before any commit has measured a ratio."""
@@ -62,7 +63,6 @@ class _Conversion:
     inspection: Inspection
     schema: SchemaVersion
     overflow_keys: tuple[str, ...]  # keys without a column that files have under their own name
-    folded_name: str  # the key under which files have all other keys without a column; empty if there are none
     refused_keys: int  # number of keys that got no column, at least
 
 
@@ -128,17 +128,22 @@ class SparkEngine:
                 refused=refused,
             )
             request.on_inspected()
-            if not keys.folded_name:
+            if keys.rows is None:
                 schema = _schema_for(request, inspection)
                 overflow = _overflow(request, inspection, schema)
                 refused_keys = schema.refused(inspection.keys, has_further=bool(inspection.further_from))
-                if inspection.further_from or len(overflow) > MAX_OVERFLOW_KEYS:
-                    # From here on the schema stays: copies are written for its columns.
-                    keys = KeyPlan(schema.keys, NO_NEW_KEYS, unused_name("rescued", schema.keys))
-                    overflow = ()
+                is_sparse = inspection.records * len(schema.columns) > CELLS_PER_BYTE * inspection.decoded_bytes
+                if is_sparse and discovery == "declared":
+                    discovery = "full"  # Python makes rows of lines that were parsed
                     continue
-            conversion = _Conversion(request, inspection, schema, overflow, keys.folded_name, refused_keys)
-            converted = self._convert(conversion, staging) if inspection.sources else _Converted()
+                if is_sparse or inspection.further_from or len(overflow) > MAX_OVERFLOW_KEYS:
+                    keys = self._with_rows(request, inspection, schema)
+                    continue
+            elif inspection.further_from and not schema.has_rescued:
+                keys = KeyPlan(request.schema.keys, request.key_limits)  # files were replaced, and have further keys
+                continue
+            conversion = _Conversion(request, inspection, schema, overflow, refused_keys)
+            converted = self._convert(conversion, staging)
             if changed := self._changed(inspection):
                 # Spark opens the files again by name, so have it read copies of the versions that inspection reads.
                 refused = {**refused, **{index: refused.get(index, frozenset()) for index in changed}}
@@ -148,7 +153,7 @@ class SparkEngine:
                 return self._staged(conversion, staging, converted)
             if discovery == "declared":
                 discovery = "full"  # the assumption was wrong: parse every line
-            else:
+            elif inspection.sources:
                 refused = self._disagreements(conversion, refused)
         raise StagingError(
             f"manifest {request.manifest.manifest_id}: Spark made {converted.rows if converted else 'no'} rows "
@@ -171,13 +176,31 @@ class SparkEngine:
             refused_keys=conversion.refused_keys,
         )
 
+    def _with_rows(self, request: StageRequest, inspection: Inspection, schema: SchemaVersion) -> KeyPlan:
+        """Have inspection make rows for the columns of a schema, which stays from here on."""
+        ratio = request.ratio or _LARGEST_RATIO
+        files = planned_files(inspection.decoded_bytes, ratio, self.rules.target_file_bytes)
+        rows = RowsPlan(
+            manifest_id=request.manifest.manifest_id,
+            schema=schema,
+            metadata_columns=self.rules.metadata_columns,
+            processed_at=request.processed_at,
+            date=date.fromisoformat(request.manifest.date),
+            compression=self.rules.compression,
+            target_file_bytes=self.rules.target_file_bytes,
+        )
+        return KeyPlan(schema.keys, NO_NEW_KEYS, rows, tasks=files)
+
     def _convert(self, conversion: _Conversion, staging: str) -> _Converted | None:
+        """What inspection made, or else Spark makes; None if Spark could not parse some line."""
         inspection = conversion.inspection
-        files = self._planned_files(conversion, staging)
-        rescued_values = self._convert_to(f"{staging}out/", files, inspection.sources, conversion)
-        if rescued_values is None:
-            return None
-        written = tuple(info.uri for info in self._parquet_in(f"{staging}out/"))
+        written, rescued_values = inspection.outputs, inspection.rescued_values
+        if inspection.sources:
+            files = self._planned_files(conversion, staging)
+            found = self._convert_to(f"{staging}out/", files, inspection.sources, conversion)
+            if found is None:
+                return None
+            written, rescued_values = tuple(info.uri for info in self._parquet_in(f"{staging}out/")), found
         with ThreadPoolExecutor(STORE_THREADS) as pool:
             facts = pool.map(lambda uri: parquet_facts(self.store, uri), written)
             return _Converted(written, sum(each.rows for each in facts), rescued_values)
@@ -190,7 +213,6 @@ class SparkEngine:
             schema=conversion.schema,
             column_keys=_column_keys(conversion),
             overflow_keys=conversion.overflow_keys,
-            folded_name=conversion.folded_name,
             metadata_columns=self.rules.metadata_columns,
             processed_at=request.processed_at,
             date=date.fromisoformat(request.manifest.date),
@@ -257,8 +279,7 @@ class SparkEngine:
     ) -> dict[int, frozenset[bytes]]:
         """By file index, the lines to reject because orjson parses them and Spark cannot; includes `refused`."""
         inspection = conversion.inspection
-        folded = [conversion.folded_name] if conversion.folded_name else []
-        keys = (*sorted(conversion.schema.keys), *conversion.overflow_keys, *folded)
+        keys = (*sorted(conversion.schema.keys), *conversion.overflow_keys)
         found = corrupt_lines(self.session, conversion.request.manifest.manifest_id, inspection.sources, keys)
         index_of = {file.readable_uri: file.index for file in inspection.files}
         more = {index_of[source]: lines for source, lines in found.items()}

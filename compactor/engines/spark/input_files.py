@@ -13,11 +13,11 @@ from compactor.core.documents.records import FileReport
 from compactor.core.errors import ObjectChanged
 from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.ports import ObjectStore
+from compactor.engines.spark.made_rows import MadeRows, RowsPlan
 from compactor.engines.spark.names import spark_reads_as_is, spark_reads_name
 from compactor.ndjson.files.file_walk import FileWalk, OnChangedFile, OpenedFile
 from compactor.ndjson.files.rejects import RejectsWriter
 from compactor.ndjson.files.scratch import scratch_errors
-from compactor.ndjson.folding import Fold
 from compactor.ndjson.inspection import Discovery, Inspected, inspect_lines
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits, Reject
@@ -39,7 +39,7 @@ class InspectTask:
         task_number: Distinguishes the tasks of an attempt.
         known_keys: The keys that have a column.
         key_limits: Which other keys to collect.
-        folded_name: If not empty, a file with keys without a column gets a repaired copy that has them under this key.
+        rows: How to make rows of all records, for keys and columns that stay; None to leave that to Spark.
     """
 
     manifest_id: str
@@ -52,7 +52,7 @@ class InspectTask:
     discovery: Discovery = "full"
     known_keys: frozenset[str] = frozenset()
     key_limits: KeyLimits = KeyLimits()  # noqa: RUF009 - it is frozen
-    folded_name: str = ""
+    rows: RowsPlan | None = None
     formats: Formats = Formats()  # noqa: RUF009
     kafka: OpenKafka = NoKafka()  # noqa: RUF009
 
@@ -65,7 +65,8 @@ class InspectedFile:
         index: Its position in the manifest.
         keys: Keys without a column that no earlier file of the task has, in first-seen order.
         has_further_keys: Some keys without a column were not collected.
-        readable_uri: The file for Spark to read: the original or its repaired copy; None if it has no records.
+        readable_uri: The file for Spark to read: the original or its repaired copy; None if it has no records, or their
+            rows were made.
     """
 
     index: int
@@ -83,11 +84,15 @@ class InspectTaskResult:
         files: In the order of the task.
         rejects_uri: The staged Parquet file of all rejects; None if there are none.
         present_keys: The keys with a column that some record may have.
+        outputs: The staged Parquet files of rows, if they were made.
+        rescued_values: The values in them that do not fit the type of their column.
     """
 
     files: tuple[InspectedFile, ...]
     rejects_uri: str | None
     present_keys: frozenset[str]
+    outputs: tuple[str, ...] = ()
+    rescued_values: int = 0
 
 
 @scratch_errors()
@@ -112,12 +117,11 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
                 InspectedFile(file.index, file.report, *(file.found or ((), False, None)))
                 for file in walk.files(task.files, rejects, inspector.read)
             )
-        present_keys = frozenset(inspector.present)
-        if not rejects.rows:
-            return InspectTaskResult(files, None, present_keys)
-        rejects_uri = f"{task.staging}rejects/{task.task_number:06d}.parquet"
-        store.upload(rejects_uri, path)
-        return InspectTaskResult(files, rejects_uri, present_keys)
+            outputs, rescued_values = inspector.make_rows()
+        rejects_uri = f"{task.staging}rejects/{task.task_number:06d}.parquet" if rejects.rows else None
+        if rejects_uri is not None:
+            store.upload(rejects_uri, path)
+        return InspectTaskResult(files, rejects_uri, frozenset(inspector.present), outputs, rescued_values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,15 @@ class _Inspector:
     collected: dict[str, None] = field(default_factory=dict)
     present: set[str] = field(default_factory=set)
     copied_bytes: Counter[int] = field(default_factory=Counter)
+    copies: list[tuple[Path, str]] = field(default_factory=list)  # to make rows of, each with the file it is from
+
+    def make_rows(self) -> tuple[tuple[str, ...], int]:
+        """Make the rows of all files that were read to their end; returns their files, and the rescued values."""
+        if self.task.rows is None:
+            return (), 0
+        rows = MadeRows(self.task.rows)
+        outputs = rows.write(self.store, f"{self.task.staging}out/", self.task.task_number, self.copies)
+        return outputs, rows.rescued_values
 
     def read(
         self, file: OpenedFile, on_reject: Callable[[Reject], None]
@@ -138,6 +151,9 @@ class _Inspector:
         copy = self.walk.folder / f"{file.index:06d}.ndjson"
         try:
             inspected, readable_uri = self._inspect(file, on_reject, copy)
+            if self.task.rows is not None and inspected.records:
+                self.copies.append((copy.rename(copy.with_suffix(".records")), file.source_uri))
+                self.copied_bytes.pop(file.index)
         finally:
             copy.unlink(missing_ok=True)
             self.walk.scratch.give_back(self.copied_bytes.pop(file.index, 0))
@@ -167,13 +183,13 @@ class _Inspector:
         inspect = partial(self._pass, file, refused)
         is_text = self.task.formats.grok is not None
         is_other = file.opened.is_part or file.path_values is not None or file.record_values is not None
-        copied = refused is not None or is_other or is_text or not spark_reads_name(uri, codec)
+        makes_rows = self.task.rows is not None
+        copied = makes_rows or refused is not None or is_other or is_text or not spark_reads_name(uri, codec)
         inspected = inspect(on_reject, copy if copied else None)
-        if not inspected.records:
+        if makes_rows or not inspected.records:
             return inspected, None
         if not copied:
-            is_foldable = bool(self.task.folded_name) and inspected.has_further_keys
-            if not is_foldable and spark_reads_as_is(uri, codec, inspected):
+            if spark_reads_as_is(uri, codec, inspected):
                 return inspected, uri
             again = inspect(lambda _: None, copy)
             if again != inspected:
@@ -207,8 +223,6 @@ class _Inspector:
     def _write(self, file: OpenedFile, target: BinaryIO, block: bytes) -> None:
         if file.path_values is not None:
             block = file.path_values.lines(block)
-        if self.task.folded_name:
-            block = Fold(self.task.known_keys, self.task.folded_name).lines(block)
         self.walk.scratch.take(len(block))
         self.copied_bytes[file.index] += len(block)
         target.write(block)

@@ -13,6 +13,7 @@ from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.rules.packing import spread
 from compactor.engines.engine import EngineRules
 from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
+from compactor.engines.spark.made_rows import RowsPlan
 from compactor.ndjson.inspection import Discovery
 from compactor.schema.schema import KeyLimits, first_sources
 
@@ -26,7 +27,8 @@ class KeyPlan:
 
     known: frozenset[str]  # the keys that have a column
     limits: KeyLimits  # which other keys to collect
-    folded_name: str = ""  # if not empty, Spark gets all keys without a column as the entries of this one
+    rows: RowsPlan | None = None  # if not None, inspection makes the rows as well
+    tasks: int = 0  # the most tasks; 0 for some of each core
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +39,16 @@ class Inspection:
         rejects: URIs of the staged Parquet files of rejects.
         keys: The collected keys without a column in first-seen order, with the URI of the first file that has each.
         present_keys: The keys with a column that some record may have.
+        outputs: URIs of the staged Parquet files of rows, if inspection makes them.
+        rescued_values: The values in them that do not fit the type of their column.
     """
 
     files: tuple[InspectedFile, ...]
     rejects: tuple[str, ...]
     keys: Mapping[str, str]
     present_keys: frozenset[str]
+    outputs: tuple[str, ...]
+    rescued_values: int
 
     @property
     def sources(self) -> dict[str, str]:
@@ -87,9 +93,8 @@ def inspect_on_executors(
     own = OwnFolders(store.confined)
     copied = (index for index, file in numbered if is_topic_or_stream(file.uri) or not own.hold(file.uri))
     refused = {**dict.fromkeys(copied, frozenset[bytes]()), **refused}
-    shares = spread(
-        numbered, session.sparkContext.defaultParallelism * TASKS_PER_CORE, lambda entry: entry[1].weight_bytes
-    )
+    most_tasks = keys.tasks or session.sparkContext.defaultParallelism * TASKS_PER_CORE
+    shares = spread(numbered, most_tasks, lambda entry: entry[1].weight_bytes)
     tasks = [
         InspectTask(
             manifest_id=manifest.manifest_id,
@@ -104,7 +109,7 @@ def inspect_on_executors(
             task_number=number,
             known_keys=keys.known,
             key_limits=keys.limits,
-            folded_name=keys.folded_name,
+            rows=keys.rows,
         )
         for number, share in enumerate(shares)
     ]
@@ -113,4 +118,11 @@ def inspect_on_executors(
     new_keys = first_sources((file.report.origin_uri, file.keys) for file in files)
     rejects = tuple(result.rejects_uri for result in results if result.rejects_uri is not None)
     present_keys = frozenset[str]().union(*(result.present_keys for result in results))
-    return Inspection(files=files, rejects=rejects, keys=new_keys, present_keys=present_keys)
+    return Inspection(
+        files=files,
+        rejects=rejects,
+        keys=new_keys,
+        present_keys=present_keys,
+        outputs=tuple(uri for result in results for uri in result.outputs),
+        rescued_values=sum(result.rescued_values for result in results),
+    )
