@@ -6,8 +6,9 @@ if both agree, the same rows are there, each equally often. Memory does not grow
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from threading import Event
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import Commit, FileReport, FileStatus
@@ -59,8 +60,10 @@ class DeepVerifier:
         only the rejects tell from rows.
         """
         sums = self._sums(commit)
-        with ThreadPoolExecutor(1) as pool:
-            writing = pool.submit(self._written_rows, commit, sums)  # of files, while inputs are read
+        ended = Event()
+        with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
+            stack.callback(ended.set)  # an interruption waits for one file, and not for all
+            writing = pool.submit(self._written_rows, commit, sums, ended)  # while inputs are read
             try:
                 rejected, refused = self._staged_rejects(commit) if with_rejects else ({}, {})
                 inputs = list(self._inputs(commit, sums, refused, with_rejects=with_rejects))
@@ -186,11 +189,13 @@ class DeepVerifier:
                     refused.setdefault(uri, set()).add(raw.strip(b" \t\r"))
         return sums, {uri: frozenset(lines) for uri, lines in refused.items()}
 
-    def _written_rows(self, commit: Commit, sums: RowSums) -> tuple[dict[str, Sum], bool]:
+    def _written_rows(self, commit: Commit, sums: RowSums, ended: Event) -> tuple[dict[str, Sum], bool]:
         """Sums of the written rows by source file, or all under "" if rows do not name it; and whether they do."""
         found: dict[str, Sum] = {}
         by_source = True
         for file in commit.outputs:
+            if ended.is_set():
+                break
             opened = self.rows.open(commit.date, file)
             of_file = self.registry.version(file.version_in(commit))
             _check_types(opened.uri, opened.facts, of_file)

@@ -4,7 +4,7 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count, product
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pytest
 from compactor.adapters.local.native.kernel import digest_kernel, is_installed
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import Accepted, Commit, Redrive
+from compactor.core.documents.records import Accepted, Commit, Redrive, StagedFile
 from compactor.core.layout import redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import THREADS
@@ -24,7 +24,7 @@ from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.values.contents import DeepVerifier
 from compactor.ops.verify.values.ports import NewDigestKernel
 from compactor.ops.verify.values.row_sums import Sum
-from compactor.table.merging.committed_rows import CommittedRows
+from compactor.table.merging.committed_rows import CommittedRows, OpenedRows
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.sampling import few_rows
@@ -440,3 +440,30 @@ def test_sums_tell_multiplicities_apart() -> None:
     merged = total(one)
     merged.merge(total(two))
     assert merged == total(one, two)
+
+
+def test_an_interruption_does_not_wait_for_all_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read while the inputs are; an interruption does not wait for the rest of them."""
+    harness = compacted()
+    app, commit = harness.app(), harness.commit("m1")
+    opened: list[str] = []
+    reached, interrupted = Event(), Event()
+
+    class Rows(CommittedRows):
+        def open(self, date: str, file: StagedFile) -> OpenedRows:
+            opened.append(file.final)
+            reached.set()
+            assert interrupted.wait(30)
+            return super().open(date, file)
+
+    def interrupt(*_: object) -> None:
+        assert reached.wait(30)
+        interrupted.set()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DeepVerifier, "_input_sums", interrupt)
+    rows = Rows(app.store, MovedRows(app.state))
+    many = commit.model_copy(update={"outputs": [*commit.outputs] * 100})
+    with pytest.raises(KeyboardInterrupt):
+        DeepVerifier(store=app.store, registry=app.registry, rows=rows).check(many, VerifyReport())
+    assert len(opened) < 50
