@@ -59,14 +59,14 @@ def test_what_costs_the_same_everywhere_has_no_cliff() -> None:
 @pytest.mark.parametrize(
     ("cost", "where"),
     [
-        (lambda point, size: size if point.mix == "escape in 30 %" else 1.0, ("mix", "escape in 30 %")),
+        (lambda point, size: size / 10 if point.mix == "escape in 30 %" else 1.0, ("mix", "escape in 30 %")),
         (lambda point, _: 5.0 if point.keys == 2000 else 1.0, ("keys", 2000)),
         (lambda point, _: None if point.codec == "zstd" else 1.0, ("codec", "zstd")),
     ],
     ids=["quadratic", "steep", "fails"],
 )
 def test_a_planted_cliff_is_found(cost, where) -> None:
-    """A quadratic shape, one that is steep at any size, and one that kills the engine, each in one level of 45."""
+    """A quadratic shape that costs no more at the first size, one that is steep at any, and one that kills the engine."""
     search = searched(FakeMeter(cost))
     assert search.cliffs
     assert all(getattr(cliff.point, where[0]) == where[1] for cliff in search.cliffs)
