@@ -66,7 +66,7 @@ def test_what_costs_the_same_everywhere_has_no_cliff() -> None:
     ids=["quadratic", "steep", "fails"],
 )
 def test_a_planted_cliff_is_found(cost, where) -> None:
-    """A quadratic shape that costs no more at the first size, one that is steep at any, and one that kills the engine."""
+    """A quadratic shape that is cheap at the first size, one that is steep at any, and one that kills the engine."""
     search = searched(FakeMeter(cost))
     assert search.cliffs
     assert all(getattr(cliff.point, where[0]) == where[1] for cliff in search.cliffs)
