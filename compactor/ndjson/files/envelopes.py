@@ -17,6 +17,7 @@ from compactor.core.text.formatting import count
 from compactor.ndjson.codecs import decode
 from compactor.ndjson.decoded_pieces import BOM
 from compactor.ndjson.files.object_reading import RANGES_AHEAD, InputStore, open_file, read_ranges
+from compactor.ndjson.rawjson import texts
 
 MAX_FILES_READ = 20
 """How many files of a call are read for it: those with the longest rows."""
@@ -89,9 +90,10 @@ def recognise_envelope(record: bytes, *, is_only: bool) -> tuple[str, int] | Non
     for key, elements in arrays.items():
         if key in KNOWN_KEYS:
             return key, len(elements)
-        is_most = len(elements) >= MIN_ELEMENTS and len(orjson.dumps(elements)) >= MIN_SHARE * len(orjson.dumps(parsed))
-        if is_only and is_most:
-            return key, len(elements)
+        if is_only and len(elements) >= MIN_ELEMENTS:
+            text = texts(record)[key] or ""
+            if len(text.encode()) >= MIN_SHARE * len(record.strip()):
+                return key, len(elements)
     return None
 
 

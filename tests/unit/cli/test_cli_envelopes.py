@@ -39,6 +39,8 @@ def raw(tmp_path: Path) -> Path:
         (json.dumps({"data": EVENTS}).encode(), True, ("data", 120)),
         (json.dumps({"data": EVENTS}).encode(), False, None),  # each line may be an event with details
         (json.dumps({"data": EVENTS[: MIN_ELEMENTS - 1]}).encode(), True, None),
+        (b'{"data": [%s{"deep": %s}]}' % (b"{}, " * 20, b"[" * 500 + b"]" * 500), True, ("data", 21)),
+        (json.dumps({"data": EVENTS}, indent=8).encode() + b"\n" * 9_000, True, ("data", 120)),
         (json.dumps({"note": "x" * 5_000, "data": EVENTS[:MIN_ELEMENTS]}).encode(), True, None),
         (ORDERS, False, None),
         (b'{"Records": []}', True, None),
