@@ -10,7 +10,7 @@ How = Literal["accepted", "dismissed", "removed", "excluded"]
 """Why input is given up.
 
 A person accepted that a range of a topic or stream is gone; a person dismissed a file; a file is gone that never had
-rows, which counts only while it is gone; or the settings exclude a file by now.
+rows, which counts only while it is gone; or the settings exclude a file, which counts only while they do.
 """
 
 

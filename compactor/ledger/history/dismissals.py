@@ -1,7 +1,7 @@
 """The records of dismissals: each is created once, beside those of other inputs of its manifest."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compactor.core.documents.dismissals import Dismissal
@@ -17,19 +17,19 @@ class Dismissals:
     state: State
 
     def put(self, dismissal: Dismissal) -> bool:
-        """Put a dismissal on record; returns False if there was one before, which stays."""
-        name = hashlib.sha256(dismissal.uri.encode()).hexdigest()[:32]
+        """Put a dismissal on record; returns False if there was one in the same way before, which stays."""
+        name = hashlib.sha256(f"{dismissal.how} {dismissal.uri}".encode()).hexdigest()[:32]
         uri = f"{self.state.layout.dismissals(dismissal.manifest_id)}{name}.json"
         return self.state.store.create(uri, dismissal.model_dump_json().encode())
 
-    def of(self, manifest_id: str) -> Mapping[str, Dismissal]:
-        """The dismissals of a manifest, by the URI of the input.
+    def of(self, manifest_id: str) -> Iterator[Dismissal]:
+        """The dismissals of a manifest; several of an input that was given up in several ways.
 
         Raises:
             RecordUnreadable: A record is damaged.
         """
         infos = self.state.store.list(self.state.layout.dismissals(manifest_id))
-        return {each.uri: each for each in map_ordered(self._read, (info.uri for info in infos))}
+        return map_ordered(self._read, (info.uri for info in infos))
 
     def _read(self, uri: str) -> Dismissal:
         data = self.state.store.read(uri)

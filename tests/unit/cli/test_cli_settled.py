@@ -146,6 +146,10 @@ def test_a_stray_file_that_is_removed(raw: Path) -> None:
     assert document("compact", "raw", "rows")["planned_before"] == 2
     path.unlink()
     assert set(codes(path).values()) == {0}
+    path.write_bytes(STRAY)
+    os.utime(path, ns=times)
+    assert call("dismiss", "rows", str(path), "--why", "not a log").exit_code == 0
+    assert set(codes(path).values()) == {0}  # whether the file is there or not
 
 
 def test_what_is_not_settled_by_itself(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,8 +223,11 @@ def test_a_stray_file_that_is_excluded(raw: Path) -> None:
     assert set(codes(path).values()) == {0}
     assert [each.dismissed for each in trace("rows", path).quarantined] == ["excluded"]
     assert call("compact", "raw", "rows", "--exclude", "*.gz").exit_code == 0
-    kept = (raw.parent / "rows.compactor" / "compactor.toml").read_text()
+    settings = raw.parent / "rows.compactor" / "compactor.toml"
+    kept = settings.read_text()
     assert f'exclude = ["*.txt", "{raw}/*.csv", "*.gz"]' in kept
+    settings.write_text(kept.replace(f'"{raw}/*.csv", ', ""))
+    assert set(codes(path).values()) == {3}  # it counts only while the settings exclude it
 
 
 def test_a_folder_of_which_all_is_excluded(raw: Path) -> None:

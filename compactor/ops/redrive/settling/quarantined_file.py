@@ -133,10 +133,16 @@ def _with_dismissals(state: State, files: Sequence[QuarantinedFile]) -> list[Qua
 def _in_effect(state: State, manifest_id: str) -> Mapping[str, Dismissal]:
     """The dismissals of a manifest; none if they cannot be read, so that its files still need an operator."""
     try:
-        found = Dismissals(state).of(manifest_id)
+        return {each.uri: each for each in Dismissals(state).of(manifest_id) if _still_holds(state, each)}
     except (ObjectNotFound, StuckError):
         return {}
-    return {uri: each for uri, each in found.items() if each.how != "removed" or is_gone(state, uri, otherwise=True)}
+
+
+def _still_holds(state: State, dismissal: Dismissal) -> bool:
+    """Whether what was found is so now; what a person said stays."""
+    if dismissal.how == "removed":
+        return is_gone(state, dismissal.uri, otherwise=True)
+    return dismissal.how != "excluded" or state.rules.excludes(dismissal.uri)
 
 
 def is_gone(state: State, uri: str, *, otherwise: bool) -> bool:

@@ -79,7 +79,7 @@ def test_a_loss_is_accepted_once(scene: Scene) -> None:
     found = scene.acceptor().find()
     scene.acceptor("ann@host").accept(found, "first")
     scene.acceptor("bob@host").accept(found, "second")
-    [loss] = Dismissals(scene.app.state).of(found.lost[0].manifest_id).values()
+    [loss] = Dismissals(scene.app.state).of(found.lost[0].manifest_id)
     assert (loss.by, loss.why) == ("ann@host", "first")
     assert scene.acceptor().find() == Losses()
 
@@ -207,7 +207,7 @@ def test_ranges_of_a_cluster_that_is_gone_for_good(tmp_path: Path) -> None:
     acceptor.accept(found, "switched off in May")
     state = scene.app().state
     ids = {lost.manifest_id for lost in found.lost}
-    losses = [loss for each in ids for loss in Dismissals(state).of(each).values()]
+    losses = [loss for each in ids for loss in Dismissals(state).of(each)]
     assert {loss.uri for loss in losses if loss.unasked} == OLD_RANGES
     report = scene.app().verifier().verify_all()
     assert not report.needs_operator
