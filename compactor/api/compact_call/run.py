@@ -153,10 +153,9 @@ class FolderRun:
     def _settled(self, app: App, report: VerifyReport) -> list[QuarantinedFile]:
         """Settle what was quarantined and is excluded, or gone from the sources since an earlier call; returns it."""
         dismisser = Dismisser(state=app.state, by=person())
-        open_files = [each for each in report.quarantined_files if not each.is_settled]
-        excluded = [each for each in open_files if app.state.rules.excludes(each.uri)]
-        ended, sources = {key.id for key in self._ended}, self.folder.paths.sources
-        left = [each for each in open_files if each not in excluded and is_of(sources, each.uri)]
+        excludes, ended, sources = app.state.rules.excludes, {key.id for key in self._ended}, self.folder.paths.sources
+        excluded = [each for each in report.open_files if excludes(each.uri)]
+        left = [each for each in report.open_files if not excludes(each.uri) and is_of(sources, each.uri)]
         # A file that was gone before this call could read it is named by this call.
         gone = (each for each in left if each.manifest_id not in ended)
         settled = dismisser.dismiss(excluded, "excluded", "it matches input.exclude")
