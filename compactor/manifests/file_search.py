@@ -1,7 +1,7 @@
 """Finds the manifests that name a file, in the records of a date or in the watched prefix."""
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Literal
@@ -180,22 +180,21 @@ class FileSearch:
 
 def _naming(key: ManifestKey, file: ManifestFile | FileReport, state: FileState, named_at: datetime) -> Naming:
     part = file.range
-    found = Naming(
+    size_bytes, digest, lines, is_text = part.to_byte if part else file.size_bytes or 0, "", 0, False
+    if isinstance(file, FileReport):
+        state = state if file.status is FileStatus.COMPACTED else "quarantined"
+        digest, lines = file.digest, file.lines + (part.lines_before if part else 0)
+        is_text = file.codec == "none" and file.format == "ndjson"
+    return Naming(
         key.id,
         canonical(file.uri),
         file.etag or None,
         state,
         key.date,
-        part.to_byte if part else file.size_bytes or 0,
+        size_bytes,
+        digest,
+        lines,
+        is_text,
         range=part,
         named_at=named_at,
-    )
-    if not isinstance(file, FileReport):
-        return found
-    return replace(
-        found,
-        state=state if file.status is FileStatus.COMPACTED else "quarantined",
-        digest=file.digest,
-        lines=file.lines + (part.lines_before if part else 0),
-        is_text=file.codec == "none" and file.format == "ndjson",
     )
