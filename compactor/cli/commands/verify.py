@@ -131,7 +131,7 @@ def _show(report: VerifyReport, suggest: Suggestions, *, deep: bool) -> None:
         *([("quarantined", words)] if (words := quarantined_words(report)) else []),
         ("lines", f"{report.lines:,} {sign} {sums}{beside_first(report.further_lines)}"),
         ("rejects", (by_name(report.rejects_by_reason) or "none") + unkept),
-        *misfit_fields(report.misfits, report.rescued_values),
+        *misfit_fields(report.misfits),
         ("output files", [f"{report.output_files:,} ({size(report.output_bytes)})", counted_words(report)]),
     ]
     if report.orphans:

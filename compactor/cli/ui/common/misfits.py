@@ -8,19 +8,10 @@ from compactor.core.text.formatting import by_name, count
 _SHOWN_COLUMNS = 5
 
 
-def misfit_fields(misfits: Mapping[str, int], values: int) -> list[Field]:
-    """The field of misfits; none if all values fit.
-
-    Args:
-        misfits: How many there are, by column.
-        values: How many there are in all. Records of earlier releases do not name the columns.
-    """
-    if not values:
-        return []
-    parts = [by_column(misfits)] if misfits else []
-    if unknown := values - sum(misfits.values()):
-        parts.append(f"{unknown:,} of columns that an earlier release did not record")
-    return [("misfits", [f"{count(values, 'value')} in _rescued_data", *parts])]
+def misfit_fields(misfits: Mapping[str, int]) -> list[Field]:
+    """The field of misfits, by column; none if all values fit."""
+    values = sum(misfits.values())
+    return [("misfits", [f"{count(values, 'value')} in _rescued_data", by_column(misfits)])] if values else []
 
 
 def by_column(misfits: Mapping[str, int]) -> str:

@@ -128,7 +128,7 @@ def _verified(verification: VerifyReport, closing: Closing) -> list[Field]:
     fields: list[Field] = [(name, [sums, f"{means}, of this call and all earlier ones"])]
     if verification.rejected_lines:
         fields.append(("rejects", [by_name(verification.rejects_by_reason), closing.layout.rejects_folder]))
-    fields += misfit_fields(verification.misfits, verification.rescued_values)
+    fields += misfit_fields(verification.misfits)
     return fields + quarantined_fields(verification)
 
 
