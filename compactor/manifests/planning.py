@@ -43,7 +43,8 @@ class LeftOut:
     """A file or folder that was not taken, and that a person has to know of."""
 
     uri: str
-    reason: str  # replaced, unfinished, forbidden, unsettled, undecided, changed, or one of `LINKS`
+    # replaced, unfinished, forbidden, unsettled, undecided, changed, linked_folder, outside_link or dangling_link
+    reason: str
     detail: str  # what was found, and what was expected
 
 
