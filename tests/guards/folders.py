@@ -247,8 +247,22 @@ FOLDERS = (
     Guard(
         "a file that was removed counts again when it is back",
         "ops/redrive/settling/quarantined_file.py",
-        'if each.how != "removed" or is_gone(state, uri, otherwise=True)}',
-        "}",
+        "        return is_gone(state, dismissal.uri, otherwise=True)\n",
+        "        return True\n",
+        (_SETTLED,),
+    ),
+    Guard(
+        "a file that was excluded counts again when it is not",
+        "ops/redrive/settling/quarantined_file.py",
+        '    return dismissal.how != "excluded" or state.rules.excludes(dismissal.uri)\n',
+        "    return True\n",
+        (_SETTLED,),
+    ),
+    Guard(
+        "a file that came back after its removal can be dismissed",
+        "ledger/history/dismissals.py",
+        'f"{dismissal.how} {dismissal.uri}".encode()',
+        "dismissal.uri.encode()",
         (_SETTLED,),
     ),
     Guard(
