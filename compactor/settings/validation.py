@@ -159,8 +159,6 @@ def _from_text(text: str, annotation: Any) -> object:
             return kind(text)
         if kind is dict or (kind is bool and text in {"true", "false"}):
             return json.loads(text)
-        if kind is typing.Literal:
-            return next((each for each in typing.get_args(annotation) if str(each) == text), text)
         if kind is tuple:
             is_json = text.lstrip().startswith("[")
             return json.loads(text) if is_json else [part.strip() for part in text.split(",") if part.strip()]
