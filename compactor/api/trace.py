@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Self
 
 from compactor.api.arguments import Place, settings_of
-from compactor.control.diagnosis.next_steps import Cause, NextStep, giving_up, next_step
 from compactor.core.errors import SettingsError
 from compactor.core.kafka.ranges import RANGE_EXPECTED, is_kafka, is_range
 from compactor.core.kinesis.places import GAP_EXPECTED, RECORD_EXPECTED, is_kinesis, is_record_or_gap
 from compactor.core.layout import MANIFEST_ID, canonical
+from compactor.core.rules.next_steps import Cause, NextStep, giving_up, next_step
 from compactor.core.text.suggestions import Suggestions
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.trace.tables import TracedTable

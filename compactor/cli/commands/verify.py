@@ -20,7 +20,7 @@ from compactor.cli.ui.lists import SHOWN, more_of, show_list
 from compactor.cli.ui.output import Field, print_fields, print_json
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import waiting
-from compactor.control.diagnosis.next_steps import quarantined_steps
+from compactor.core.rules.next_steps import quarantined_steps
 from compactor.core.text.formatting import beside_first, by_name, count, fates, size
 from compactor.core.text.suggestions import Suggestions
 from compactor.ops.verify.report import Discrepancy, VerifyReport

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from compactor.control.diagnosis.health import Condition, Finding, finding
-from compactor.control.diagnosis.next_steps import Cause, quarantined_steps
 from compactor.core.documents.totals import are_few_rows
+from compactor.core.rules.next_steps import Cause, quarantined_steps
 from compactor.core.text.formatting import by_name, count, percent
 from compactor.core.text.suggestions import Suggestions
 from compactor.ledger.housekeeping import FailingTask

@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-READ_AS_JSON = "read it with --format json"
-"""What to do with a file that `input.format = "json"` reads."""
-
 
 @dataclass(frozen=True, slots=True)
 class Kind:

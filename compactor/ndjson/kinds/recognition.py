@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import orjson
 
+from compactor.core.rules.next_steps import READ_AS_JSON
 from compactor.ndjson.decoded_pieces import BOM
 from compactor.ndjson.inspection import BLANK, refusals
 from compactor.ndjson.kinds.binary_kinds import archive, binary_kind
 from compactor.ndjson.kinds.json_values import JsonValues, json_values
-from compactor.ndjson.kinds.kind import READ_AS_JSON, Kind
+from compactor.ndjson.kinds.kind import Kind
 
 MIN_LINES = 3
 """Lines of one unfinished document that prove it: a bad line and the good one after it can look like two of them."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self, TypeVar
 
-from compactor.control.diagnosis.next_steps import Cause
 from compactor.core.distributions import Distribution
 from compactor.core.documents.records import FileStatus
 from compactor.core.documents.totals import quarantined_of
+from compactor.core.rules.next_steps import Cause
 from compactor.ledger.history.expired_seen import ExpiredSeen
 from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import SizedBytes

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.control.diagnosis.health import Finding
-from compactor.control.diagnosis.next_steps import Cause
 from compactor.control.snapshot import LivingRun
 from compactor.core.documents.records import DeadLetter, RecentCommit
+from compactor.core.rules.next_steps import Cause
 from compactor.core.text.formatting import shown_seconds
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from compactor.control.diagnosis.next_steps import Cause
 from compactor.core.documents.closed_dates import ManifestSums
 from compactor.core.documents.expired import Part
 from compactor.core.documents.records import Commit, DeadLetter, FileStatus
 from compactor.core.documents.totals import commit_totals, quarantined_of, without_zeros
+from compactor.core.rules.next_steps import Cause
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files
 from compactor.ops.verify.verified_table import VerifiedTable
 

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from compactor.control.diagnosis.next_steps import (
+from compactor.core.documents.records import NEEDS_OPERATOR, FileStatus
+from compactor.core.rules.next_steps import (
+    READ_AS_JSON,
     Cause,
     cause_of,
     giving_up,
@@ -20,10 +22,8 @@ from compactor.control.diagnosis.next_steps import (
     next_step,
     quarantined_steps,
 )
-from compactor.core.documents.records import NEEDS_OPERATOR, FileStatus
 from compactor.core.text.suggestions import Suggestions
 from compactor.manifests.planning import LINKS
-from compactor.ndjson.kinds.kind import READ_AS_JSON
 from tests.support import extras
 from tests.support.releases import call
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from compactor.cli.ui.output import Field
-from compactor.control.diagnosis.next_steps import left_out_cause, next_step
 from compactor.core.layout import canonical, folder
+from compactor.core.rules.next_steps import left_out_cause, next_step
 from compactor.core.text.formatting import count
 from compactor.core.text.suggestions import Suggestions
 from compactor.manifests.planning import LINKS, SKIP_REASONS, LeftOut, Plan

@@ -14,8 +14,8 @@ from compactor.cli.ui.failures import say
 from compactor.cli.ui.lists import SHOWN
 from compactor.cli.ui.output import Field, picked, print_fields
 from compactor.cli.ui.terminal import echo
-from compactor.control.diagnosis.next_steps import quarantined_steps
 from compactor.core.inputs.source_places import in_words
+from compactor.core.rules.next_steps import quarantined_steps
 from compactor.core.text.formatting import by_name, count, duration, fates, rate, size
 from compactor.core.text.safe_text import quoted
 from compactor.ops.verify.report import VerifyReport

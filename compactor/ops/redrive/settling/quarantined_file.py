@@ -6,12 +6,12 @@ from datetime import datetime
 from functools import partial
 from typing import Literal
 
-from compactor.control.diagnosis.next_steps import Cause, cause_of
 from compactor.core.documents.dismissals import Dismissal, How
 from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileStatus
 from compactor.core.errors import AccessError, ObjectNotFound, StuckError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.core.rules.next_steps import Cause, cause_of
 from compactor.ledger.history.dismissals import Dismissals
 from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.history.unsummarised import Unsummarised, summarised_since, unsummarised_if_readable

@@ -5,12 +5,12 @@ from datetime import date, timedelta
 
 import pytest
 
-from compactor.control.diagnosis.next_steps import Cause
 from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
 from compactor.core.documents.records import Accepted
 from compactor.core.errors import StoreUnavailable, StuckError
 from compactor.core.layout import redriven_id
 from compactor.core.manifest_key import ManifestKey
+from compactor.core.rules.next_steps import Cause
 from compactor.ledger.backlog import read_backlog
 from compactor.ledger.ledger import FOLD_AT
 from compactor.manifests.claiming import claim_key

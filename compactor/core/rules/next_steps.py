@@ -8,7 +8,9 @@ from typing import Literal, Self
 from compactor.core.documents.records import FileStatus
 from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.text.suggestions import Suggestions
-from compactor.ndjson.kinds.kind import READ_AS_JSON
+
+READ_AS_JSON = "read it with --format json"
+"""What to do with a file that `input.format = "json"` reads; the detail of a quarantined one says so."""
 
 How = Literal["deliver", "redrive", "restart"]
 """How input is read once its cause is fixed: as a new version, or as the next call of `compact` finds it; as it
