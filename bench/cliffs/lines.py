@@ -10,7 +10,7 @@ from bench.shapes import Shape
 _BLOCK_BYTES = 500_000
 _ORDERS = 32  # in which the keys of lines come
 _OVERHEAD_BYTES = 12  # of a key with its quotes, colon and comma
-_NO_JSON = ' {"'  # behind an object
+_NO_JSON = " no JSON"  # behind an object: by itself, it is of no other kind of file
 _STEP = 6  # characters between escapes
 _WORDS = "the order was sent to store and the user came back for more of it in a day or two "
 _WORD_REPEATS = 16_000
