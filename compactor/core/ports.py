@@ -23,6 +23,7 @@ class ObjectInfo:
         etag: An opaque version: it differs whenever the content was replaced. Without quotes.
         modified_at: Time of the last write, UTC.
         stamp: On a local disk, changes with each write, also with one that keeps length and time; else empty.
+        target: The file that a listed symbolic link leads to, spelled like the prefix if it is below; else empty.
     """
 
     uri: str
@@ -30,6 +31,7 @@ class ObjectInfo:
     etag: str
     modified_at: datetime
     stamp: str = ""
+    target: str = ""
 
 
 class ObjectWriter(Protocol):

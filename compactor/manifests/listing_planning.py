@@ -78,17 +78,22 @@ class ListingPlanner(Planner):
         now = self.state.clock.now()
         for info in self.state.store.list(folder(prefix)):
             dated = self.state.rules.dates.of_file(info.uri, info.modified_at)
-            is_passed = not scope.get("hidden", False) and is_hidden(info.uri, [prefix])
-            reason = skip_reason(info.uri, info.size_bytes, [prefix], is_hidden=is_passed)
-            if reason is None and self.state.rules.excludes(info.uri):
-                reason = "excluded"
-            if reason is None and self.is_of_other_stream(info.uri):
-                reason = "other_stream"
+            reason = self._reason(info.uri, info.size_bytes, prefix, scope)
+            if reason is None and info.target and self._reason(info.target, info.size_bytes, prefix, scope) is None:
+                reason = "linked_file"
             reason = reason or _left_out(info, dated.date, now, scope)
             if reason:
                 totals.skip(reason)
             else:
                 yield SpilledFile.listed(dated.date, info, dated.rule)
+
+    def _reason(self, uri: str, size_bytes: int, prefix: str, scope: PlanScope) -> str | None:
+        """Why a file is no input because of its name or length; None if it is input."""
+        is_passed = not scope.get("hidden", False) and is_hidden(uri, [prefix])
+        reason = skip_reason(uri, size_bytes, [prefix], is_hidden=is_passed)
+        if reason is None and self.state.rules.excludes(uri):
+            return "excluded"
+        return "other_stream" if reason is None and self.is_of_other_stream(uri) else reason
 
     def _dates_of_unclaimed(self, spill: FileSpill, steps: Steps) -> set[str]:
         """Drop the files that are claimed; returns the dates of manifests that may name the others."""

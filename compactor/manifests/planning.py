@@ -31,6 +31,7 @@ SKIP_REASONS = {
     "too_old": "written before the given time",
     "other_date": "belongs to another date than the given one",
     **LINKS,
+    "linked_file": "a symbolic link to a file that is input under its own name",
     "unsettled": "written within the last seconds, so it may be incomplete",
     "other_stream": "belongs to another stream of the settings, which has a longer prefix",
     "hidden": "its name, or that of a folder, begins with _ or .; --hidden takes it",

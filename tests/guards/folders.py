@@ -2,6 +2,7 @@
 
 from tests.guards.guard import Guard
 
+_COMPACT = "tests/unit/cli/test_cli_compact.py"
 _CLAIMS = "tests/contract/test_claims.py"
 _FATES = "tests/unit/manifests/test_file_fates.py"
 _REPLACING = "tests/unit/ops/rebuild/test_replacing.py"
@@ -117,6 +118,20 @@ FOLDERS = (
         "            if not self._is_found(uri) and (version := self._of_another_name(uri)) is not None:\n",
         "            if False:\n",
         (_GROWN, _LIFE + "::test_a_log_that_is_copied_and_truncated"),
+    ),
+    Guard(
+        "compact takes no link to a file that it takes",
+        "manifests/sources/listing.py",
+        "            if not reason and isinstance(found, ObjectInfo) and found.target:\n",
+        "            if False:\n",
+        (_COMPACT + "::test_a_link_to_a_log_doubles_no_line",),
+    ),
+    Guard(
+        "a plan takes no link to a file that it takes",
+        "manifests/listing_planning.py",
+        "            if reason is None and info.target and",
+        "            if False and",
+        (_COMPACT + "::test_a_plan_takes_no_link_to_input",),
     ),
     Guard(
         "of a file that grew, only the new lines are taken",

@@ -25,8 +25,8 @@ STREAMS = (
     Guard(
         "a plan leaves the files of other streams",
         "manifests/listing_planning.py",
-        "            if reason is None and self.is_of_other_stream(info.uri):\n",
-        "            if False:\n",
+        '        return "other_stream" if reason is None and self.is_of_other_stream(uri) else reason\n',
+        "        return reason\n",
         (_ROUTING + "::test_a_plan_leaves_the_files_of_other_streams",),
     ),
     Guard(

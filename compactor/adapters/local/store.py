@@ -208,18 +208,22 @@ class LocalStore:
                     if key >= after or after.startswith(key):
                         stack.append(_entries(prefix, name, on_denied))
                         break
-                elif key > after and (info := self._entry_info(prefix + name, entry, on_denied)):
+                elif key > after and (info := self._entry_info(prefix, name, entry, on_denied)):
                     yield info
             else:
                 stack.pop()
 
-    def _entry_info(self, uri: str, entry: os.DirEntry[str], on_denied: OnDenied | None) -> ObjectInfo | None:
+    def _entry_info(
+        self, prefix: str, name: str, entry: os.DirEntry[str], on_denied: OnDenied | None
+    ) -> ObjectInfo | None:
         """The file of an entry; None for other kinds, deleted files and links that may not be followed."""
+        uri = prefix + name
         try:
             with suppress(ObjectNotFound, LinkRefused), durable.translated(uri):
-                status = self._status(_path(uri)) if entry.is_symlink() else entry.stat(follow_symlinks=False)
+                is_link = entry.is_symlink()
+                status = self._status(_path(uri)) if is_link else entry.stat(follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
-                    return _info(uri, status)
+                    return _info(uri, status, _target(prefix, uri) if is_link else "")
         except AccessError as exc:
             if on_denied is None:
                 raise
@@ -292,11 +296,18 @@ def _etag(status: os.stat_result) -> str:
     return local_version(status.st_mtime_ns, status.st_size)
 
 
-def _info(uri: str, status: os.stat_result) -> ObjectInfo:
+def _target(prefix: str, uri: str) -> str:
+    """The file that a link leads to, spelled like a prefix above it."""
+    root, path = os.path.realpath(_path(prefix)), os.path.realpath(_path(uri))
+    below = path.removeprefix(root.rstrip("/") + "/")
+    return prefix + below if below != path else path
+
+
+def _info(uri: str, status: os.stat_result, target: str = "") -> ObjectInfo:
     modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
     # No program can set the time of the last change of the status.
     stamp = f"{status.st_ino:x}-{status.st_ctime_ns:x}"
-    return ObjectInfo(uri, status.st_size, _etag(status), modified_at, stamp)
+    return ObjectInfo(uri, status.st_size, _etag(status), modified_at, stamp, target)
 
 
 def _check(uri: str, status: os.stat_result, etag: str | None) -> None:

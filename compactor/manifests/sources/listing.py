@@ -1,6 +1,7 @@
 """Lists the files of sources that are input: no markers, no hidden names, no file twice."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import canonical, folder
@@ -21,11 +22,19 @@ def source_files(
     with_hidden: bool = False,
 ) -> Iterator[ObjectInfo]:
     """Yield the files that are input; counts all others in a plan, with what could not be listed."""
+
+    def reason_for(source: SourcePlace, found: ObjectInfo | LeftOut) -> str:
+        return _reason(source, found, with_hidden=with_hidden) or ("excluded" if excludes(found.uri) else "")
+
     for number, source in enumerate(sources):
         for found in listing(source):
             if not _is_meant(source, found) or any(_is_meant(each, found) for each in sources[:number]):
                 continue
-            reason = _reason(source, found, with_hidden=with_hidden) or ("excluded" if excludes(found.uri) else "")
+            reason = reason_for(source, found)
+            if not reason and isinstance(found, ObjectInfo) and found.target:
+                file = replace(found, uri=found.target)
+                if any(_is_meant(each, file) and not reason_for(each, file) for each in sources):
+                    reason = "linked_file"
             if reason:
                 plan.skip(found.uri, reason)
             elif isinstance(found, ObjectInfo):

@@ -155,7 +155,7 @@ def test_a_folder_reached_by_a_link_is_the_same_folder(raw: Path, out: Path) -> 
 
 
 def test_links_are_reported(raw: Path, out: Path) -> None:
-    """Links to files within SRC are followed; links that lead out, and links to folders, are skipped and counted."""
+    """A link to a file of SRC is skipped and counted; links that lead out, and links to folders, are not taken."""
     write(raw / "a.ndjson", lines(1))
     elsewhere = raw.parent / "elsewhere"
     elsewhere.mkdir()
@@ -174,7 +174,47 @@ def test_links_are_reported(raw: Path, out: Path) -> None:
         assert f"{raw}/b (a symbolic link that leads out of input.allowed_prefixes)" in words
         assert f"{raw}/gone (a symbolic link that leads nowhere)\n" in words
         assert "bring back what the link leads to" in words or "would take" in words
-    assert ids(out) == {"1": 2}
+        assert "c (a symbolic link to a file that is input under its own name)" in words
+    assert ids(out) == {"1": 1}
+
+
+@pytest.mark.parametrize(
+    ("sources", "words", "rows"),
+    [
+        (["my raw"], [], {"1": 1, "2": 1}),
+        (["way"], [], {"1": 1, "2": 1}),
+        (["my raw/old/*", "my raw/*"], [], {"1": 1, "2": 1}),
+        (["my raw/current", "my raw/old/a.log", "my raw/b.log"], [], {"1": 1, "2": 1}),
+        (["my raw/current"], [], {"1": 1}),
+        (["my raw/*"], [], {"1": 1, "2": 1}),
+        (["my raw"], ["--exclude", "a.log"], {"1": 1, "2": 1}),
+        (["my raw"], ["--exclude", "current"], {"1": 1, "2": 1}),
+    ],
+)
+def test_a_link_to_a_log_doubles_no_line(
+    raw: Path, out: Path, sources: list[str], words: list[str], rows: dict[str, int]
+) -> None:
+    """A link such as `current` is the file it leads to: it is taken only if that file itself is not input."""
+    (raw / "old").mkdir()
+    write(raw / "old" / "a.log", lines(1))
+    write(raw / "b.log", lines(2))
+    (raw / "current").symlink_to("old/a.log")
+    (raw.parent / "way").symlink_to(raw)
+    for _ in range(2):
+        assert call(*(raw.parent / each for each in sources), out, *words).exit_code == 0
+    assert ids(out) == rows
+
+
+def test_a_plan_takes_no_link_to_input(raw: Path, out: Path) -> None:
+    """`plan` decides as `compact` does: a log and a link to it are one file."""
+    write(raw / "a.ndjson", lines(1))
+    call(raw, out)
+    write(raw / "b.ndjson", lines(2))
+    (raw / "current").symlink_to(raw / "b.ndjson")
+    planned = CliRunner().invoke(command, ["--config", f"{out}.compactor/compactor.toml", "plan", str(raw)])
+    assert (planned.exit_code, planned.stdout.count("input under its own name")) == (0, 1)
+    assert call(raw, out).exit_code == 0
+    assert ids(out) == {"1": 1, "2": 1}
 
 
 def test_links_alone_are_no_data(raw: Path, out: Path) -> None:
