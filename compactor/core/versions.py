@@ -1,12 +1,11 @@
-"""Versions of files: which etags stand for the same one, and what a person is told of them."""
+"""Versions of files: how a local file gets one, and what a person is told of it."""
 
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 
-# Earlier releases added the inode to the version of a local file. An ETag of S3 never has three parts.
-_LOCAL = re.compile(r"(?P<version>(?P<ns>[0-9a-f]{1,20})-(?P<size>[0-9a-f]{1,16}))(-[0-9a-f]+)?")
+_LOCAL = re.compile(r"(?P<ns>[0-9a-f]{1,20})-(?P<size>[0-9a-f]{1,16})")
 
 DIGEST_MARK = "b3-"
 """What digests of the bytes of files begin with: BLAKE3. Those without it are SHA-256, of earlier ledgers."""
@@ -31,17 +30,6 @@ def local_version(written_ns: int, size_bytes: int) -> str:
 def mark_of(digest: str) -> str:
     """What tells how a digest was made: only those with the same mark can be compared."""
     return DIGEST_MARK if digest.startswith(DIGEST_MARK) else ""
-
-
-def version_of(etag: str) -> str:
-    """An etag as this release writes it."""
-    found = _LOCAL.fullmatch(etag)
-    return found["version"] if found else etag
-
-
-def is_same_version(one: str, other: str) -> bool:
-    """Return whether two etags of one object stand for the same version."""
-    return one == other or version_of(one) == version_of(other)
 
 
 def length_of(etag: str) -> int | None:

@@ -21,7 +21,7 @@ from compactor.core.errors import ObjectNotFound, SettingsError
 from compactor.core.layout import canonical, digest
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Claim, ClaimTable
-from compactor.core.versions import length_of, version_of
+from compactor.core.versions import length_of
 from compactor.ledger.state import State
 
 Fate = Literal["exists", "revoked", "unwritten"]
@@ -200,7 +200,7 @@ def _state(claim: Claim, fates: Mapping[str, Fate], now: datetime) -> ClaimState
 
 def claim_key(file: ManifestFile) -> str:
     """The key of a file version. A new version of the same object has another key, as has one with lines left over."""
-    key = f"{canonical(file.uri)}#{version_of(file.etag) if file.etag else file.etag}"
+    key = f"{canonical(file.uri)}#{file.etag}"
     is_all = file.grown is None or file.grown.to_byte == length_of(file.etag or "")
     return key if is_all or file.grown is None else f"{key}@{file.grown.to_byte}"
 

@@ -13,7 +13,6 @@ from compactor.core.layout import canonical, is_delivery
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.core.versions import is_same_version, version_of
 from compactor.ledger.state import State
 from compactor.ledger.waiting_manifests import read_waiting_manifest
 
@@ -64,7 +63,7 @@ class Naming:
         return was_there and self._is_version(etag)
 
     def _is_version(self, etag: str | None) -> bool:
-        return etag is None or self.etag is None or is_same_version(self.etag, etag)
+        return etag is None or self.etag is None or self.etag == etag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +73,7 @@ class FileSearch:
     Attributes:
         allowed_prefixes: Folders that input may be in.
         skip_unreadable: Pass over records and manifests that cannot be read. Only safe where a missed one does no harm.
-        versions: Versions of local files that are wanted under any name, as `version_of` spells them.
+        versions: Versions of local files that are wanted under any name.
         also: Whether a file of a commit is wanted, whatever its name and version are.
         passed: URIs of waiting manifests, and ids on record, to pass over; those that are searched are added. None to
             search each time anew.
@@ -174,7 +173,7 @@ class FileSearch:
         return [_naming(key, file, state, named_at) for file in wanted]
 
     def _is_wanted(self, file: ManifestFile | FileReport) -> bool:
-        is_version = bool(self.versions and file.etag) and version_of(file.etag or "") in self.versions
+        is_version = bool(file.etag) and file.etag in self.versions
         return is_version or (isinstance(file, FileReport) and self.also(file))
 
 

@@ -52,16 +52,9 @@ FOLDERS = (
     Guard(
         "a file that is there under its old name was not renamed",
         "manifests/fates/file_fates.py",
-        '        is_gone = there is None or not is_same_version(there, naming.etag or "")\n',
+        '        is_gone = there is None or there != (naming.etag or "")\n',
         "        is_gone = True\n",
         (_FATES,),
-    ),
-    Guard(
-        "versions of earlier releases are known",
-        "core/versions.py",
-        '    return found["version"] if found else etag\n',
-        "    return etag\n",
-        (_FATES, _FOLDER + "::test_a_destination_of_an_earlier_release"),
     ),
     Guard(
         "claims of files that changed before they were read are given up",

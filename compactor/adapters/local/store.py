@@ -29,7 +29,7 @@ from compactor.core.errors import (
 )
 from compactor.core.layout import canonical, holds_raw_lines
 from compactor.core.ports import ObjectInfo
-from compactor.core.versions import is_same_version, local_version
+from compactor.core.versions import local_version
 
 OnDenied = Callable[[str, str], None]
 """Takes a folder that may not be read, with the error."""
@@ -311,7 +311,7 @@ def _info(uri: str, status: os.stat_result, target: str = "") -> ObjectInfo:
 
 
 def _check(uri: str, status: os.stat_result, etag: str | None) -> None:
-    if etag is not None and not is_same_version(_etag(status), etag):
+    if etag is not None and _etag(status) != etag:
         raise ObjectChanged(f"{uri}: expected version {etag}, found {_etag(status)}")
 
 

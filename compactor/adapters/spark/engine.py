@@ -17,7 +17,6 @@ from compactor.adapters.stores import StoreSpec
 from compactor.core.documents.records import FileReport
 from compactor.core.errors import LinkRefused, StagingError
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.core.versions import is_same_version
 from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
 from compactor.engines.parquet_files import parquet_facts
 from compactor.engines.spark.input_files import InspectedFile
@@ -272,7 +271,7 @@ class SparkEngine:
             info = self.store.stat(report.uri)
         except LinkRefused:
             return False
-        return info is not None and is_same_version(info.etag, report.etag)
+        return info is not None and info.etag == report.etag
 
     def _disagreements(
         self, conversion: _Conversion, refused: Mapping[int, frozenset[bytes]]

@@ -11,7 +11,7 @@ from itertools import chain
 
 from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.layout import canonical
-from compactor.core.versions import described_version, is_same_version, version_of
+from compactor.core.versions import described_version
 from compactor.manifests.fates.grown_files import Beginnings, BeginningsOf, RangeBehind, VersionAt, left_behind
 from compactor.manifests.file_search import Naming
 
@@ -223,7 +223,7 @@ class _GrownFiles:
         etag = self.files[uri].etag or ""
         for version in self.begun.of_length(self._size(uri)):
             is_cut = self.version_at(version.uri) is not None
-            is_it = is_cut or is_same_version(self.remembered.get(version.uri, ""), etag)  # touched, then renamed
+            is_it = is_cut or self.remembered.get(version.uri) == etag  # touched, then renamed
             if is_it and self.digest_of(self.files[uri], version.digest) == version.digest:
                 yield version
 
@@ -259,8 +259,8 @@ def _under_earlier_name(
     """
     if etag is None:
         return []
-    same = (each for each in by_version.get(version_of(etag), ()) if each.digest)
-    return [each for each in same if not is_same_version(version_at(each.uri) or "", each.etag or "")]
+    same = (each for each in by_version.get(etag, ()) if each.digest)
+    return [each for each in same if (version_at(each.uri) or "") != (each.etag or "")]
 
 
 def _indexed(namings: Iterable[Naming]) -> tuple[dict[str, list[Naming]], dict[str, list[Naming]]]:
@@ -270,7 +270,7 @@ def _indexed(namings: Iterable[Naming]) -> tuple[dict[str, list[Naming]], dict[s
     for naming in sorted(namings, key=lambda each: each.named_at or _EARLIEST):
         by_uri.setdefault(naming.uri, []).append(naming)
         if (naming.state == "compacted" and naming.digest) or naming.state in _NOT_DONE:
-            by_version.setdefault(version_of(naming.etag or ""), []).append(naming)
+            by_version.setdefault(naming.etag or "", []).append(naming)
     return by_uri, by_version
 
 
@@ -289,7 +289,7 @@ def _of_same_bytes(file: ManifestFile, rows: Sequence[Naming], digest_of: Digest
 
 def _is_other(file: ManifestFile, rows: Sequence[Naming], digest_of: DigestOf) -> bool:
     """Whether a file of the same length and time is known to have other bytes."""
-    same = [each for each in rows if each.etag and is_same_version(each.etag, file.etag or "") and each.digest]
+    same = [each for each in rows if each.etag and each.etag == (file.etag or "") and each.digest]
     if not same:
         return False
     return all(digest_of(file, each.digest) not in {"", each.digest} for each in same)
@@ -314,11 +314,11 @@ def _moved(
     version_at: VersionAt,
 ) -> Naming | None:
     """The version of another name that a file is, if that name has it no more."""
-    for naming in by_version.get(version_of(file.etag or ""), ()):
+    for naming in by_version.get(file.etag or "", ()):
         if naming in used or naming.uri == canonical(file.uri):
             continue
         there = version_at(naming.uri)
-        is_gone = there is None or not is_same_version(there, naming.etag or "")
+        is_gone = there is None or there != (naming.etag or "")
         if is_gone and (not naming.digest or _has_bytes_of(file, naming, digest_of)):
             return naming
     return None

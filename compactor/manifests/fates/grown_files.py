@@ -8,7 +8,7 @@ from typing import Protocol
 from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import is_within
-from compactor.core.versions import AskedBeginnings, Beginning, is_same_version
+from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.manifests.file_search import Naming
 
 VersionAt = Callable[[str], str | None]
@@ -41,9 +41,7 @@ def gone_versions(namings: Iterable[Naming], sources: Sequence[SourcePlace], ver
     return [
         each
         for each in namings
-        if each.state == "compacted"
-        and is_of(sources, each.uri)
-        and not is_same_version(version_at(each.uri) or "", each.etag or "")
+        if each.state == "compacted" and is_of(sources, each.uri) and (version_at(each.uri) or "") != (each.etag or "")
     ]
 
 

@@ -8,7 +8,6 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import InventoryError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.core.versions import is_same_version
 from compactor.manifests.inventory.document import Inventory
 from compactor.manifests.inventory.release import Gate
 from compactor.manifests.inventory.rows import InventoryRow, row_reason
@@ -206,7 +205,7 @@ class InventoryPlanner:
         info = self.planner.state.store.stat(file.uri)
         if info is None:
             return "gone"
-        return "" if is_same_version(info.etag, file.etag or "") else "replaced"
+        return "" if info.etag == (file.etag or "") else "replaced"
 
 
 def _out_of_scope(date: str, modified_at: datetime, scope: InventoryScope) -> str | None:

@@ -12,7 +12,7 @@ from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import canonical, is_s3
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.core.versions import AskedBeginnings, Beginning, is_same_version, version_of
+from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.ledger.state import State
 from compactor.manifests.fates.file_fates import Fates, fates
 from compactor.manifests.fates.grown_files import gone_versions, is_of
@@ -55,8 +55,8 @@ class SourceFates:
             return Fates()
         seen = self.seen.remembered(files)
         remembered = {uri: etag for uri, etag in seen.items() if etag != files[uri].info.etag}
-        versions = {version_of(each.info.etag) for each in files.values() if each.info.stamp}
-        versions |= {version_of(etag) for etag in remembered.values()}
+        versions = {each.info.etag for each in files.values() if each.info.stamp}
+        versions |= set(remembered.values())
         by_uri = {uri: each.file for uri, each in files.items()}
         # What files on S3 begin with is not read.
         longest = max((file.size_bytes or 0 for uri, file in by_uri.items() if not is_s3(uri)), default=0)
@@ -72,7 +72,7 @@ class SourceFates:
         namings = [
             each
             for each, is_passed in self._with_passed(found)
-            if not is_passed or each.uri in files or version_of(each.etag or "") in versions
+            if not is_passed or each.uri in files or each.etag in versions
         ]
         left = (each for each in namings if each.state == "compacted" and may_be_gone(each))
         gone = [each for each, is_passed in self._with_passed(left) if not is_passed]
@@ -98,7 +98,7 @@ class SourceFates:
 
     def _is_not_there(self, uri: str, etag: str) -> bool:
         there = self.listed.get(uri)
-        return there is None or not is_same_version(there.etag, etag)
+        return there is None or there.etag != etag
 
     def _may_have_left(self, version: Shorter) -> bool:
         """Whether a version was in one of the sources, and is not there by the listing."""

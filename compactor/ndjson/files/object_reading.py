@@ -13,7 +13,7 @@ from compactor.core.errors import FileError, ObjectChanged, ObjectNotFound
 from compactor.core.layout import is_local
 from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectInfo
-from compactor.core.versions import described_version, is_same_version
+from compactor.core.versions import described_version
 from compactor.ndjson.codecs import MAX_PIECE_BYTES
 from compactor.ndjson.files.content_digest import ContentDigest, beginnings
 
@@ -64,7 +64,7 @@ class Opened:
     @property
     def is_part(self) -> bool:
         """Whether the file has other bytes beside those that are read."""
-        return bool(self.start) or bool(self.etag_now and not is_same_version(self.etag_now, self.etag))
+        return bool(self.start) or bool(self.etag_now and self.etag_now != self.etag)
 
     def pieces(self, store: InputStore, pool: ThreadPoolExecutor) -> Generator[bytes, None, None]:
         """Read all of its bytes; see `read_ranges`."""
@@ -115,13 +115,13 @@ def _open_named(store: InputStore, uri: str, etag: str) -> Opened | None:
     if len(first) < range_bytes(uri):
         return Opened(uri, len(first), etag, first)
     found = _stat(store, uri)
-    return Opened(uri, found.size_bytes, etag, first) if is_same_version(found.etag, etag) else None
+    return Opened(uri, found.size_bytes, etag, first) if found.etag == etag else None
 
 
 def _open_range(store: InputStore, file: ManifestFile, part: FileRange, *, again: bool) -> Opened | None:
     """The lines of a file that grew; None if it does not begin with all bytes up to their end."""
     found = _stat(store, file.uri)
-    is_named = is_same_version(found.etag, file.etag or "")
+    is_named = found.etag == (file.etag or "")
     end = (part.to_byte, part.digest)
     if not is_named and not (again and end in beginnings(whole(store, found), {end[0]: {end[1]}})):
         return None
@@ -156,7 +156,7 @@ def _stat(store: InputStore, uri: str) -> ObjectInfo:
 
 def _check_version(file: ManifestFile, found: ObjectInfo) -> None:
     if file.etag is not None:
-        if not is_same_version(found.etag, file.etag):
+        if found.etag != file.etag:
             now, listed = (described_version(file.uri, etag) for etag in (found.etag, file.etag))
             raise FileError(FileStatus.CHANGED, f"found {now}, expected {listed}")
     elif file.size_bytes is not None and found.size_bytes != file.size_bytes:

@@ -8,7 +8,6 @@ from compactor.core.documents.erasures import Inputs
 from compactor.core.errors import AccessError
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.map_ordered import map_ordered
-from compactor.core.versions import is_same_version
 from compactor.ledger.state import State
 from compactor.ndjson.grok.ports import DecoderOf, no_decoder
 from compactor.ndjson.kinds.formats import recorded_splitter
@@ -52,7 +51,7 @@ class InputEraser:
     def _deleted(self, held: HeldInput, etag: str) -> HeldInput:
         try:
             now = self.state.store.stat(held.uri)
-            if now is not None and not is_same_version(now.etag, etag):  # others were searched meanwhile
+            if now is not None and now.etag != etag:  # others were searched meanwhile
                 return replace(held, deleted=False, why=_REPLACED)
             self.state.store.delete([held.uri])
         except AccessError as exc:
@@ -89,6 +88,6 @@ class InputEraser:
         """Why a file is not deleted, by what one manifest says of it."""
         if each.kept_because or each.is_own:
             return each.kept_because
-        if not each.etag or not is_same_version(etag, each.etag):
+        if not each.etag or etag != each.etag:
             return _REPLACED
         return "" if self.inputs == "delete" else _ASKED

@@ -20,7 +20,7 @@ from compactor.core.documents.records import (
 from compactor.core.errors import CompactorError, EngineLost, InputError, OperatorError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.core.versions import is_same_version, mark_of
+from compactor.core.versions import mark_of
 from compactor.job.steps.publication import Publisher
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.sizing_history import revised
@@ -171,7 +171,7 @@ class Rebuilder:
         if is_other_version or not (old.digest and new.digest) or mark_of(old.digest) == mark_of(new.digest):
             return new
         info = self.state.store.stat(old.uri)
-        digest = self.digest_of(info, old.digest) if info and is_same_version(info.etag, new.etag) else ""
+        digest = self.digest_of(info, old.digest) if info and info.etag == new.etag else ""
         return new.model_copy(update={"digest": digest})
 
     def _staged(self, stager: Restager, damaged: Damaged, attempt: Attempt) -> Commit:

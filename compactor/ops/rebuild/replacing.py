@@ -13,7 +13,6 @@ from compactor.core.documents.records import Commit, FileReport
 from compactor.core.errors import AccessError, CompactorError, InputError, TryAgainError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.versions import is_same_version
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.state import State
@@ -137,7 +136,7 @@ class Replacer:
             return file.uri, replaced[file.uri]
         try:
             info = self.state.store.stat(file.uri)
-            if info is not None and (is_same_version(info.etag, file.etag) or file.may_have_grown(info.size_bytes)):
+            if info is not None and (info.etag == file.etag or file.may_have_grown(info.size_bytes)):
                 return file.uri, None
             if info is not None and file.digest and self.rebuilder.digest_of(info, file.digest) == file.digest:
                 now = ManifestFile(

@@ -16,7 +16,7 @@ from compactor.core.kinesis.places import is_kinesis
 from compactor.core.layout import canonical, is_s3, is_text, is_within, redriven_owner
 from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.core.text.safe_text import quoted
-from compactor.core.versions import described_version, is_same_version, version_of
+from compactor.core.versions import described_version
 from compactor.ledger.history.redrive_log import RedriveLogEntry
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
@@ -254,10 +254,10 @@ class Tracer:
         """Another name of a local file, under which its version is on record and which is there no more; or empty."""
         if not info.stamp:
             return ""
-        search = replace(self.search, versions={version_of(info.etag)})
+        search = replace(self.search, versions={info.etag})
         for naming in search.on_dates(dict.fromkeys(dates, frozenset[str]())):
             there = self.state.store.stat(naming.uri) if naming.may_have(info.etag) else info
-            if there is None or not is_same_version(there.etag, info.etag):
+            if there is None or there.etag != info.etag:
                 return naming.uri
         return ""
 
@@ -347,7 +347,7 @@ class Tracer:
             trace.message = (
                 f"these are its lines from {part.lines_before + 1:,} on, at byte {part.from_byte:,}; {before}"
             )
-        if info is not None and report.etag and not is_same_version(info.etag, report.etag):
+        if info is not None and report.etag and info.etag != report.etag:
             was, now = (described_version(trace.uri, etag) for etag in (report.etag, info.etag))
             compacted = f"manifest {history.manifest_id} has compacted {was}; now it is {now}"
             trace.message = "; ".join(filter(None, (trace.message, compacted)))
@@ -380,7 +380,7 @@ def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:
     """The most specific naming; one of the current version comes first."""
 
     def rank(naming: Naming) -> tuple[bool, int]:
-        is_other = info is not None and naming.etag is not None and not is_same_version(naming.etag, info.etag)
+        is_other = info is not None and naming.etag is not None and naming.etag != info.etag
         return is_other, _BEST_FIRST.index(naming.state)
 
     return min(namings, key=rank, default=None)

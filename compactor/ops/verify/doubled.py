@@ -20,7 +20,6 @@ from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.layout import canonical
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.versions import version_of
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy
 
@@ -202,7 +201,7 @@ def version_digest(file: FileReport) -> bytes:
         return b""
     if (part := file.range) is not None:  # no other range has a line of it if none begins at the same byte
         return _digest(f"{canonical(part.continues)}#{part.digest_before}@{part.from_byte}")
-    return _digest(f"{canonical(file.uri)}#{version_of(file.etag)}")
+    return _digest(f"{canonical(file.uri)}#{file.etag}")
 
 
 def _digest(text: str) -> bytes:

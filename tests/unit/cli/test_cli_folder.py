@@ -18,7 +18,6 @@ from compactor.adapters.local import store as local_store
 from compactor.api.compact_call.run import FolderRun
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import AccessError
-from compactor.manifests import claiming
 from tests.support import extras
 from tests.support.compacting import call
 
@@ -111,25 +110,6 @@ def test_ten_calls(raw: Path, out: Path) -> None:
     expected[8] = 1
     step(0)
     step(0)
-
-
-def test_a_destination_of_an_earlier_release(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its versions had the inode of each file. They are known still, and a file that was replaced is named."""
-    write(raw / "a.ndjson", 1)
-    write(raw / "b.ndjson", 2)
-    with monkeypatch.context() as patched:
-        with_inode = lambda status: f"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}"  # noqa: E731
-        patched.setattr(local_store, "_etag", with_inode)
-        patched.setattr(local_store, "is_same_version", str.__eq__)
-        patched.setattr(claiming, "version_of", lambda etag: etag)
-        assert call(raw, out).exit_code == 0
-    Path(f"{out}.compactor/state/seen.sqlite").unlink()
-    shutil.copy2(raw / "a.ndjson", raw.parent / "backup")
-    (raw.parent / "backup").rename(raw / "a.ndjson")
-    write(raw / "c.ndjson", 3)
-    assert call(raw, out).exit_code == 0
-    assert ids(out) == {1: 1, 2: 1, 3: 1}
-    assert verified(out) == 0
 
 
 def test_files_and_patterns(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

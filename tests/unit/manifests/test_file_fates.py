@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.versions import described_version, local_version, version_of
+from compactor.core.versions import described_version, local_version
 from compactor.manifests.fates.file_fates import fates
 from compactor.manifests.file_search import FileState, Naming
 
@@ -116,15 +116,6 @@ def test_a_new_file_with_length_and_time_of_a_renamed_one() -> None:
     )
     assert found.renamed == {"/w/b": "/w/a"}
     assert "another name" in found.replaced["/w/a"].hindrance
-
-
-def test_versions_of_earlier_releases() -> None:
-    """They had the inode at their end; ETags of S3 are never taken for them."""
-    assert version_of("18a-4b-77f") == version_of("18a-4b") == local_version(0x18A, 0x4B)
-    for etag in ("9b2cf535f27731c974343645a3985328", "9b2cf535f27731c974343645a3985328-12"):
-        assert version_of(etag) == etag
-    named = naming(1, "a", "18a", "", "compacted")
-    assert named.has_had("18a-9-123")
 
 
 def test_versions_in_words() -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from compactor.adapters.local.sqlite.seen_files import seen_rows
 from compactor.core.layout import is_text
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.versions import version_of
 from compactor.manifests.fates.summarised_files import Known, Shorter
 from compactor.manifests.file_search import Naming
 
@@ -96,7 +95,7 @@ def _rows(naming: Naming) -> Iterator[dict[str, object]]:
     row = {
         "uri": _kept(naming.uri),
         "etag": etag,
-        "version": _number(version_of(etag)),
+        "version": _number(etag),
         "size": naming.size_bytes if has_rows else 0,
         "date": naming.date,
         "id": naming.manifest_id,

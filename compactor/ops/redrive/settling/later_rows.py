@@ -11,7 +11,6 @@ from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import base_name, canonical, outcome_generation
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.versions import is_same_version
 from compactor.ledger.state import State
 
 CLOCKS_APART = timedelta(hours=1)
@@ -49,7 +48,7 @@ class Taken(NamedTuple):
         """Whether it has rows of a later version, or the very version, which it took over."""
         if self.has_rows and self.moment > version.started_at:
             return True
-        is_same = bool(version.etag) and is_same_version(self.etag, version.etag)
+        is_same = bool(version.etag) and self.etag == version.etag
         return is_same and self.moment > version.started_at - CLOCKS_APART
 
 
