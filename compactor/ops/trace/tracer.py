@@ -22,6 +22,8 @@ from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
+from compactor.ndjson.files.content_digest import beginnings
+from compactor.ndjson.files.object_reading import whole
 from compactor.ops.redrive.selection import Kind
 from compactor.ops.redrive.settling.dead_letters import letter_fates
 from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files, settled
@@ -242,7 +244,7 @@ class Tracer:
             reason = "excluded"
         if earlier := self._earlier_name(info, self._days(self._own_days(trace, info), days)):
             trace.message = (
-                f"it has the length and the time of {earlier}, which is gone: `compact` knows a renamed file"
+                f"it is what {earlier} was, which is there no more: `compact` knows a renamed or rotated file"
             )
             trace.next_moves = [f"compactor trace {quoted(earlier)}"]
         elif reason is None:
@@ -251,15 +253,24 @@ class Tracer:
             trace.message = f"no plan takes it: {NOT_DATA[reason]}"
 
     def _earlier_name(self, info: ObjectInfo, dates: Iterable[str]) -> str:
-        """Another name of a local file, under which its version is on record and which is there no more; or empty."""
+        """Another name of a local file, under which its bytes are on record, and which has them no more; or empty."""
         if not info.stamp:
             return ""
-        search = replace(self.search, versions={info.etag})
+        is_long = lambda file: file.end_byte == info.size_bytes  # noqa: E731
+        search = replace(self.search, versions={info.etag}, also=is_long)
         for naming in search.on_dates(dict.fromkeys(dates, frozenset[str]())):
-            there = self.state.store.stat(naming.uri) if naming.may_have(info.etag) else info
-            if there is None or there.etag != info.etag:
+            there = self.state.store.stat(naming.uri) if naming.may_have(None) else info
+            is_gone = there is None or there.etag != naming.etag
+            if is_gone and naming.uri != canonical(info.uri) and self._is(info, naming, is_there=there is not None):
                 return naming.uri
         return ""
+
+    def _is(self, info: ObjectInfo, naming: Naming, *, is_there: bool) -> bool:
+        """Whether a file is a version of another name, by its time, or by its bytes where that name goes on."""
+        if info.etag == naming.etag:
+            return True
+        end = (naming.size_bytes, naming.digest)
+        return is_there and end in beginnings(whole(self.state.store, info), {end[0]: {end[1]}})
 
     def _claimed_for(self, uri: str, info: ObjectInfo | None) -> str | None:
         if info is None or self.claims is None or not is_text(uri):  # claims have names that are text

@@ -309,6 +309,15 @@ def test_the_trace_of_a_renamed_file(raw: Path, out: Path) -> None:
     (raw / "copy.ndjson").unlink()
     (raw / "a.ndjson").rename(raw / "b.ndjson")
     assert "(1 renamed)" in call(raw, out).stdout
-    named = f"has the length and the time of {raw}/a.ndjson, which is gone"
-    assert (named in traced("b.ndjson"), "to plan it" in traced("b.ndjson")) == (True, False)
-    assert traced("b.ndjson").endswith(f"; see: compactor trace {out} {raw}/a.ndjson\n")
+    for name in ("b.ndjson", "c.ndjson"):
+        found = traced(name)
+        assert f"is what {raw}/a.ndjson was, which is there no more" in found
+        assert found.endswith(f"; see: compactor trace {out} {raw}/a.ndjson\n")
+        (raw / "b.ndjson").unlink(missing_ok=True)
+        write(raw / "a.ndjson", 2, ago=-60)
+        write(raw / "c.ndjson", 1, ago=-30)  # copied, and truncated
+        assert (call(raw, out).exit_code, ids(out)) == (0, Counter([1, 2]))
+    write(raw / "a.ndjson", 2, 3, ago=-90)
+    assert (call(raw, out).exit_code, ids(out)) == (0, Counter([1, 2, 3]))
+    found = traced("a.ndjson")
+    assert f"these are its lines from 2 on, at byte 10; other manifests have those before, as {raw}/a.ndjson" in found
