@@ -109,7 +109,7 @@ def fates(
         digest_of: Reads a file.
         version_at: Tells what is at the place of another name.
         suspects: Files whose bytes may be others although length and time are the same.
-        remembered: The versions that files had when they were last planned, where they are others now or gone.
+        remembered: The versions that files had when they were last planned, by canonical URI.
         gone: Versions with rows that are at their places no more. A file that begins with one was renamed and grew.
         beginnings_of: Reads the beginnings of files.
         range_behind: Reads on behind them.
@@ -121,7 +121,7 @@ def fates(
     others: set[str] = set()  # the suspects that have other bytes
     left: dict[str, list[Naming]] = {}
     for uri, file in files.items():
-        named = by_uri.get(uri) or _under_earlier_name(remembered.get(uri), by_version, version_at)
+        named = by_uri.get(uri) or _under_earlier_name(remembered.get(uri), file, by_version, version_at)
         rows = [each for each in named if each.may_have(each.etag)]
         if uri in suspects and _is_other(file, rows, digest_of):
             others.add(uri)
@@ -223,8 +223,9 @@ class _GrownFiles:
         etag = self.files[uri].etag or ""
         for version in self.begun.of_length(self._size(uri)):
             is_cut = self.version_at(version.uri) is not None
-            is_it = is_cut or self.remembered.get(version.uri) == etag  # touched, then renamed
-            if is_it and self.digest_of(self.files[uri], version.digest) == version.digest:
+            # It was touched and then renamed; or it was found to be that version before, and is as it was then.
+            was_it = etag in {self.remembered.get(version.uri), self.remembered.get(uri)}
+            if (is_cut or was_it) and self.digest_of(self.files[uri], version.digest) == version.digest:
                 yield version
 
     def _add(self, uri: str, version: Naming) -> None:
@@ -235,10 +236,14 @@ class _GrownFiles:
             return
         if version.uri != uri and self.version_at(version.uri) is None and version not in self.left[uri]:
             behind: FileRange | str = "another file has not taken that name yet"
+        elif version in self.begun.continued:
+            behind = "the lines that followed these are missing"
         else:
             behind = self.range_behind(file, version)
         if isinstance(behind, str):
-            found.replaced[uri] = Replacement(file, version, _hindrance(uri, [version], self.used), behind)
+            went_on = "another manifest has the lines that followed" if version in self.begun.continued else ""
+            hindrance = went_on or _hindrance(uri, [version], self.used)
+            found.replaced[uri] = Replacement(file, version, hindrance, behind)
             return
         if behind.size_bytes:
             found.grown[uri] = behind
@@ -251,13 +256,13 @@ def _has_moved(found: Fates, uri: str) -> bool:
 
 
 def _under_earlier_name(
-    etag: str | None, by_version: Mapping[str, Sequence[Naming]], version_at: VersionAt
+    etag: str | None, file: ManifestFile, by_version: Mapping[str, Sequence[Naming]], version_at: VersionAt
 ) -> list[Naming]:
     """The namings of a version that a file had, by the name that it had before; that name has it no more.
 
     A file that was renamed since it was compacted has no manifest under its name.
     """
-    if etag is None:
+    if etag is None or etag == file.etag:
         return []
     same = (each for each in by_version.get(etag, ()) if each.digest)
     return [each for each in same if (version_at(each.uri) or "") != (each.etag or "")]

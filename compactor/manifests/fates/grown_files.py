@@ -65,15 +65,18 @@ class Beginnings:
         versions: All that are asked for.
         namings: All that is known; those of ranges tell which versions were continued before.
         beginnings_of: Reads.
+
+    Attributes:
+        continued: The versions that ranges continue. A longer file that begins with such a one, and not with its range,
+            has lost lines.
     """
 
     def __init__(self, versions: Iterable[Naming], namings: Iterable[Naming], beginnings_of: BeginningsOf) -> None:
         self._beginnings_of = beginnings_of
-        continued = _continued(namings, lambda _each, _part: True)
+        self.continued = _continued(namings, lambda _each, _part: True)
         self._versions: dict[Beginning, list[Naming]] = {}
         for each in dict.fromkeys(versions):
-            # A file that does not begin with what continued a version has lost lines: it does not continue it again.
-            if each.digest and each.size_bytes and each not in continued:
+            if each.digest and each.size_bytes:
                 self._versions.setdefault((each.size_bytes, each.digest), []).append(each)
         self._asked: dict[int, set[str]] = {}
         for length, digest in self._versions:

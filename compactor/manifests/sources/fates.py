@@ -53,10 +53,10 @@ class SourceFates:
         """What became of files that are in no manifest, or whose bytes may be others (suspects), by canonical URI."""
         if not files:
             return Fates()
-        seen = self.seen.remembered(files)
-        remembered = {uri: etag for uri, etag in seen.items() if etag != files[uri].info.etag}
+        remembered = self.seen.remembered(files)
+        earlier = (etag for uri, etag in remembered.items() if etag != files[uri].info.etag)
         versions = {each.info.etag for each in files.values() if each.info.stamp}
-        versions |= set(remembered.values())
+        versions |= set(earlier)
         by_uri = {uri: each.file for uri, each in files.items()}
         # What files on S3 begin with is not read.
         longest = max((file.size_bytes or 0 for uri, file in by_uri.items() if not is_s3(uri)), default=0)
@@ -72,7 +72,7 @@ class SourceFates:
         namings = [
             each
             for each, is_passed in self._with_passed(found)
-            if not is_passed or each.uri in files or each.etag in versions
+            if not is_passed or each.range or each.uri in files or (each.etag or "") in versions
         ]
         left = (each for each in namings if each.state == "compacted" and may_be_gone(each))
         gone = [each for each, is_passed in self._with_passed(left) if not is_passed]
