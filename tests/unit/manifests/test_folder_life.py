@@ -354,6 +354,21 @@ def test_a_log_that_is_copied_and_truncated(grown: bool, dies: CrashPoint | None
     life.teardown()
 
 
+def test_a_log_that_comes_back_under_its_name() -> None:
+    """Its lines that went on under another name have rows, however often calls pass over that name."""
+    life = FolderLife()
+    life.begin()
+    life.write("a.ndjson", 2)
+    life.compact("quarantine", None)
+    life.copy_and_truncate("a.ndjson", "b.ndjson", 0, grown=True)
+    life.compact("quarantine", None)
+    life.rotate("b.ndjson", "a.ndjson")
+    for _ in range(3):
+        life.compact("rebuild", None)
+    assert len(life.rows()) == 3
+    life.teardown()
+
+
 def test_files_that_grow_and_are_renamed() -> None:
     """Between two calls, one in the place of the other: each line is a row once, or its file is named."""
     life = FolderLife()
