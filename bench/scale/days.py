@@ -104,7 +104,7 @@ def make_state(root: Path, number: int, *, manifests: int = MANIFESTS, open_mani
 
 
 def _close(dates: ClosedDates, place: int, date: str, closed_at: datetime, manifests: int) -> None:
-    members = [Member(manifest_id(date, each), 1, 0) for each in range(manifests)]
+    members = [Member(manifest_id(date, each), 1, 0, 0) for each in range(manifests)]
     random = Random(date)
     prints = sorted(random.getrandbits(64) for _ in range(manifests * _FILES))
     versions = Versions(array("Q", prints), array("I", [each // _FILES for each in range(len(prints))]))

@@ -209,7 +209,7 @@ class Member(NamedTuple):
     id: str
     generation: int
     kept_rejects: int
-    counted_rejects: int = 0
+    counted_rejects: int
 
 
 def totals_with(totals: ClosedTotals, later: Sequence[tuple[int, ClosedDate]]) -> ClosedTotals:

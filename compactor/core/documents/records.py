@@ -379,7 +379,7 @@ class Commit(Document):
         engine: The engine that compacted it.
         schema_version: The version that has a column for every key that may have one.
         rescued_values: Values that do not fit the type of their column and went to the rescued data.
-        misfits: Those values by the name of their column; empty in records of earlier releases.
+        misfits: Those values by the name of their column.
         redone_bins: Parts of the input whose rows were written again because of new keys.
         refused_keys: Keys that got no column, at least; their values went to the rescued data.
         partition_by: How the rows are divided within the date; see `compactor.core.partitions`. Empty: not at all.

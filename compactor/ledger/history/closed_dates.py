@@ -31,7 +31,6 @@ DIGEST_BYTES = 8
 
 VERSIONS_AT_ONCE = 1 << 20
 _NUMBER_BYTES = 4
-_LEAST = 3  # fields of a member; earlier releases did not tell the rejects that are only counted
 _HEAD_BYTES = 128 * 1024  # of a date of 3,000 manifests this has the members, too
 
 
@@ -214,7 +213,7 @@ def _members_in(data: bytes) -> list[Member]:
     with suppress(ValueError):  # bytes that are no text, or a field that is no number
         for line in data.decode().splitlines():
             fields = line.split(" ")
-            if len(fields) >= _LEAST:
+            if len(fields) >= len(Member._fields):
                 found.append(Member(fields[0], *map(int, fields[1 : len(Member._fields)])))
     return found
 

@@ -117,8 +117,7 @@ def _skipped(closing: Closing) -> list[Field]:
 
 def _verified(verification: VerifyReport, closing: Closing) -> list[Field]:
     sign = "=" if verification.adds_up else "!="
-    fated = (verification.rows, verification.rejected_lines, verification.blank_lines, verification.erased_lines)
-    sums = fates(*fated)
+    sums = fates(verification.rows, verification.rejected_lines, verification.blank_lines, verification.erased_lines)
     means = counted_words(verification)
     if closing.is_deep:
         gone = f"; {verification.inputs_gone:,} no longer exist" if verification.inputs_gone else ""

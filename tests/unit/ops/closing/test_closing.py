@@ -313,7 +313,7 @@ def test_the_members_of_a_date_are_one_request() -> None:
     dates = ClosedDates(store, harness.layout)
     assert [each.id for each in dates.members(1)] == ["bad", "m1"]
     assert store.calls["any"] == 1
-    many = [Member(f"m-{number:06d}", 1, number) for number in range(9_000)]
+    many = [Member(f"m-{number:06d}", 1, number, 0) for number in range(9_000)]
     assert dates.write(3, dates.read(2), many, Versions.none())
     before = store.calls["read_range"]
     assert dates.members(3) == many
