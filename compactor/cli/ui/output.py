@@ -53,7 +53,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return _known(value)
     if is_dataclass(value):
-        return shallow(value)
+        return picked(value, *(each.name for each in fields(value) if not each.name.startswith("_")))  # as orjson does
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -50,6 +50,7 @@ class Cause(StrEnum):
     UNSETTLED = "unsettled", "wait until it is complete", "deliver"
     LINKED_FOLDER = "linked_folder", "name the folder that the link leads to as one more SRC", "deliver"
     DANGLING_LINK = "dangling_link", "bring back what the link leads to, or remove the link", "deliver"
+    BAD_NAME = "bad_name", "rename it, or pass it over with --exclude", "deliver"
 
 
 _OF_STATUS = {str(cause): cause for cause in Cause}
@@ -63,6 +64,7 @@ _OF_REASON = {
     "linked_folder": Cause.LINKED_FOLDER,
     "outside_link": Cause.LINKED_FOLDER,
     "dangling_link": Cause.DANGLING_LINK,
+    "bad_name": Cause.BAD_NAME,
 }
 
 

@@ -7,7 +7,7 @@ from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import canonical, folder
 from compactor.core.ports import ObjectInfo
 from compactor.manifests.data_files import skip_reason
-from compactor.manifests.planning import LeftOut, Plan
+from compactor.manifests.planning import SKIP_REASONS, LeftOut, Plan
 
 Listing = Callable[[SourcePlace], Iterator[ObjectInfo | LeftOut]]
 """Lists the files below a source, and what of it cannot be listed."""
@@ -24,7 +24,8 @@ def source_files(
     """Yield the files that are input; counts all others in a plan, with what could not be listed."""
 
     def reason_for(source: SourcePlace, found: ObjectInfo | LeftOut) -> str:
-        return _reason(source, found, with_hidden=with_hidden) or ("excluded" if excludes(found.uri) else "")
+        reason = _reason(source, found, with_hidden=with_hidden)
+        return "excluded" if reason in {"", "bad_name"} and excludes(found.uri) else reason
 
     for number, source in enumerate(sources):
         for found in listing(source):
@@ -35,7 +36,9 @@ def source_files(
                 file = replace(found, uri=found.target)
                 if any(_is_meant(each, file) and not reason_for(each, file) for each in sources):
                     reason = "linked_file"
-            if reason:
+            if reason == "bad_name":
+                plan.left_out.append(LeftOut(found.uri, reason, SKIP_REASONS[reason]))
+            elif reason:
                 plan.skip(found.uri, reason)
             elif isinstance(found, ObjectInfo):
                 yield found

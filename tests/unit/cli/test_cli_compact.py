@@ -217,6 +217,18 @@ def test_a_plan_takes_no_link_to_input(raw: Path, out: Path) -> None:
     assert ids(out) == {"1": 1, "2": 1}
 
 
+def test_a_name_that_is_not_unicode_is_not_passed_over_in_silence(raw: Path, out: Path) -> None:
+    """A file that no manifest can name needs a person, who renames or excludes it."""
+    write(raw / "a.ndjson", lines(1))
+    write(raw / "caf\udce9.ndjson", lines(2))
+    for words in (["--dry-run"], [], ["--json"]):
+        result = call(raw, out, *words)
+        assert result.exit_code == 3
+        assert "no manifest can name it" in result.stdout
+    assert ids(out) == {"1": 1}
+    assert call(raw, out, "--exclude", "caf?.ndjson").exit_code == 0
+
+
 def test_links_alone_are_no_data(raw: Path, out: Path) -> None:
     """A folder of nothing but links that lead out says why there is nothing to do."""
     write(raw.parent / "b.ndjson", lines(2))

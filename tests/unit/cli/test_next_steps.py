@@ -29,7 +29,7 @@ from tests.support.releases import call
 
 DOCS = Path(__file__).parents[3] / "docs"
 FOLDER = Suggestions("rows", "compactor compact SRC rows")
-LEFT_OUT = ("replaced", "forbidden", "changed", "undecided", "unfinished", "unsettled", *LINKS)
+LEFT_OUT = ("replaced", "forbidden", "changed", "undecided", "unfinished", "unsettled", "bad_name", *LINKS)
 OF_FILES = [*(Cause(str(status)) for status in sorted(NEEDS_OPERATOR)), Cause.JSON, Cause.RANGE]  # type: ignore[call-arg]
 ROWS = b"".join(b'{"id": %d}\n' % number for number in range(400))
 

@@ -7,7 +7,7 @@ from compactor.core.layout import canonical, folder
 from compactor.core.rules.next_steps import left_out_cause, next_step
 from compactor.core.text.formatting import count
 from compactor.core.text.suggestions import Suggestions
-from compactor.manifests.planning import LINKS, SKIP_REASONS, LeftOut, Plan
+from compactor.manifests.planning import SKIP_REASONS, LeftOut, Plan
 from compactor.ndjson.files.envelopes import Envelope
 from compactor.settings.compact_paths import CompactPaths
 
@@ -18,6 +18,7 @@ _WORDS = {
     "hidden": "hidden; --hidden takes them",
     "excluded": "excluded",
 }
+_EXPLAINED = SKIP_REASONS.keys() - {"unsettled"}
 _QUARANTINED = ("replaced", "forbidden", "changed")
 
 
@@ -68,11 +69,11 @@ def _by_reason(left_out: Sequence[LeftOut]) -> dict[str, list[LeftOut]]:
 
 
 def _details(first: LeftOut) -> list[str]:
-    return [] if first.reason in SKIP_REASONS and first.reason != "unsettled" else [first.detail]
+    return [] if first.reason in _EXPLAINED else [first.detail]
 
 
 def _word(reason: str) -> str:
-    return SKIP_REASONS[reason] if reason in LINKS else reason
+    return SKIP_REASONS[reason] if reason in _EXPLAINED else reason
 
 
 def _example(uri: str, number: int, paths: CompactPaths) -> str:
