@@ -44,7 +44,7 @@ class LeftOut:
     """A file or folder that was not taken, and that a person has to know of."""
 
     uri: str
-    # replaced, unfinished, forbidden, unsettled, undecided, changed, bad_name; linked_folder, outside_ or dangling_link
+    # replaced, unfinished, forbidden, unsettled, undecided, changed, bad_name, or why a link was not followed
     reason: str
     detail: str  # what was found, and what was expected
 
