@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from compactor.telemetry.logs import LOGGER
 from tests.faults.s3_findings import FINDINGS
 from tests.faults.tally import TALLY, Case, Kind
 from tests.support.aws_stand_in import share_service_models, stand_in
@@ -51,9 +52,12 @@ def pytest_configure() -> None:
 
 @pytest.fixture(autouse=True)
 def environment() -> Iterator[None]:
-    """Give each test the environment that the one before it found."""
-    before = dict(os.environ)
+    """Give each test the environment, and the log, that the one before it found."""
+    before, level, propagates = dict(os.environ), LOGGER.level, LOGGER.propagate
+    handlers = [*LOGGER.handlers]
     yield
+    LOGGER.setLevel(level)
+    LOGGER.propagate, LOGGER.handlers[:] = propagates, handlers
     if os.environ != before:
         os.environ.clear()
         os.environ.update(before)

@@ -175,7 +175,7 @@ def test_a_look_from_the_command_line(deployed: Deployed) -> None:
     assert result.exit_code == 0, result.output
     assert "was started: no run is on record" in result.stdout
     assert deployed.states() == ["STARTING"]
-    assert shows(control(deployed).stdout, "STARTING, since")
+    assert shows(control(deployed).stdout, "STARTING, requested")
 
 
 def test_something_wrong_needs_an_operator(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:

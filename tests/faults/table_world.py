@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.pyarrow import PyArrowFileIO
@@ -53,10 +53,10 @@ _MOST_STEPS = 26  # calls of the store and of the catalog that one batch makes, 
 class ProxiedTable:
     """A table behind a proxy, with what `TableWorld` asks of the one in memory, and what strangers do to it."""
 
-    def __init__(self, proxy: CatalogProxy, server: RestCatalogServer, format_version: Literal[2, 3]) -> None:
+    def __init__(self, proxy: CatalogProxy, server: RestCatalogServer) -> None:
         self.name = f"lake.events_{uuid.uuid4().hex}"
         self.proxy, self.server = proxy, server
-        self.client = client(rest_place(proxy.url), self.name, format_version)
+        self.client = client(rest_place(proxy.url), self.name)
         self._stranger = open_catalog(rest_place(server.url))
         self.on_change: Callable[..., None] = lambda _: None
         self.exists: Callable[[str], bool] = lambda _: True
@@ -197,7 +197,7 @@ def play(
     """
     chance = random.Random(seed)
     layout = Layout(*(str(folder / name) for name in ("manifests", "output", "state")))
-    table = ProxiedTable(proxy, server, 3 if seed // 2 % 2 else 2)
+    table = ProxiedTable(proxy, server)
     world = CatalogWorld(table=table, layout=layout)  # type: ignore[arg-type]
     proxy.fates = lambda: chance.choices([*FATES], [*FATES.values()])[0]
     before = Counter(proxy.posts)

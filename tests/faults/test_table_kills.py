@@ -52,7 +52,7 @@ BY_NATIVE = pytest.param(IN_PLACE, marks=NATIVE.needed)
 
 @pytest.fixture(params=[COPY, BY_NATIVE])
 def table_lake(request: pytest.FixtureRequest, two_manifests: Lake, proxy: CatalogProxy) -> Lake:
-    """A lake whose output a table of either format lists, with two manifests to do, each a batch of its own."""
+    """A lake whose output a table lists, with two manifests to do, each a batch of its own."""
     lake = two_manifests
     lake.settings["schema"] = {"metadata_columns": ["file_date"]}
     lake.settings["output"] = {"table": "iceberg", "publish": request.param}
@@ -61,7 +61,6 @@ def table_lake(request: pytest.FixtureRequest, two_manifests: Lake, proxy: Catal
         "uri": proxy.url,
         "name": f"lake.{lake.folder.name}",
         "max_manifests_per_commit": 1,
-        "format_version": 3 if request.param == IN_PLACE else 2,
     }
     lake.write_settings()
     return lake
