@@ -45,7 +45,7 @@ use scan::NoRecord;
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 
 /// Grows with every change of what Python passes to the module or gets from it, so that each refuses an older other.
-const INTERFACE: u32 = 11;
+const INTERFACE: u32 = 12;
 
 /// A column as Python names it: its name and id, what it is (`key`, `rescued`, `source`, `text`, `timestamp` or `date`),
 /// and what that takes: the key, the text, the time or the day; of a key also its type with precision, scale and epoch.

@@ -1,26 +1,26 @@
 """Finds files whose rows are envelopes: JSON objects that hold the actual records in an array."""
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from heapq import nlargest
 
 import orjson
 
-from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count
 from compactor.ndjson.codecs import decode
 from compactor.ndjson.decoded_pieces import BOM
-from compactor.ndjson.files.object_reading import RANGES_AHEAD, InputStore, open_file, read_ranges
+from compactor.ndjson.files.object_reading import InputStore, range_bytes
 from compactor.ndjson.rawjson import texts
 
 MAX_FILES_READ = 20
 """How many files of a call are read for it: those with the longest rows."""
+
+FIRST_READ_BYTES = 64 * 1024
+"""How much of a file is read at first."""
 
 MAX_HEAD_BYTES = 16 * 1024 * 1024
 """How much of a file is decoded for it; as long as a line may be by default."""
@@ -114,14 +114,20 @@ def _envelope(store: InputStore, report: FileReport) -> Envelope | None:
 
 def _head(store: InputStore, report: FileReport) -> bytes:
     """The first decoded bytes: up to the end of the first line that is not blank, or of a JSON file all that may be."""
-    opened = open_file(store, ManifestFile(uri=report.uri, etag=report.etag or None), any_version=False)
     head = bytearray()
-    with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(store, opened, pool)) as stored:
-        for piece in _without_blank_start(decode(report.codec, stored)):
-            head += piece
-            if len(head) >= MAX_HEAD_BYTES or (report.format == "ndjson" and b"\n" in piece):
-                break
+    for piece in _without_blank_start(decode(report.codec, _stored(store, report))):
+        head += piece
+        if len(head) >= MAX_HEAD_BYTES or (report.format == "ndjson" and b"\n" in piece):
+            break
     return bytes(head)
+
+
+def _stored(store: InputStore, report: FileReport) -> Iterator[bytes]:
+    """The bytes of a file as stored, in parts that double: most first lines are in the first one."""
+    at, length = 0, FIRST_READ_BYTES
+    while data := store.read_range(report.uri, at, length, etag=report.etag or None):
+        yield data
+        at, length = at + len(data), min(2 * length, range_bytes(report.uri))
 
 
 def _without_blank_start(pieces: Iterable[bytes]) -> Iterator[bytes]:

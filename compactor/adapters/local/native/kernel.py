@@ -22,7 +22,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MODULE_OF_PANICS = "pyo3_runtime"
 """The module of the one exception that a panic becomes. Python cannot import it."""
 
-INTERFACE = 11
+INTERFACE = 12
 """The version of what is passed to the module and back. A module of another version is not used."""
 
 
