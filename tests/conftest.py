@@ -1,5 +1,6 @@
 """For all tests: a clean environment, one stand-in for AWS a process, and what is told at the end of a run."""
 
+import logging
 import os
 import signal
 import tempfile
@@ -52,12 +53,11 @@ def pytest_configure() -> None:
 
 @pytest.fixture(autouse=True)
 def environment() -> Iterator[None]:
-    """Give each test the environment, and the log, that the one before it found."""
-    before, level, propagates = dict(os.environ), LOGGER.level, LOGGER.propagate
-    handlers = [*LOGGER.handlers]
+    """Give each test the environment that the one before it found, and the log as a program that imports it has it."""
+    LOGGER.setLevel(logging.NOTSET)
+    LOGGER.propagate, LOGGER.handlers[:] = True, [logging.NullHandler()]
+    before = dict(os.environ)
     yield
-    LOGGER.setLevel(level)
-    LOGGER.propagate, LOGGER.handlers[:] = propagates, handlers
     if os.environ != before:
         os.environ.clear()
         os.environ.update(before)
