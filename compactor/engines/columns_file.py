@@ -60,26 +60,33 @@ class ColumnsFile:
     def _write(self, version: SchemaVersion) -> None:
         """Write the file wherever it lacks a column. It keeps those that are in no version: former metadata columns."""
         place = self.layout.columns_file(self.partition)
-        found = {place: pa.schema([])}
+        found = {place: b""}
         # Under other settings it had other folders. It may sort before this one there, so it is kept up to date, too.
         for info in self.store.list(self.layout.columns_folder):
             if self.layout.is_columns_file(info.uri):
                 found[info.uri] = self._read(info.uri)
         fields = {each.name: each for each in _fields(version, self.metadata_columns)}
-        former = {each.name: each for schema in found.values() for each in schema if each.name not in fields}
-        wanted = pa.schema([*fields.values(), *former.values()])
-        lacking = [uri for uri, schema in found.items() if not schema.equals(wanted)]
-        if lacking:
-            data = io.BytesIO()
-            pq.ParquetWriter(data, wanted, store_schema=False).close()
-            for uri in lacking:
-                self.store.put(uri, data.getvalue())
+        known = (each for data in found.values() for each in _schema(data))
+        former = {each.name: each for each in known if each.name not in fields}
+        wanted = io.BytesIO()
+        pq.ParquetWriter(wanted, pa.schema([*fields.values(), *former.values()]), store_schema=False).close()
+        for uri, data in found.items():
+            if data != wanted.getvalue():
+                self.store.put(uri, wanted.getvalue())
 
-    def _read(self, uri: str) -> pa.Schema:
+    def _read(self, uri: str) -> bytes:
         try:
-            return pq.read_schema(io.BytesIO(self.store.read(uri)))
-        except (ObjectNotFound, pa.ArrowInvalid):
-            return pa.schema([])
+            return self.store.read(uri)
+        except ObjectNotFound:
+            return b""
+
+
+def _schema(data: bytes) -> pa.Schema:
+    """The columns of a stored file; none of one that is damaged or gone."""
+    try:
+        return pq.read_schema(io.BytesIO(data))
+    except pa.ArrowInvalid:
+        return pa.schema([])
 
 
 def _fields(version: SchemaVersion, metadata_columns: Collection[str]) -> list[pa.Field]:
