@@ -18,7 +18,7 @@ from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import arrow_field
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.registry import SchemaRegistry
-from compactor.schema.schema import METADATA_TYPES, SchemaVersion, metadata_names
+from compactor.schema.schema import METADATA_TYPES, RETIRED_TYPE, SchemaVersion, metadata_names
 
 
 @dataclass(slots=True)
@@ -96,7 +96,5 @@ def _fields(version: SchemaVersion, metadata_columns: Collection[str]) -> list[p
         for name in metadata_names(version, metadata_columns)
     ]
     columns = [(each.field_id, each.name, each.type) for each in version.columns]
-    columns += [
-        (each.field_id, each.name, "string") for each in version.retired
-    ]  # only those of strings can be retired
+    columns += [(each.field_id, each.name, RETIRED_TYPE) for each in version.retired]
     return metadata + [arrow_field(name, type_, number) for number, name, type_ in sorted(columns)]

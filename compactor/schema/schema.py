@@ -13,6 +13,9 @@ from compactor.schema.column_types import ColumnType, Epoch, parse_type
 FILE_DATE = "file_date"
 """The metadata column with the date of the manifest, which is that of the folder."""
 
+RETIRED_TYPE = "string"
+"""The type of every retired column: no other column can be retired."""
+
 METADATA_TYPES = {"_source_file": "string", "_processed_at": "timestamp", "_manifest_id": "string", FILE_DATE: "date"}
 METADATA_COLUMNS = tuple(METADATA_TYPES)
 """Columns that the compactor adds if the settings ask for them. A data key of that name gets another column name."""

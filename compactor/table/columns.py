@@ -8,12 +8,16 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from compactor.schema.field_ids import MAX_COLUMN_ID, METADATA_IDS, RESCUED_KEY_ID, RESCUED_VALUE_ID
-from compactor.schema.schema import METADATA_COLUMNS, METADATA_TYPES, RESCUED_TYPE, SchemaVersion, metadata_names
+from compactor.schema.schema import (
+    METADATA_COLUMNS,
+    METADATA_TYPES,
+    RESCUED_TYPE,
+    RETIRED_TYPE,
+    SchemaVersion,
+    metadata_names,
+)
 
 _TYPES = {"timestamp": "timestamptz", "timestamp_ntz": "timestamp"}  # other types have the same name in Iceberg
-
-RETIRED_TYPE = "string"
-"""The type of every retired column: no other column can be retired."""
 
 
 @dataclass(frozen=True, slots=True)
