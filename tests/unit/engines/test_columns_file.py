@@ -64,6 +64,18 @@ def test_ids_and_types(tmp_path: Path) -> None:
     assert [int(each.metadata[FIELD_ID]) for each in found] == [10_000_001, 10_000_004, *range(1, 12)]
 
 
+def test_a_whole_file_is_not_written_again(tmp_path: Path) -> None:
+    """Each process looks once; one that finds what it would write leaves the file as it is."""
+    harness = local(tmp_path)
+    run(harness, "m1", FIRST)
+    run(harness, "m2", SECOND)
+    before = harness.store.stat(harness.layout.columns_file())
+    app = local(tmp_path).app()
+    app.publisher.cover_columns(app.registry.latest().version)
+    assert before is not None
+    assert harness.store.stat(harness.layout.columns_file()) == before
+
+
 def test_retired_and_former_columns_stay(tmp_path: Path) -> None:
     """Older files have them."""
     harness = local(tmp_path, schema={"metadata_columns": ["_source_file"]})
