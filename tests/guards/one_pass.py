@@ -36,14 +36,14 @@ ONE_PASS = (
     ),
     Guard(
         "a file of lines that take too many steps to match ends",
-        "ndjson/grok/matched_lines.py",
+        "ndjson/grok.py",
         "if self._costly_lines > MAX_COSTLY_LINES:",
         "if False:",
         ("tests/unit/ndjson/test_grok.py::test_a_file_of_costly_lines_is_given_up",),
     ),
     Guard(
         "what a judge refuses of records is a reject with the line that it is from",
-        "ndjson/grok/matched_lines.py",
+        "ndjson/grok.py",
         "starts[number], reason, lines[number]) for number, _, reason, _ in refused]",
         "starts[number], reason, raw) for number, _, reason, raw in refused]",
         ("tests/unit/ndjson/test_grok.py::test_what_the_judge_refuses_is_the_line_itself",),
@@ -115,14 +115,14 @@ ONE_PASS = (
     ),
     Guard(
         "keys of any length and number do not fill the memory and every schema version",
-        "ndjson/new_keys.py",
+        "ndjson/inspection.py",
         "len(self._collected) < self._limits.max_keys and len(key) <= self._limits.max_key_characters",
         "True",
         ("tests/unit/ndjson/test_inspection.py", "tests/unit/engines/test_native_kernel.py"),
     ),
     Guard(
         "a key that is not collected is rescued in every line",
-        "ndjson/new_keys.py",
+        "ndjson/inspection.py",
         "                self.has_further = True\n",
         "",
         ("tests/unit/ndjson/test_inspection.py",),

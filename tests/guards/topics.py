@@ -251,14 +251,14 @@ TOPICS = (
     ),
     Guard(
         "a value does not pass for the key of its record",
-        "ndjson/files/record_values.py",
+        "ndjson/files/line_fields.py",
         'return before + (b"" if is_empty else b",") + fields + b"}"',
         'return b"{" + fields + (b"" if is_empty else b",") + record[1:]',
         ("tests/unit/ndjson/test_record_values.py",),
     ),
     Guard(
         "the fields of a record go to its own line, also behind one that is too long",
-        "ndjson/files/record_values.py",
+        "ndjson/files/line_fields.py",
         "                judging.pass_over(reject.line_number - 1)\n",
         "                pass\n",
         ("tests/unit/ndjson/test_record_values.py",),
@@ -328,7 +328,7 @@ TOPICS = (
     ),
     Guard(
         "lines of one value all get the columns of their record",
-        "ndjson/files/record_values.py",
+        "ndjson/files/line_fields.py",
         "noted[0][1] < number",
         "noted[0][0] < number",
         ("tests/unit/engines/test_kafka_ranges.py", "tests/unit/ndjson/test_record_values.py"),

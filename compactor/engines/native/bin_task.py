@@ -17,7 +17,7 @@ from compactor.engines.native.kernel import Kernel, NewKernel, RefusedPlace, Row
 from compactor.engines.native.refused_places import RefusedPlaces
 from compactor.engines.rows_place import RowsPlace
 from compactor.ndjson.files.file_walk import FileWalk, OnChangedFile, OpenedFile, WalkedFile
-from compactor.ndjson.files.path_values import PathValues, places_in
+from compactor.ndjson.files.line_fields import PathValues, places_in
 from compactor.ndjson.files.rejects import RejectsWriter
 from compactor.ndjson.files.scratch import scratch_errors
 from compactor.ndjson.inspection import BLANK_LINE, inspect_lines, refusals

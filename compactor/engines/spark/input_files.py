@@ -18,10 +18,9 @@ from compactor.engines.spark.names import spark_reads_as_is, spark_reads_name
 from compactor.ndjson.files.file_walk import FileWalk, OnChangedFile, OpenedFile
 from compactor.ndjson.files.rejects import RejectsWriter
 from compactor.ndjson.files.scratch import scratch_errors
-from compactor.ndjson.inspection import Discovery, Inspected, inspect_lines
+from compactor.ndjson.inspection import Discovery, Inspected, NewKeys, inspect_lines
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits, Reject
-from compactor.ndjson.new_keys import NewKeys
 from compactor.schema.schema import KeyLimits
 
 _WRITE_BUFFER_BYTES = 1024 * 1024

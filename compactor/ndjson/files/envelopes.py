@@ -12,8 +12,8 @@ from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectCha
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count
 from compactor.ndjson.codecs import decode
-from compactor.ndjson.decoded_pieces import BOM
 from compactor.ndjson.files.object_reading import InputStore, range_bytes
+from compactor.ndjson.line_splitting import BOM
 from compactor.ndjson.rawjson import texts
 
 MAX_FILES_READ = 20

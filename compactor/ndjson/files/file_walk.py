@@ -20,12 +20,23 @@ from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectStore
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
 from compactor.ndjson.files.content_digest import ContentDigest
-from compactor.ndjson.files.disk_waits import DiskWaits
-from compactor.ndjson.files.object_reading import FILES_AHEAD, LOCAL_FILES_AHEAD, RANGE_BYTES, Opened, open_file
-from compactor.ndjson.files.path_values import PathValues
-from compactor.ndjson.files.patient_reads import PatientReads
+from compactor.ndjson.files.line_fields import (
+    LineFields,
+    PathValues,
+    RedrivenValues,
+    WithRecordValues,
+    redriven_values,
+)
+from compactor.ndjson.files.object_reading import (
+    FILES_AHEAD,
+    LOCAL_FILES_AHEAD,
+    RANGE_BYTES,
+    DiskWaits,
+    Opened,
+    PatientReads,
+    open_file,
+)
 from compactor.ndjson.files.range_reading import OpenedRange, open_range
-from compactor.ndjson.files.record_values import LineFields, RedrivenValues, WithRecordValues, redriven_values
 from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
 from compactor.ndjson.files.scratch import Scratch
 from compactor.ndjson.kinds.formats import Formats

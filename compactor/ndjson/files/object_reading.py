@@ -1,21 +1,118 @@
 """Reads input files from the store in ranges, pinned to one version and with read-ahead."""
 
-from collections.abc import Generator, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Protocol
+from threading import Lock
+from typing import Protocol, TypeVar
 
 from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.documents.records import FileStatus
-from compactor.core.errors import FileError, ObjectChanged, ObjectNotFound
+from compactor.core.errors import (
+    AccessError,
+    CredentialsRefused,
+    FileError,
+    LinkRefused,
+    ObjectChanged,
+    ObjectNotFound,
+    StoreUnavailable,
+)
 from compactor.core.layout import is_local
 from compactor.core.map_ordered import calls_ahead
-from compactor.core.ports import ObjectInfo
+from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.versions import described_version
 from compactor.ndjson.codecs import MAX_PIECE_BYTES
 from compactor.ndjson.files.content_digest import ContentDigest, beginnings
+
+# Reads input again for a short while if the store refuses it: only a refusal that lasts is held against a file.
+
+
+PAUSES_SECONDS = (0.2, 0.4, 0.8)
+"""The pauses between the tries of one call."""
+
+MOST_PAUSED_SECONDS = 8.0
+"""The most that all pauses of one task may take together: then each refusal is final, so that many delay no others."""
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class PatientReads:
+    """The calls that read input. Safe to share between threads.
+
+    Attributes:
+        store: Holds the input.
+    """
+
+    store: ObjectStore
+    _paused_seconds: float = 0.0
+    _lock: Lock = field(default_factory=Lock)
+
+    def stat(self, uri: str) -> ObjectInfo | None:
+        """See `ObjectStore.stat`."""
+        return self._patiently(lambda: self.store.stat(uri))
+
+    def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
+        """See `ObjectStore.read_range`."""
+        return self._patiently(lambda: self.store.read_range(uri, start, length, etag=etag))
+
+    def _patiently(self, call: Callable[[], T]) -> T:
+        for pause_seconds in PAUSES_SECONDS:
+            try:
+                return _of_this_object(call)
+            except LinkRefused:
+                raise
+            except AccessError:
+                if not self._may_pause(pause_seconds):
+                    raise
+            time.sleep(pause_seconds)
+        return _of_this_object(call)
+
+    def _may_pause(self, seconds: float) -> bool:
+        with self._lock:
+            self._paused_seconds += seconds
+            return self._paused_seconds <= MOST_PAUSED_SECONDS
+
+
+def _of_this_object(call: Callable[[], T]) -> T:
+    try:
+        return call()
+    except CredentialsRefused as exc:  # no object can be to blame
+        raise StoreUnavailable(str(exc)) from exc
+
+
+# Tells whether reads spend their time waiting, as those of a disk do, or find what they read in memory.
+
+
+_WAITING_SHARE = 0.25
+"""Of the time of a read. What is in memory is read without waiting; a fast disk keeps a read waiting for half of it."""
+
+
+class DiskWaits:
+    """Whether the last measured read waited; false before the first.
+
+    A processor that is busy with others looks like a disk that is waited for: reading ahead then costs a little time.
+    """
+
+    def __init__(self) -> None:
+        self._has_waited = False
+
+    def has_waited(self) -> bool:
+        """Whether it is worthwhile to begin the next reads early."""
+        return self._has_waited
+
+    def measured(self, read: Callable[[], T]) -> T:
+        """Call `read`, and note whether it waited. Threads may do so side by side: the last one to end counts."""
+        began, worked = time.monotonic(), time.thread_time()
+        try:
+            return read()
+        finally:
+            took = time.monotonic() - began
+            self._has_waited = took - (time.thread_time() - worked) > _WAITING_SHARE * took
+
 
 RANGE_BYTES = 8 * 1024 * 1024
 """The length of one request to S3. Most files are a single range."""

@@ -12,8 +12,8 @@ from compactor.core.kafka.ports import KafkaLog, OpenKafka, RangeEnd, Record
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.kafka.value_lines import further_lines, part_offsets
 from compactor.core.map_ordered import one_ahead
+from compactor.ndjson.files.line_fields import RecordValues
 from compactor.ndjson.files.object_reading import InputStore
-from compactor.ndjson.files.record_values import RecordValues
 
 _PADDING = b"\n" * 65_536
 _BOM = b"\xef\xbb\xbf"

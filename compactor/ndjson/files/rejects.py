@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError
 from compactor.ndjson.files.scratch import Scratch
-from compactor.ndjson.kinds.kind import Kind
-from compactor.ndjson.kinds.registry_framing import HEAD_BYTES, registry_kind
+from compactor.ndjson.kinds.binary_kinds import HEAD_BYTES, Kind, registry_kind
 from compactor.ndjson.lines import Reject, RejectLimits
 
 REJECTS_SCHEMA = pa.schema(

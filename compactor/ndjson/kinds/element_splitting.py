@@ -2,13 +2,161 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from compactor.core.errors import FileError
-from compactor.ndjson.decoded_pieces import DecodedPieces
-from compactor.ndjson.kinds.json_elements import Element, ElementScanner
-from compactor.ndjson.line_splitting import BLOCK_BYTES
+from compactor.ndjson.line_splitting import BLOCK_BYTES, DecodedPieces
 from compactor.ndjson.lines import Judge, Limits, LineCounts, Reject
+
+_STRING = rb'"(?:[^"\\]++|\\.|)*+"'
+_FLAT = rb'[^"{}\[\]]++|' + _STRING
+_NESTED = rb"[{\[](?:" + _FLAT + rb"|)*+[}\]]"
+_TWICE_NESTED = rb"[{\[](?:" + _FLAT + rb"|" + _NESTED + rb"|)*+[}\]]"
+# An object of few levels is found by one search, faster than bracket by bracket.
+_OBJECT = re.compile(rb"\{(?:" + _FLAT + rb"|" + _TWICE_NESTED + rb"|)*+\}", re.DOTALL)
+
+_BETWEEN = re.compile(rb"[ \t\r\n,]*+")
+_INSIDE = re.compile(rb"(?:" + _FLAT + rb"|)*+", re.DOTALL)
+_IN_STRING = re.compile(rb'(?:[^"\\]++|\\.|)*+', re.DOTALL)
+_BARE = re.compile(rb'[^,\[\]{}" \t\r\n]*+')
+
+_OPENING, _QUOTE, _ARRAY, _END_OF_ARRAY = frozenset(b"{["), *b'"[]'
+
+
+class Element(NamedTuple):
+    """An element, or a part of one that is too long to hold.
+
+    Attributes:
+        offset: Its place in the file.
+        data: Its bytes.
+        ends: Whether it ends with these bytes.
+    """
+
+    offset: int
+    data: bytes
+    ends: bool
+
+
+class ElementScanner:
+    """Finds elements in pieces of a file.
+
+    The elements are those of all arrays that are not inside another value, and all other such values. Any commas and
+    white space may be between them. Brackets of both kinds count alike, for the judge of an element parses it.
+
+    Args:
+        max_bytes: A longer element may come in parts, of which all but the last are multiples of this.
+
+    `_buffer` has the bytes from `_offset` on that are still needed, of which those up to `_at` were scanned. `_start`
+    is where the current element, or what is left of it, begins in it; -1 between elements.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._buffer = bytearray()
+        self._offset = 0
+        self._at = 0
+        self._start = -1
+        self._depth = 0
+        self._in_string = False
+        self._in_array = False
+
+    def feed(self, piece: bytes) -> Iterator[Element]:
+        """The elements, and parts of one, that are known with this piece."""
+        self._buffer += piece
+        while self._at < len(self._buffer):
+            if self._start < 0:
+                yield from self._objects()
+                self._begin()
+            elif self._reaches_end():
+                yield self._taken(self._at)
+            else:
+                break
+        yield from self._parts()
+        done = self._at if self._start < 0 else self._start
+        del self._buffer[:done]
+        self._offset += done
+        self._at -= done
+        self._start = min(self._start, 0)
+
+    def finish(self) -> Iterator[Element]:
+        """The last element, if only the end of the file can end it."""
+        if self._start >= 0 and not (self._depth or self._in_string):
+            yield self._taken(self._at)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the bytes so far end in an element or an array."""
+        return self._start >= 0 or self._in_array
+
+    def _objects(self) -> Iterator[Element]:
+        """The next elements that are whole objects of few levels."""
+        buffer = self._buffer
+        while True:
+            self._at = _end(_BETWEEN, buffer, self._at)
+            found = _OBJECT.match(buffer, self._at)
+            if found is None:
+                return
+            yield Element(self._offset + self._at, bytes(found[0]), True)
+            self._at = found.end()
+
+    def _begin(self) -> None:
+        """Begin an element, or enter or leave an array."""
+        if self._at == len(self._buffer):
+            return
+        first = self._buffer[self._at]
+        if first == _ARRAY and not self._in_array:
+            self._in_array = True
+        elif first == _END_OF_ARRAY and self._in_array:
+            self._in_array = False
+        else:
+            self._start = self._at
+            self._depth = int(first in _OPENING)
+            self._in_string = first == _QUOTE
+        self._at += 1
+
+    def _reaches_end(self) -> bool:
+        """Scan on, and return whether the element ends there."""
+        buffer, size = self._buffer, len(self._buffer)
+        while True:
+            is_bare = not (self._in_string or self._depth)
+            inside = _IN_STRING if self._in_string else _BARE if is_bare else _INSIDE
+            self._at = _end(inside, buffer, self._at)
+            if self._at == size or (self._in_string and buffer[self._at] != _QUOTE):  # half an escape
+                return False
+            if is_bare:
+                return True
+            self._at += 1
+            self._pass(buffer[self._at - 1])
+            if not (self._in_string or self._depth):
+                return True
+
+    def _pass(self, found: int) -> None:
+        """Take note of a quote or a bracket."""
+        if found == _QUOTE:
+            self._in_string = not self._in_string
+        else:
+            self._depth += 1 if found in _OPENING else -1
+
+    def _taken(self, end: int) -> Element:
+        """End the current element."""
+        start, self._start = self._start, -1
+        return Element(self._offset + start, bytes(self._buffer[start:end]), True)
+
+    def _parts(self) -> Iterator[Element]:
+        """What is held of an element that is already too long."""
+        if self._start >= 0 and self._at - self._start > self._max_bytes:
+            whole = (self._at - self._start) // self._max_bytes * self._max_bytes
+            part = bytes(self._buffer[self._start : self._start + whole])
+            yield Element(self._offset + self._start, part, False)
+            self._start += whole
+
+
+def _end(pattern: re.Pattern[bytes], buffer: bytearray, start: int) -> int:
+    """Where a pattern that matches always ends."""
+    match = pattern.match(buffer, start)
+    return match.end() if match else start
+
 
 _MAX_HELD = 16_384  # elements of a block, each of which is an object in memory
 _LINE_FEEDS_ARE_SPACE = re.compile(rb'(?:[^"]++|"(?:[^"\\\n]++|\\[^\n]|)*+"|)*+')

@@ -8,11 +8,9 @@ from typing import Literal
 from compactor.core.documents.records import FileFormat, FileStatus
 from compactor.core.errors import FileError
 from compactor.core.layout import is_within
-from compactor.ndjson.grok.matched_lines import GrokSplitter
-from compactor.ndjson.grok.ports import OpenDecoder
-from compactor.ndjson.kinds.binary_kinds import archive, binary_kind
+from compactor.ndjson.grok import GrokSplitter, OpenDecoder
+from compactor.ndjson.kinds.binary_kinds import Kind, archive, binary_kind
 from compactor.ndjson.kinds.element_splitting import split_elements
-from compactor.ndjson.kinds.kind import Kind
 from compactor.ndjson.kinds.recognition import MIN_LINES, begins_with_record, recognise
 from compactor.ndjson.line_splitting import BLOCK_BYTES, split_lines
 from compactor.ndjson.lines import Judge, Limits, LineCounts, Reject, Splitter

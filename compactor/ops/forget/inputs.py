@@ -9,7 +9,7 @@ from compactor.core.errors import AccessError
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
-from compactor.ndjson.grok.ports import DecoderOf, no_decoder
+from compactor.ndjson.grok import DecoderOf, no_decoder
 from compactor.ndjson.kinds.formats import recorded_splitter
 from compactor.ndjson.lines import Limits, Splitter
 from compactor.ops.forget.candidates import NEEDED, ONLY_THERE, Candidate

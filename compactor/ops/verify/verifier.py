@@ -16,7 +16,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarised
 from compactor.ledger.state import State
-from compactor.ndjson.grok.ports import DecoderOf, no_decoder
+from compactor.ndjson.grok import DecoderOf, no_decoder
 from compactor.ops.redrive.settling.quarantined_file import later_keys, settled
 from compactor.ops.verify.chains import faults_of_chains
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings

@@ -22,9 +22,7 @@ from compactor.core.layout import base_name
 from compactor.core.versions import DIGEST_MARK
 from compactor.engines.spark.input_files import InspectTask, InspectTaskResult, inspect_files
 from compactor.ndjson.files import object_reading
-from compactor.ndjson.files.disk_waits import DiskWaits
-from compactor.ndjson.files.object_reading import RANGE_BYTES
-from compactor.ndjson.files.patient_reads import MOST_PAUSED_SECONDS
+from compactor.ndjson.files.object_reading import MOST_PAUSED_SECONDS, RANGE_BYTES, DiskWaits
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.ndjson.lines import Limits, RejectLimits
 from tests.support.fakes import FaultyStore
@@ -542,7 +540,7 @@ class Refusing(FaultyStore):
 def pauses(monkeypatch):
     """The pauses that were made, in seconds; none of them takes time."""
     made = []
-    monkeypatch.setattr("compactor.ndjson.files.patient_reads.time", SimpleNamespace(sleep=made.append))
+    monkeypatch.setattr("compactor.ndjson.files.object_reading.time", SimpleNamespace(sleep=made.append))
     return made
 
 

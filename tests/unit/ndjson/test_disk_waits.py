@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from compactor.ndjson.files.disk_waits import DiskWaits
+from compactor.ndjson.files.object_reading import DiskWaits
 
 
 def working() -> int:

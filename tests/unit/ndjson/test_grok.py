@@ -12,7 +12,7 @@ from compactor.adapters.local.native.grok import NativeGrok, expanded
 from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError, StagingError
-from compactor.ndjson.grok.matched_lines import MAX_COSTLY_LINES, GrokSplitter
+from compactor.ndjson.grok import MAX_COSTLY_LINES, GrokSplitter
 from compactor.ndjson.inspection import Inspected, inspect_lines
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits, Reject

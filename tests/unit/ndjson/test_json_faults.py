@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from compactor.ndjson.diagnosis import json_fault
 from compactor.ndjson.inspection import refusals
-from compactor.ndjson.json_faults import json_fault
 
 FAULTS = [
     ('{"a": 1,}', 8, "a comma before '}'; expected another key, or no comma"),

@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from compactor.ndjson.files.path_values import PathValues, places_in
+from compactor.ndjson.files.line_fields import PathValues, places_in
 from compactor.ndjson.inspection import refusals
 from compactor.ndjson.rawjson import texts
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.kafka.ports import Record
 from compactor.core.kafka.record_columns import RECORD_COLUMNS, RecordColumn, are_record_columns
-from compactor.ndjson.files import record_values
-from compactor.ndjson.files.record_values import RecordValues, RedrivenValues, WithRecordValues, redriven_values
+from compactor.ndjson.files import line_fields
+from compactor.ndjson.files.line_fields import RecordValues, RedrivenValues, WithRecordValues, redriven_values
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import Judged, Limits, Reject
@@ -124,7 +124,7 @@ def test_each_line_gets_what_its_own_record_has() -> None:
 
 def test_a_value_of_too_many_lines_for_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its lines are rejected, except blank ones: each of them would have the long key. Other records are not."""
-    monkeypatch.setattr(record_values, "RECORD_FIELDS_BYTES", 100)
+    monkeypatch.setattr(line_fields, "RECORD_FIELDS_BYTES", 100)
     values = RecordValues(("key",), has_lines=True)
     records = [
         Record(0, b"{}\n\n[]", b"k" * 20),
@@ -146,7 +146,7 @@ def test_lines_are_judged_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
     text = b"".join((each.value or b"") + b"\n" for each in records)
     whole, in_pieces = list[Reject](), list[Reject]()
     once = split_lines_with(WithRecordValues(split_lines, values_of(records)), text, [], whole, 1 << 16)
-    monkeypatch.setattr(record_values, "PIECE_BYTES", 100)
+    monkeypatch.setattr(line_fields, "PIECE_BYTES", 100)
     sizes = list[int]()
 
     def judge(block: bytes) -> Judged:

@@ -6,7 +6,7 @@ from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError
 from compactor.ndjson.files.rejects import RejectSpool
 from compactor.ndjson.files.scratch import Scratch
-from compactor.ndjson.kinds.registry_framing import registry_kind
+from compactor.ndjson.kinds.binary_kinds import registry_kind
 from compactor.ndjson.lines import Reject, RejectLimits
 
 UUID = bytes(range(16))

@@ -9,7 +9,7 @@ from typing import Any
 from compactor.adapters.local.native.kernel import native_module
 from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.errors import StagingError
-from compactor.ndjson.grok.ports import Decoded, LineDecoder
+from compactor.ndjson.grok import Decoded, LineDecoder
 
 
 def expanded(pattern: str, definitions: Mapping[str, str]) -> tuple[str, list[tuple[str, str]]]:

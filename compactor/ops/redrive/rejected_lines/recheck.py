@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from compactor.ndjson.grok.ports import OpenDecoder
+from compactor.ndjson.grok import OpenDecoder
 from compactor.ndjson.inspection import refusals
 
 

@@ -19,11 +19,10 @@ from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import ParquetFacts
 from compactor.ndjson.codecs import decode
 from compactor.ndjson.files.file_walk import Input
+from compactor.ndjson.files.line_fields import WithRecordValues, redriven_values
 from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file
 from compactor.ndjson.files.range_reading import OpenedRange, open_range
-from compactor.ndjson.files.record_values import WithRecordValues, redriven_values
-from compactor.ndjson.grok.matched_lines import GrokSplitter
-from compactor.ndjson.grok.ports import DecoderOf, no_decoder
+from compactor.ndjson.grok import DecoderOf, GrokSplitter, no_decoder
 from compactor.ndjson.kinds.formats import recorded_splitter
 from compactor.ndjson.lines import Limits, Reject, Splitter, in_whole_file
 from compactor.ops.redrive.rejected_lines.writing import reject_rows

@@ -1,1 +1,0 @@
-"""Reads lines of text as records, by a pattern of grok."""
