@@ -9,11 +9,11 @@ from compactor.core.documents.records import Accepted, AttemptFailure
 from compactor.core.errors import CompactorError, StuckError, TryAgainError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.rules.attempts import AttemptState
-from compactor.job.retention.cleaner import Cleaner
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.ledger import LedgerState
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
+from compactor.upkeep.cleaner import Cleaner
 
 
 @dataclass(frozen=True, slots=True)

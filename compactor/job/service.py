@@ -16,20 +16,20 @@ from compactor.job.batch_metrics import batch_metrics
 from compactor.job.batches import BatchResult, BatchRunner
 from compactor.job.delivery.planning import TopicPlanning
 from compactor.job.recovery import Recovery
-from compactor.job.retention.daily import DailyRetention
 from compactor.job.retries import Retries, random_pause_seconds
 from compactor.job.run_report import ManifestsUnfinished, RunReport
 from compactor.job.shards import Share, WholeShare
 from compactor.job.steps.results import Ending
-from compactor.job.table_columns import TableUpdater
 from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event, run_in_log
+from compactor.upkeep.catalog_columns import TableUpdater
+from compactor.upkeep.daily import DailyRetention
 
 if TYPE_CHECKING:
-    from compactor.job.retention.table_upkeep import TableUpkeep
     from compactor.job.table_commits import TableCommits
+    from compactor.upkeep.table_upkeep import TableUpkeep
 
 MAX_CONSECUTIVE_FAILURES = 6
 """Restarts of the stream in a row without a commit."""

@@ -23,9 +23,6 @@ from compactor.core.kafka.record_columns import KEYS, TYPES
 from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import is_s3
 from compactor.core.ports import ClaimTable
-from compactor.job.retention.cleaner import Cleaner
-from compactor.job.retention.expiring import BY_JOB, Expirer
-from compactor.job.retention.retention import Retention
 from compactor.ledger.kafka.planned_work import PlannedWork
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.schema.catalog import CatalogTable, Published, catalog_columns, published
@@ -34,6 +31,9 @@ from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import ColumnLimits, DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.sections import retry_rules
+from compactor.upkeep.cleaner import Cleaner
+from compactor.upkeep.expiring import BY_JOB, Expirer
+from compactor.upkeep.retention import Retention
 from compactor.wiring.catalog_components import CatalogComponents
 from compactor.wiring.engine_choice import engine_of
 from compactor.wiring.settings_files.grok_reader import GrokReader, grok_reader, with_declared

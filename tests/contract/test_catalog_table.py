@@ -18,12 +18,12 @@ from compactor.adapters.aws.glue_table import GlueTable
 from compactor.adapters.memory.store import ManualClock
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import AccessError, StoreUnavailable
-from compactor.job import table_columns
-from compactor.job.table_columns import CHECK_SECONDS, FIRST_PAUSE_SECONDS, TableUpdater
 from compactor.schema.catalog import Drift, TableColumns, catalog_columns, drift
 from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.settings.writing.toml import toml_of
+from compactor.upkeep import catalog_columns as columns_task
+from compactor.upkeep.catalog_columns import CHECK_SECONDS, FIRST_PAUSE_SECONDS, TableUpdater
 from tests.deployment.resolving import parameters_of, resources, template
 from tests.support.aws_stand_in import REGION
 from tests.support.harness import Harness
@@ -153,7 +153,7 @@ def test_when_the_job_updates_the_table(catalog: Catalog, monkeypatch: pytest.Mo
     clock, latest = ManualClock(), [EMPTY_SCHEMA]
     updater = TableUpdater(catalog.table(), lambda: latest[0], (), clock)
     logged: list[str] = []
-    monkeypatch.setattr(table_columns, "log_event", lambda name, **_: logged.append(name))
+    monkeypatch.setattr(columns_task, "log_event", lambda name, **_: logged.append(name))
     updater.step()
     latest[0] = version(1, "a")
     updater.step()

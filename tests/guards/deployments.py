@@ -21,7 +21,7 @@ DEPLOYMENTS = (
     ),
     Guard(
         "no job waits for a catalog that fails",
-        "job/table_columns.py",
+        "upkeep/catalog_columns.py",
         "is_new = schema.version != self._version and not self._failures",
         "is_new = schema.version != self._version",
         (_TABLE,),

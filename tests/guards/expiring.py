@@ -8,14 +8,14 @@ _EXPIRING = "tests/unit/job/test_expiring.py"
 EXPIRING = (
     Guard(
         "an intention is on record before anything expires, so that the next run finishes it",
-        "job/retention/expiring.py",
+        "upkeep/expiring.py",
         "        self._log.begin(record)\n",
         "",
         (_RETIRING + "::test_a_retirement_that_dies_anywhere",),
     ),
     Guard(
         "what expires is on record before it is deleted",
-        "job/retention/expiring.py",
+        "upkeep/expiring.py",
         "        record = self._log.record(begun)\n",
         "        record = begun\n",
         (_RETIRING + "::test_a_retirement_that_dies_anywhere",),
@@ -71,21 +71,21 @@ EXPIRING = (
     ),
     Guard(
         "nothing else of a kind expires while the store refuses to delete what did",
-        "job/retention/cleaner.py",
+        "upkeep/cleaner.py",
         "                    self.expirer.finish([expiry.expiry])\n",
         "                    pass\n",
         (_EXPIRING + "::test_a_cleaning_that_dies_anywhere",),
     ),
     Guard(
         "which manifests are open is read before their outcomes, which a rebuild may change",
-        "job/retention/expiring.py",
+        "upkeep/expiring.py",
         "            opened = set(self.state.ledger.open_ids())\n            outcomes = self._outcomes(record)\n",
         "            outcomes = self._outcomes(record)\n            opened = set(self.state.ledger.open_ids())\n",
         (_RETIRING + "::test_a_rebuild_that_ends_while_files_go",),
     ),
     Guard(
         "redriven lines that were quarantined stay",
-        "job/retention/expiring.py",
+        "upkeep/expiring.py",
         "    return not any(is_left(file, place, outcome.manifest_id) for file in outcome.files)\n",
         "    return True\n",
         (_RETIRING + "::test_redriven_lines_that_were_quarantined_stay",),

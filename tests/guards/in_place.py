@@ -22,16 +22,16 @@ IN_PLACE = (
     ),
     Guard(
         "nothing in place is deleted before its manifest is decided",
-        "job/retention/orphans.py",
+        "upkeep/retention.py",
         'return "" if fate is Fate.ORPHANED else fate.value',
         'return ""',
         (_JOB + "::test_orphans_are_deleted_after_a_day",),
     ),
     Guard(
         "orphans in the output stay for a day",
-        "job/retention/cleaner.py",
-        "                ORPHAN_AGE_SECONDS,\n                InPlaceOrphans(",
-        "                0.0,\n                InPlaceOrphans(",
+        "upkeep/cleaner.py",
+        "                ORPHAN_AGE_SECONDS,\n                partial(why_keep_in_place,",
+        "                0.0,\n                partial(why_keep_in_place,",
         (_JOB + "::test_orphans_are_deleted_after_a_day",),
     ),
     Guard(
@@ -71,7 +71,7 @@ IN_PLACE = (
     ),
     Guard(
         "cleaning goes on where orphans may not be deleted",
-        "job/retention/cleaner.py",
+        "upkeep/cleaner.py",
         "                if expiry.may_be_denied and isinstance(exc, AccessError):\n",
         "                if False:\n",
         (_JOB + "::test_what_the_job_may_not_delete_holds_up_nothing",),

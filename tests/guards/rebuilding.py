@@ -33,7 +33,7 @@ REBUILDING = (
     ),
     Guard(
         "the cleaner leaves what a rebuild has staged and not decided",
-        "job/retention/retention.py",
+        "upkeep/retention.py",
         "        if any(self.state.layout.staged_generation(info.uri) > newest for info in staged):\n",
         "        if False and any(staged):\n",
         (_HELD_UP + "::test_a_rebuild_that_is_held_up_for_a_day_keeps_what_it_staged",),

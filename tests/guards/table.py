@@ -148,21 +148,21 @@ TABLE = (
     ),
     Guard(
         "upkeep that fails is on record",
-        "job/retention/table_upkeep.py",
+        "upkeep/table_upkeep.py",
         "                    self._last(task).failed(now, exc)",
         "                    pass",
         ("tests/unit/job/test_table_upkeep.py::test_trouble",),
     ),
     Guard(
         "a task that fails is told of until it finishes",
-        "job/retention/beside.py",
+        "upkeep/beside.py",
         "            since = min(last.failing_since or now, now)",
         "            since = now",
         ("tests/unit/ops/status/test_housekeeping.py",),
     ),
     Guard(
         "a task whose record is of a wrong clock is told since its next failure",
-        "job/retention/beside.py",
+        "upkeep/beside.py",
         "            since = min(last.failing_since or now, now)",
         "            since = last.failing_since or now",
         ("tests/unit/ops/status/test_housekeeping.py",),
@@ -176,7 +176,7 @@ TABLE = (
     ),
     Guard(
         "a clean-up that was not due has not failed",
-        "job/retention/daily.py",
+        "upkeep/daily.py",
         "            if is_due:\n                self._last.failed(now, exc)\n                self._follow(now)",
         "            self._last.failed(now, exc)\n            if is_due:\n                self._follow(now)",
         ("tests/unit/job/test_retention.py::test_nothing_follows_where_no_clean_up_was_due",),

@@ -12,7 +12,7 @@ from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import by_name, count, size
 from compactor.core.text.safe_text import quoted
-from compactor.job.retention.cleaner import CleaningReport, Kind
+from compactor.upkeep.cleaner import CleaningReport, Kind
 from compactor.wiring.job.app import App
 
 SHOWN_KEPT = 20

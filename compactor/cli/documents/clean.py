@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Document
-from compactor.job.retention.cleaner import CleaningReport
+from compactor.upkeep.cleaner import CleaningReport
 
 
 class Removed(Document):

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from compactor.core.documents.expired import Expiry
 from compactor.core.text.safe_text import quoted
-from compactor.job.retention.expiring import Expirer
 from compactor.ops.retire.report import RetireReport
 from compactor.ops.retire.scan import RetireScan
+from compactor.upkeep.expiring import Expirer
 
 
 @dataclass(frozen=True)

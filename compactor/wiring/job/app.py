@@ -24,8 +24,6 @@ from compactor.job.delivery.shared_slots import StreamSlots
 from compactor.job.delivery.work_queue import WorkQueue
 from compactor.job.left_out_columns import tell_left_out
 from compactor.job.recovery import Recovery
-from compactor.job.retention.daily import DailyRetention
-from compactor.job.retention.daily_closing import DailyClosing
 from compactor.job.retries import Retries
 from compactor.job.rotating_source import RotatingSource
 from compactor.job.service import ManifestSource, Service
@@ -39,13 +37,15 @@ from compactor.job.steps.results import CompactionResult
 from compactor.job.steps.self_test import SelfTest
 from compactor.job.steps.staging import CompactionRules, Stager
 from compactor.job.streams_job import Job
-from compactor.job.table_columns import TableUpdater
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.manifests.listing_planning import ListingPlanner
 from compactor.ndjson.kinds.formats import Formats
 from compactor.settings.sections import retry_rules
 from compactor.settings.settings import Settings
+from compactor.upkeep.catalog_columns import TableUpdater
+from compactor.upkeep.daily import DailyRetention
+from compactor.upkeep.daily_closing import DailyClosing
 from compactor.wiring.components import Replacements
 from compactor.wiring.engine_choice import SourceChoice, source_choice
 from compactor.wiring.job.table_components import TableComponents

@@ -13,7 +13,6 @@ from compactor.wiring.job.engine_components import EngineComponents
 # Few processes have a table, and a short command would wait for all of this to load.
 # ruff: noqa: PLC0415
 if TYPE_CHECKING:
-    from compactor.job.retention.table_upkeep import TableUpkeep
     from compactor.job.table_commits import TableCommits
     from compactor.ops.table.keeper import TableKeeper
     from compactor.ops.table.maintainer import Maintainer
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from compactor.table.committer import Committer
     from compactor.table.merging.writing import MergedFiles
     from compactor.table.taking import TakesNow
+    from compactor.upkeep.table_upkeep import TableUpkeep
 
 _MERGED_ONLY_IN_TABLES = (
     ": readers of plain Parquet files would see rows twice or not at all while files are replaced, and only a table "
@@ -156,7 +156,7 @@ class TableComponents(EngineComponents):
         """
         if not self.has_table:
             return None
-        from compactor.job.retention.table_upkeep import TableUpkeep, UpkeepTask
+        from compactor.upkeep.table_upkeep import TableUpkeep, UpkeepTask
 
         table = self.settings.table
         tasks = (

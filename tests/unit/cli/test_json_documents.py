@@ -46,7 +46,6 @@ from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.manifest_key import ManifestKey
 from compactor.cost.planning_cost import PlanningCost
 from compactor.cost.prices import JobSize
-from compactor.job.retention.expiring import Expirer
 from compactor.job.run_report import RunReport
 from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog
@@ -82,6 +81,7 @@ from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings, load_settings
 from compactor.table.committer import Committer
 from compactor.table.standing import TableSeen
+from compactor.upkeep.expiring import Expirer
 from compactor.wiring import iceberg_catalog
 from compactor.wiring.control import ControlComponents
 from compactor.wiring.job.app import App

@@ -6,7 +6,7 @@ from compactor.core.documents.expired import Expired, Expiry
 from compactor.core.errors import AccessError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectStore
-from compactor.job.retention.cleaner import ORPHAN_AGE_SECONDS, CleaningReport, Kind
+from compactor.upkeep.cleaner import ORPHAN_AGE_SECONDS, CleaningReport, Kind
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, DiedError, Harness
 from tests.support.rebuilding import WatchedStore, rebuild

@@ -13,8 +13,8 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, CompactorError, StagingLost
 from compactor.core.manifest_key import ManifestKey
 from compactor.engines.parquet_files import parquet_facts
-from compactor.job.retention.cleaner import CleaningReport, Kind
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
+from compactor.upkeep.cleaner import CleaningReport, Kind
 from tests.support.extras import NATIVE
 from tests.support.fakes import FaultyStore
 from tests.support.forgetting import check_tidy, deliver, forget, holding

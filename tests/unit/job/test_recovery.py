@@ -6,7 +6,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
 from compactor.job.recovery import Recovery
-from compactor.job.retention.cleaner import CHECKPOINT_AGE_SECONDS, ORPHAN_AGE_SECONDS, Kind
+from compactor.upkeep.cleaner import CHECKPOINT_AGE_SECONDS, ORPHAN_AGE_SECONDS, Kind
 from tests.support.fakes import FailingEngine, FaultyStore
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 from tests.support.logged import events_logged

@@ -13,7 +13,10 @@ from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.core.layout import redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.job.retention.cleaner import (
+from compactor.job.service import Service
+from compactor.ledger.history.redrive_log import RedriveLog
+from compactor.ledger.housekeeping import failing_tasks
+from compactor.upkeep.cleaner import (
     CHECKPOINT_AGE_SECONDS,
     KEPT_NAMED,
     ORPHAN_AGE_SECONDS,
@@ -21,16 +24,13 @@ from compactor.job.retention.cleaner import (
     CleaningReport,
     Kind,
 )
-from compactor.job.retention.daily import (
+from compactor.upkeep.daily import (
     CHECK_SECONDS,
     EVERY_SECONDS,
     RETRY_SECONDS,
     SLICE_SECONDS,
     DailyRetention,
 )
-from compactor.job.service import Service
-from compactor.ledger.history.redrive_log import RedriveLog
-from compactor.ledger.housekeeping import failing_tasks
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 from tests.support.logged import events_logged

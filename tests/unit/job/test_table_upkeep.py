@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from compactor.core.errors import CompactorError
-from compactor.job.retention.table_upkeep import CHECK_SECONDS, RETRY_SECONDS, TableUpkeep, UpkeepTask
 from compactor.ledger.housekeeping import failing_tasks
+from compactor.upkeep.table_upkeep import CHECK_SECONDS, RETRY_SECONDS, TableUpkeep, UpkeepTask
 from tests.support.fakes import ListSource
 from tests.support.harness import GOOD, Harness, sink_of
 from tests.unit.ops.table.test_merger import check, live, rows

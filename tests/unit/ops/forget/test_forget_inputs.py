@@ -1,8 +1,8 @@
 """Input that only the records lead to: of expired rows, of dead letters, and with a value in the name of a folder."""
 
 from compactor.adapters.memory.store import MemoryStore
-from compactor.job.retention.cleaner import Kind
 from compactor.ops.forget.forget_report import HeldInput
+from compactor.upkeep.cleaner import Kind
 from tests.support.forgetting import ALICE, OTHERS, PLAIN, check_tidy, forget, holding
 from tests.support.harness import DAY, Harness
 from tests.support.redriving import exhaust, new_harness

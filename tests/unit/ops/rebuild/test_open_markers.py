@@ -7,8 +7,8 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint
 from compactor.core.documents.expired import Expiry
-from compactor.job.retention.expiring import Expirer
 from compactor.ops.rebuild.scan import RebuildScope
+from compactor.upkeep.expiring import Expirer
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import rebuild
 

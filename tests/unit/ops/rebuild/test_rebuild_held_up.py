@@ -7,7 +7,7 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import ObjectNotFound
-from compactor.job.retention.cleaner import ORPHAN_AGE_SECONDS, CleaningReport, Kind
+from compactor.upkeep.cleaner import ORPHAN_AGE_SECONDS, CleaningReport, Kind
 from tests.support.fakes import PlainEngine
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.rebuilding import WatchedStore, rebuild, visible_rows

@@ -10,9 +10,9 @@ from compactor.cli.ui.status.fields import fields
 from compactor.core.crash_points import ExpiryCrashPoint
 from compactor.core.documents.expired import Expiry
 from compactor.cost.prices import CLASSIC
-from compactor.job.retention.expiring import Expirer
 from compactor.ledger.history.expired_seen import ExpiredSeen
 from compactor.ops.report.period import Period
+from compactor.upkeep.expiring import Expirer
 from tests.support.harness import DAY, DiedError, Harness
 from tests.support.retiring import LATER_DAY, NEXT_DAY, closed_days, retire
 

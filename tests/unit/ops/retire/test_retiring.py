@@ -12,13 +12,13 @@ from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CompactorError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectInfo
-from compactor.job.retention.expiring import Expirer
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.rejects.query import Query
 from compactor.ops.verify.report import VerifyReport
+from compactor.upkeep.expiring import Expirer
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 from tests.support.histories import closed, verified

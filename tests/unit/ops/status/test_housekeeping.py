@@ -7,9 +7,9 @@ from compactor.control.diagnosis.health import Condition
 from compactor.core.documents.table_records import LastUpkeep
 from compactor.core.errors import AccessError
 from compactor.cost.prices import CLASSIC
-from compactor.job.retention.beside import LastTime
 from compactor.ledger.housekeeping import TOLD_FOR, FailingTask
 from compactor.ops.report.period import Period
+from compactor.upkeep.beside import LastTime
 from tests.support.harness import GOOD, Harness
 
 HOUR = timedelta(hours=1)

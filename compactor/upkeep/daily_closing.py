@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from compactor.core.documents.records import LastClosing
-from compactor.job.retention.beside import Beside, LastTime
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
+from compactor.upkeep.beside import Beside, LastTime
 
 
 class DailyClosing:

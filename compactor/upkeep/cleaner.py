@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from itertools import groupby
 
 from compactor.core.documents.expired import Expiry
@@ -18,10 +19,10 @@ from compactor.core.errors import AccessError, CompactorError, StuckError
 from compactor.core.layout import digest, folder
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.job.retention.expiring import Expirer
-from compactor.job.retention.orphans import InPlaceOrphans
-from compactor.job.retention.retention import Found, Retention
 from compactor.ledger.state import State
+from compactor.ledger.table.orphans import InPlaceFiles
+from compactor.upkeep.expiring import Expirer
+from compactor.upkeep.retention import Found, Retention, why_keep_in_place
 
 ORPHAN_AGE_SECONDS = 24 * 3600.0
 """Staging that nothing was written to for so long belongs to no living attempt."""
@@ -255,7 +256,7 @@ class Cleaner:
                 Kind.ORPHANED,
                 folder(self.state.layout.output),
                 ORPHAN_AGE_SECONDS,
-                InPlaceOrphans(self.state).why_keep,
+                partial(why_keep_in_place, InPlaceFiles(self.state)),
                 owner_of=lambda uri: uri if self.state.layout.in_place_attempt(uri) else "",
                 newest_seconds=newest_seconds,
                 may_be_denied=newest_seconds < math.inf,

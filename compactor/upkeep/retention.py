@@ -9,6 +9,7 @@ from compactor.core.layout import redriven_owner
 from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
+from compactor.ledger.table.orphans import Fate, InPlaceFiles
 
 Found = tuple[ManifestKey, int]
 """A manifest that is committed and done, and the generation of its commit."""
@@ -111,3 +112,11 @@ class Retention:
         if isinstance(outcome, Commit):
             return outcome if self.state.ledger.is_done(key, outcome.generation) else "its commit is not done"
         return outcome if isinstance(outcome, str) else "its manifest is not committed"
+
+
+def why_keep_in_place(files: InPlaceFiles, uri: str) -> str | None:
+    """Return why a file that was written in place has to stay; empty if it is an orphan, None if a commit names it."""
+    fate = files.fate(uri)
+    if fate is Fate.NAMED:
+        return None
+    return "" if fate is Fate.ORPHANED else fate.value

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 from compactor.core.documents.table_records import LastUpkeep
 from compactor.core.rules.backoff import is_over
-from compactor.job.retention.beside import Beside, LastTime
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
+from compactor.upkeep.beside import Beside, LastTime
 
 CHECK_SECONDS = 60.0
 """How often to look whether something is due; a run also works so long before its first look."""

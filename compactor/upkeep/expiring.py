@@ -16,10 +16,10 @@ from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.job.retention.retention import is_left
 from compactor.ledger.history.expired_log import ExpiredLog
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
+from compactor.upkeep.retention import is_left
 
 BY_JOB = "the job"
 

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from compactor.core.documents.records import LastCleaning
 from compactor.core.errors import CompactorError
 from compactor.core.rules.backoff import is_over
-from compactor.job.retention.beside import LastTime
-from compactor.job.retention.cleaner import Cleaner, CleaningReport
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
+from compactor.upkeep.beside import LastTime
+from compactor.upkeep.cleaner import Cleaner, CleaningReport
 
 EVERY_SECONDS = 24 * 3600.0
 CHECK_SECONDS = 300.0

@@ -1,1 +1,0 @@
-"""Deletes by age what is committed and done, and orphaned scratch files."""

@@ -1,0 +1,1 @@
+"""Tasks that a job repeats beside its manifests."""
