@@ -104,7 +104,7 @@ class JournalClaims:
         last = self._uri(self._entries) if self._entries else None
         listed = (base_name(info.uri) for info in self.store.list(self.folder, start_after=last))
         for number, entry in map_ordered(self._read, (name for name in listed if _NAME.fullmatch(name))):
-            if number != self._entries + 1:
+            if number != self._entries + 1:  # guard: claims are not told from a journal with a gap
                 raise _missing(self._uri(self._entries + 1), "later entries exist")
             self._apply(number, entry)
 
@@ -148,6 +148,7 @@ class JournalClaims:
 
     def _settle(self, number: int, entry: ClaimsEntry) -> None:
         """Leave the claims of an entry to the index, which has it now."""
+        # guard: a key that a block of claims has is not free once the block is in the index
         self._free.difference_update(entry.keys)
         for key in entry.keys:
             if key in self._late_claims and self._late_claims[key][0] == number:

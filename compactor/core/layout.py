@@ -315,7 +315,7 @@ class Layout:
 
         Each attempt at a rebuild has a marker of its own, so that no other one takes it away.
         """
-        number = f"-{attempt}" if attempt else ""
+        number = f"-{attempt}" if attempt else ""  # guard: each attempt at a rebuild has a marker of its own
         return f"{self.open_folder}{manifest_id}{_of_generation('~', generation)}{number}.json"
 
     def open_rebuilds(self, manifest_id: str) -> str:

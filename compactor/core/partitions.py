@@ -100,6 +100,7 @@ def first_folders(fields: Sequence[PartitionField]) -> str:
 
 def escaped(value: str) -> str:
     """A value as part of a path: what Hive does not allow there is percent-encoded, a slash among others."""
+    # guard: a value leads out of no folder
     return "".join(f"%{ord(each):02X}" if each in _ESCAPED else each for each in value)
 
 

@@ -52,7 +52,7 @@ class RowsPlace:
         """
         if not self.in_place:
             store.put(uri, data)
-        elif not store.create(uri, data):
+        elif not store.create(uri, data):  # guard: a file of a partition in place takes no place of another
             raise StoreUnavailable(f"{uri}: another object is there; expected none")
 
     def upload(self, store: ObjectStore, uri: str, path: Path) -> None:

@@ -43,6 +43,7 @@ def verify_staged(
         StagingError: A count or a column is wrong, or a file is not whole.
     """
     where = f"manifest {manifest.manifest_id}"
+    # guard: nothing is decided, and so published, before it was verified
     _check_reports(where, manifest, staged.reports)
     read = map_ordered if staged.partition_by else map  # of partitions, there may be many
     outputs = list(read(partial(_verified, store), [output.uri for output in staged.outputs]))
@@ -64,11 +65,11 @@ def _verified(store: ObjectStore, uri: str) -> VerifiedFile:
 
 def _check_reports(where: str, manifest: Manifest, reports: Sequence[FileReport]) -> None:
     named, reported = [file.uri for file in manifest.files], [report.uri for report in reports]
-    if named != reported:
+    if named != reported:  # guard: every file of the manifest is reported on
         raise StagingError(f"{where}: {len(reported)} files reported, expected the manifest's {len(named)} in order")
     for report in reports:
         accounted = report.records + report.rejected_lines + report.blank_lines
-        if accounted != report.lines:
+        if accounted != report.lines:  # guard: rows, rejects and blank lines of each file are its lines
             raise StagingError(f"{where}: {report.uri} has {report.lines} lines, but {accounted} are accounted for")
         if fault := range_fault(report):
             raise StagingError(f"{where}: {report.uri} has {fault}")
@@ -77,16 +78,16 @@ def _check_reports(where: str, manifest: Manifest, reports: Sequence[FileReport]
 
 
 def _check_columns(where: str, facts: ParquetFacts, columns: Sequence[str], types: Sequence[str]) -> None:
-    if facts.columns != columns:
+    if facts.columns != columns:  # guard: the columns in the footers are those of the schema
         raise StagingError(f"{where} has columns {list(facts.columns)}, expected {list(columns)}")
     for name, found, expected in zip(columns, facts.types, types, strict=True):
-        if found != expected:
+        if found != expected:  # guard: the types in the footers are those of the schema
             raise StagingError(f"{where} has column {name!r} of type {found}, expected {expected}")
 
 
 def _check_rows(where: str, what: str, files: Sequence[VerifiedFile], expected: int) -> None:
     found = sum(file.facts.rows for file in files)
-    if found != expected:
+    if found != expected:  # guard: the rows in the footers are the records that were inspected
         raise StagingError(f"{where}: the staged Parquet holds {found} {what}, expected {expected}")
 
 
@@ -97,6 +98,7 @@ def _check_partitions(where: str, staged: Staged, files: Sequence[VerifiedFile])
         if not output.holds_others:
             found[output.partition] += file.facts.rows
     for values, rows in staged.partition_rows.items():
+        # guard: each partition has the rows that were counted before they were divided
         if found[values] < rows or (staged.are_partition_rows_exact and found[values] > rows):
             raise StagingError(f"{where}: a partition holds {found[values]} rows, expected {rows}")
     if staged.partition_by and found.keys() - staged.partition_rows.keys():

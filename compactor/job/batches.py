@@ -401,6 +401,7 @@ class BatchRunner:
 
     def _compact(self, work: Work, batch: BatchResult) -> None:
         accepted = work.delivery.accepted
+        # guard: a manifest that another shard has taken meanwhile is not begun when its turn comes
         if not self._share.is_mine(work.delivery.uri):  # another shard has it since
             return
         result = _tried(partial(self.compactor.compact, work.delivery, alone=work.alone), accepted.manifest_id, batch)

@@ -100,6 +100,7 @@ class RotatingSource:
         if self._current is None:
             return True
         ended = self._current.source.wait(timeout_seconds)
+        # guard: an error of a batch ends the streams, so that its manifests come again
         if self._error is not None:  # of a stream that is not waited for
             raise self._error
         if not (ended or self._once):

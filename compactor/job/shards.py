@@ -144,6 +144,7 @@ class ShardShare:
         self._began_at = now if self._began_at is None else self._began_at
         members = runs_of_shards(living)
         self._seen.update(members)
+        # guard: a job that was paused takes nothing before its heartbeat is seen again
         is_member = members.get(self.shard.number) == self.run_id
         self._member_since = (self._member_since or now) if is_member else None
         awaited = {*range(1, self.shard.of + 1)} - self._seen if now - self._began_at < LIFE_SECONDS else set()

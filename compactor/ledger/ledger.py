@@ -89,9 +89,9 @@ class Ledger:
             The record that is valid from now on: this one, or an earlier one.
         """
         uri = self._layout.accepted(record.manifest_id)
-        if self._store.create(uri, _json(record)):
+        if self._store.create(uri, _json(record)):  # guard: an id is bound once
             return record
-        return _parsed(Accepted, uri, self._store.read(uri))
+        return _parsed(Accepted, uri, self._store.read(uri))  # guard: an id is bound to its first manifest for good
 
     def begin_intake(self, place: str) -> int:
         """Record that this run reads a large delivered object; return how many other runs began and did not end it.
@@ -168,6 +168,7 @@ class Ledger:
     def open(self, key: ManifestKey, generation: int = 1, attempt: int = 0) -> None:
         """Add a manifest to the index of open ones. A rebuild names its generation and its attempt."""
         marker = OpenMarker(manifest_id=key.id, date=key.date)
+        # guard: open manifests are found again after a death
         self._store.create(self._layout.open_marker(key.id, generation, attempt), _json(marker))
 
     def close(self, manifest_id: str, generation: int = 1) -> None:
@@ -240,6 +241,7 @@ class Ledger:
                 generation=generation,
                 started_at=self._clock.now(),
             )
+            # guard: an attempt is on record before its work starts
             if self._store.create(self._layout.attempt(key, number), _json(attempt)):
                 return attempt
 
@@ -277,7 +279,7 @@ class Ledger:
         """
         if self._store.create(self._layout.outcome(outcome.key, outcome.generation), _json(outcome)):
             return outcome
-        return self.outcome(outcome.key)
+        return self.outcome(outcome.key)  # guard: the outcome that holds is read back by the driver that lost
 
     def finish(self, key: ManifestKey, generation: int = 1) -> datetime:
         """Record that everything is in its final place; returns the time of the record."""

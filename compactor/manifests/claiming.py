@@ -77,7 +77,7 @@ class Claimer:
         claimed.won.update(claims.keys() - others.keys())
         fates = self._fates(others.values())
         for other in {claim.holder for claim in others.values() if _state(claim, fates, now) == "free"}:
-            self._revoke(other, now)
+            self._revoke(other, now)  # guard: a late manifest whose files were taken over never takes effect
             fates[other] = self._fate(other)
         claimed.taken.update(key for key, claim in others.items() if fates[claim.holder] == "exists")
         for other in {claim.holder for claim in others.values() if fates[claim.holder] == "revoked"}:
@@ -152,7 +152,7 @@ class Claimer:
         if self.neighbour is None:
             expected = f"expected settings with [[streams]], of which one is {stream}: input files are claimed by it"
             raise SettingsError([f"streams: none -> {expected}"])
-        return self.neighbour(stream), plain
+        return self.neighbour(stream), plain  # guard: the fate of an id is known to the ledger of its own stream
 
     def _fates(self, claims: Iterable[Claim]) -> dict[str, Fate]:
         holders = list({claim.holder for claim in claims})
@@ -177,6 +177,7 @@ class Claimer:
             except ObjectNotFound:
                 continue
             read = partial(read_record, Manifest.model_validate_json, data, self._place(holder, kind), kind="Manifest")
+            # guard: what is written is not taken for safe before it is bound
             return self._bound(read(expected=f"a {kind} of the id {holder}"), data, kind)
         record = self.state.ledger.accepted(holder)  # it may have been archived, or sealed, in between
         return "unwritten" if record is None else _fate_by(record)
@@ -193,6 +194,7 @@ def _state(claim: Claim, fates: Mapping[str, Fate], now: datetime) -> ClaimState
     fate = fates[claim.holder]
     if fate == "exists":
         return "taken"
+    # guard: files that another planner claimed are left to it while its lease lasts
     if fate == "unwritten" and claim.lease_until > now:
         return "held"
     return "free"

@@ -49,6 +49,7 @@ def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manife
         The manifest of the last redrive that was written, if any; and whether a job has begun with all of the files.
     """
     log, has_begun, written = RedriveLog(state=state), True, None
+    # guard: a plan gives nothing to a redrive that another one has
     left = files_not_in(planned.files, holder.manifest) if holder.manifest is not None else list(planned.files)
     for number in count(1):
         if not left:
@@ -58,6 +59,7 @@ def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manife
         if redrive is None and bound is None:
             keys = {"manifest_id": new_id, "files": tuple(left), **version_keys(left)}
             redrive = _recorded(log, holder, number, planned.model_copy(update=keys))
+        # guard: a redrive whose id is taken has nothing of a plan
         if redrive is None or not _may_take_effect(redrive, bound):
             continue
         still_left = files_not_in(left, redrive.manifest)

@@ -79,7 +79,9 @@ def settle(state: State, draft: Manifest, wanted: Iterable[Wanted[L]]) -> Outcom
     won, lost = set[str](), list[Wanted[L]]()
     for each in wanted:
         # Behind a link of others, the next one of this draft would begin where no link ends.
+        # guard: behind a link of others, no link of the same chain is created
         is_behind_lost = any(other.chain.folder == each.chain.folder for other in lost)
+        # guard: a manifest has no range whose link another one has
         if not is_behind_lost and each.chain.create(each.link).manifest_id == draft.manifest_id:
             won.update(file.uri for file in each.files)
         else:
@@ -110,6 +112,7 @@ def _written(state: State, planned: Manifest) -> tuple[Manifest | None, bool]:
     _write_bound(state, record, is_begun=begun)
     if record.manifest is not None and has_same_files(record.manifest, planned):
         return planned, begun
+    # guard: what is planned for an id that something else has becomes a redrive
     made, has_begun = hand_over(state, record, planned)
     has_planned = record.manifest is not None and names_planned(state, record.manifest)
     return made, has_begun and (begun or not has_planned)
@@ -148,7 +151,7 @@ def drafts_left(state: State, folder: str, kind: type[D]) -> tuple[list[D], list
     absent = [uri for uri in drafts if id_of_draft(uri) not in waiting]
     left = list(map_ordered(lambda uri: _left(state, uri, kind), absent))
     if over := [uri for uri, each in zip(absent, left, strict=True) if each.is_over]:
-        state.store.delete(over)
+        state.store.delete(over)  # guard: a draft goes once a job has begun with its manifest
     found = [each.draft for each in left if each.draft is not None and not each.is_over]
     return found, [each.unreadable for each in left if each.unreadable is not None]
 

@@ -93,6 +93,7 @@ class ListingPlanner(Planner):
         reason = skip_reason(uri, size_bytes, [prefix], is_hidden=is_passed)
         if reason is None and self.state.rules.excludes(uri):
             return "excluded"
+        # guard: a plan leaves the files of other streams
         return "other_stream" if reason is None and self.is_of_other_stream(uri) else reason
 
     def _dates_of_unclaimed(self, spill: FileSpill, steps: Steps) -> set[str]:
@@ -115,7 +116,7 @@ class ListingPlanner(Planner):
                 found = steps.named.found(files)
                 steps.totals.replaced += len(found.replaced)
                 left = steps.uncovered(files, found)
-                _drop_others(spill, page, left)
+                _drop_others(spill, page, left)  # guard: files that a plan found in manifests are in none of its own
                 sizes.add(packing.add(left))
             sizes.add(packing.end())
         return sizes

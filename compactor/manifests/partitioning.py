@@ -47,6 +47,7 @@ def grouped(files: Iterable[ManifestFile], target_bytes: float, rules: ManifestR
         rules: What a manifest may name, so that intake accepts it.
     """
     groups: list[Group] = []
+    # guard: no manifest names two versions of one object
     for layer in layered(files, lambda file: (canonical(file.uri),)):
         full, rest = cut(layer, target_bytes, lambda file: _weight(file, target_bytes, rules))
         groups += [Group(each, is_full=True) for each in full]

@@ -146,6 +146,7 @@ class Planner:
         Raises:
             SettingsError: It is not within the allowed ones, or no folder.
         """
+        # guard: nothing outside the allowed prefixes is planned
         if not any(is_within(folder(prefix), each) for each in self.allowed_prefixes):
             allowed = ", ".join(self.allowed_prefixes)
             raise SettingsError([f"plan: {prefix} -> expected a folder within input.allowed_prefixes: {allowed}"])

@@ -464,7 +464,7 @@ def _check_publish(source: Source) -> None:
     output = source.values.get("output", {})
     if output.get("publish") != "in_place":
         return
-    if output.get("table", "none") == "none":
+    if output.get("table", "none") == "none":  # guard: nothing is written in place where readers list folders
         because = 'because output.table is "none": readers of the folders would see files before they are decided'
         source.fault("output.publish", "in_place", f'"copy" or "auto", {because}')
     if source.values.get("convert", {}).get("engine") == "spark":

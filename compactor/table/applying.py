@@ -118,8 +118,9 @@ class Applier:
                 now = self.catalog.head()
                 if now is None or now.table_id != head.table_id:
                     raise
-                if now.fence >= batch.number:
+                if now.fence >= batch.number:  # guard: the fence is read again after a change without an answer
                     snapshot_id = now.snapshot_id
+                    # guard: who sent a batch learns that it was passed over
                     is_refused = batch.number == now.refused or self.batches.refused.has(batch.number)
                     break
                 if refusals >= REFUSALS if isinstance(failure, TableRefused) else tried == TRIES:

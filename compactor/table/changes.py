@@ -42,6 +42,8 @@ class Changes:
 
     def made_again(self) -> "Changes":
         """These, for one batch of a table that may be made again: they know what was removed since it was recorded."""
+        # guard: a rebuild of the table does without rows that were retired
+        # guard: a table that is made again waits for the merged file that has the rows
         return replace(self, is_retired=RetiredRows(self.state).has, is_moved=MovedRows(self.state).are_gone)
 
     def of(self, batch: TableBatch, schema_version: int, live: LiveFiles) -> TableChange:
@@ -110,6 +112,7 @@ class Changes:
                 back.update({part.uri: part for part in each.merged.parts if part.uri not in gone})
             elif each.file.uri not in gone:
                 holders.update({uri: each for uri in each.uris if uri in wanted})
+        # guard: a damaged merge holds back a manifest whose rows may be in it
         if untold:  # their rows may be in a merged file whose record cannot be read
             self.merges.files(damaged)
         added = list[TableFile]()
@@ -162,6 +165,7 @@ class Changes:
         """
         if batch.manifests or not self.has_moved_rows(batch, live):
             return False
+        # guard: a merge that the table never had does not come back
         return any(Releases(self.state).has(each.date, each.uri) for each in self._merge(batch.merge))
 
     def _inputs(self, file: MergedFile, back: Collection[str], holders: Mapping[str, LiveFile]) -> set[str] | None:
@@ -171,6 +175,7 @@ class Changes:
         left = uris.difference(back, *found.values())
         is_whole = all(uris.issuperset(each) for each in found.values())
         absent = (part for part in file.parts if part.uri in left)
+        # guard: a merged file takes the place of whole files of the table
         return set(found) if is_whole and all(self.is_moved(part.date, part.uri) for part in absent) else None
 
     def _returned(self, part: MergedPart) -> TableFile:
@@ -225,6 +230,7 @@ class Changes:
         for file in commit.outputs:
             # Once the batch of a rebuild has taken effect, the files that it replaces are deleted. A table that is made
             # again takes the batches from the first one on.
+            # guard: files that a rebuild replaced and deleted are not added to a table that is made again
             is_there = not is_superseded or store.stat(file.final) is not None
             if is_there and not self.is_moved(commit.date, file.final):
                 yield TableFile(file.final, file.size_bytes, file.rows, commit.date, _partition(commit, file, columns))
@@ -241,7 +247,7 @@ class Changes:
 
 def _partition(commit: Commit, file: StagedFile, columns: Mapping[str, Column]) -> tuple[FilePartition, ...]:
     """The partition of a file within its date; none if its rows have several."""
-    if not columns or file.holds_others:
+    if not columns or file.holds_others:  # guard: a file is in a partition of the table only if all its rows are
         return ()
     return tuple(
         FilePartition(

@@ -135,6 +135,7 @@ class Committer:
         """
         for _ in range(_PATIENCE):
             head = self.settled()
+            # guard: a merge is never taken once other files were replaced
             if any(self._replaces_files(number) for number in range(merge.base + 1, head.fence + 1)):
                 return None
             batch = self.batches.create(head.fence + 1, (), merge=merge.id)
@@ -153,6 +154,7 @@ class Committer:
         for _ in range(_PATIENCE):
             head = self.settled()
             for each in self.changes.merges.files(uris).values():
+                # guard: a merged file is not taken apart whose parts may be gone
                 if Releases(self.state).has(each.date, each.uri):
                     raise OperatorError(
                         f"{each.uri}: its parts were removed; expected a merged file whose parts are there"
@@ -197,6 +199,7 @@ class Committer:
     def _applied_again(self, head: TableHead, batch: TableBatch) -> Applied | Refused:
         """Apply a batch that was on record before; it may be the last one that a table lacks that is made again."""
         # Only a merge may be the last batch and have parts that are gone: it inherits those of a merged file.
+        # guard: the last batch of a lost table gets its rows back from any process
         is_known = self.named.replays or not batch.merge
         changes = self.changes if is_known else self.changes.made_again()
         return Applier(self.batches, self.catalog, changes).applied_again(head, batch)
@@ -240,13 +243,14 @@ class Committer:
                 return head, batch
             # Another process may have had the table take one, and recorded the next one, since the head was read.
             now = self._head()
-            if now.fence <= head.fence:
+            if now.fence <= head.fence:  # guard: a head that was read before others went ahead is no lost table
                 raise self._behind(now.fence)
             head = now
         raise TableConflict("other processes commit all the time")
 
     def _lacks_several(self, fence: int) -> bool:
         """Whether more than one batch is on record behind a fence, which only what makes the table again applies."""
+        # guard: only what makes a lost table again applies several batches
         return not self.named.replays and self.batches.has(fence + 2)
 
     def _behind(self, fence: int) -> OperatorError:
@@ -262,10 +266,11 @@ class Committer:
         owner, head = self.state.layout.table_owner, self.catalog.head()
         if head is None:
             self.named.read_to(0)
+            # guard: what waits for a lost table makes none in its place
             if self._lacks_several(0) and (head := self.catalog.head()) is None:
                 raise self._behind(0)
             head = head or self.catalog.create(owner, self.latest())
-        if head.owner != owner:
+        if head.owner != owner:  # guard: the fence of another state's table says nothing of these batches
             raise OperatorError(f"the table is of the state {head.owner}; expected a table of {owner} alone")
         self.named.read_to(head.fence, head.refused)
         return head
@@ -292,6 +297,7 @@ class Committer:
         """Write what a batch leaves of merged files whose parts may be gone; None if it takes rows of none away."""
         going = self._replaced([Placed(each.key, each.generation) for each in chosen])
         files = [each for each in replaced.merged_files_with(going) if Releases(self.state).has(each.date, each.uri)]
+        # guard: a rebuild writes anew what it leaves of a merged file
         return self.remainders.write(files, going, base) if files else None
 
     def _wanted(
@@ -336,6 +342,7 @@ class Committer:
         return {uri for each in rebuilt for uri in self.changes.replaced(each.key, each.generation)}
 
     def _checked(self, replaced: "_Replaced", placed: Placed) -> tuple[Placed, PlacedState | StuckError]:
+        # guard: a batch leaves out what is done
         if not self.adopts and self.state.ledger.is_done(placed.key, placed.generation):
             return placed, PlacedState.VISIBLE
         if self.state.ledger.is_superseded(placed.key, placed.generation):
@@ -361,6 +368,7 @@ class Committer:
             raise
         except RecordUnreadable as error:
             return error
+        # guard: a rebuild waits for a person if another program may have moved the rows that it replaces
         if moved is not None:
             return StuckError(
                 f"manifest {placed.key.id}: {moved} has rows of it and is not in the table, so that another program "
@@ -369,6 +377,7 @@ class Committer:
             )
         own, store = self.changes.replaced(placed.key, placed.generation), self.state.store
         files = [each for each in replaced.merged_files_with(own) if not Releases(self.state).has(each.date, each.uri)]
+        # guard: a merged file is not taken apart while a part of it is gone
         if (uri := next((uri for uri in replaced.others_in(files) if store.stat(uri) is None), None)) is not None:
             return StuckError(
                 f"manifest {placed.key.id}: its rows are in a merged file with those of {uri}, which is not found; "

@@ -85,14 +85,15 @@ class NamedManifests:
         """
         if self._finished is None:
             self._finished = self._read = 0 if self.replays else self.batches.finished()
-        if fence < self._finished:
+        if fence < self._finished:  # guard: a table that was made again takes nothing before a person says so
             raise OperatorError(
                 f"the table has batch {fence} as its last one, and batch {self._finished} was in it: it was dropped, "
                 "made again or restored; expected the table that took all batches, or `compactor table rebuild`"
             )
-        if 0 < refused == fence:
+        if 0 < refused == fence:  # guard: what the table passed over is on record before anything else
             self.batches.refused.record(self._batch(fence, fence), UNTOLD)
         for number in range(self._read + 1, fence + 1):
+            # guard: a batch that was passed over names nothing
             is_refused = number <= refused and self.batches.refused.has(number)
             self._note(self._batch(number, fence), is_refused=is_refused)
             self._read = number

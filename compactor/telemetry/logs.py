@@ -85,6 +85,7 @@ class ReadableLines(logging.Formatter):
         words = [f"{name}={_shown(value)}" for name, value in _fields(record).items()]
         words += [f"-> {next_move}"] if (next_move := _next_move(record)) else []
         moment = _moment(record).strftime("%Y-%m-%dT%H:%M:%SZ")
+        # guard: the text log is escaped
         line = visible(" ".join([f"{moment} {record.levelname.lower():7} {record.getMessage()}", *words]))
         return f"{line}\n{way}" if (way := _way(record)) else line
 

@@ -255,7 +255,7 @@ class Cleaner:
             yield _Expiry(
                 Kind.ORPHANED,
                 folder(self.state.layout.output),
-                ORPHAN_AGE_SECONDS,
+                ORPHAN_AGE_SECONDS,  # guard: orphans in the output stay for a day
                 partial(why_keep_in_place, InPlaceFiles(self.state)),
                 owner_of=lambda uri: uri if self.state.layout.in_place_attempt(uri) else "",
                 newest_seconds=newest_seconds,
@@ -279,6 +279,7 @@ class Cleaner:
             after, begin = begin.after if begin else None, None
             try:
                 if expiry.expiry is not None and after is None and not dry_run:
+                    # guard: nothing else of a kind expires while the store refuses to delete what did
                     self.expirer.finish([expiry.expiry])
                 report.position = self._clean_kind(expiry, after, deadline, report, dry_run=dry_run)
             except (AccessError, StuckError) as exc:  # nothing else of this kind expires until it is fixed

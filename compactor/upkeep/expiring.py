@@ -66,6 +66,7 @@ class Expirer:
             expired_at=self.state.clock.now(),
             manifests=manifests,
         )
+        # guard: an intention is on record before anything expires, so that the next run finishes it
         self._log.begin(record)
         self.on_crash_point(ExpiryCrashPoint.BEGUN, date)
         return self._carry_out(record)
@@ -78,7 +79,7 @@ class Expirer:
         return found
 
     def _carry_out(self, begun: Expired) -> list[str]:
-        record = self._log.record(begun)
+        record = self._log.record(begun)  # guard: what expires is on record before it is deleted
         self.on_crash_point(ExpiryCrashPoint.RECORDED, record.date)
         waiting = self._delete(record)
         self.on_crash_point(ExpiryCrashPoint.DELETED, record.date)
@@ -147,6 +148,7 @@ def _took_lines(state: State, outcome: Commit | DeadLetter) -> bool:
     if not isinstance(outcome, Commit) or not outcome.rejects_of:
         return False
     place = state.layout.redriven_folder
+    # guard: redriven lines that were quarantined stay
     return not any(is_left(file, place, outcome.manifest_id) for file in outcome.files)
 
 

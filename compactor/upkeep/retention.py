@@ -78,6 +78,7 @@ class Retention:
         newest = 1 if outcome is None else outcome.generation
         # Read after the outcome: what a rebuild stages until it decides is of a later generation.
         staged = self.state.store.list(self.state.layout.staging_of(manifest_id))
+        # guard: the cleaner leaves what a rebuild has staged and not decided
         if any(self.state.layout.staged_generation(info.uri) > newest for info in staged):
             return "a rebuild of it is not decided"
         return ""
@@ -119,4 +120,5 @@ def why_keep_in_place(files: InPlaceFiles, uri: str) -> str | None:
     fate = files.fate(uri)
     if fate is Fate.NAMED:
         return None
+    # guard: nothing in place is deleted before its manifest is decided
     return "" if fate is Fate.ORPHANED else fate.value

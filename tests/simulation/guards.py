@@ -2,8 +2,7 @@
 
 python -m tests.simulation.guards [WORD ...] runs the seed of each guard whose name has one of these words, and the same
 seed with all guards in place, which then has to keep every promise. With `--search 100`, it runs the seeds 1 to 100
-until one breaks a promise, for guards whose seed is not known or has to change. Then the words choose among all guards
-of `tests/guards/`, too.
+until one breaks a promise, for guards whose seed is not known or has to change. Then the words choose among all guards.
 """
 
 import argparse
@@ -16,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.guards import GUARDS, Guard
-from tests.guards.__main__ import COPIED, ROOT, _copy
-from tests.simulation.found import ADDED, SEEDS
+from tests.guards.__main__ import COPIED, ROOT, _copy, taken_out
+from tests.simulation.found import SEEDS
 
 PATIENCE_SECONDS = 900.0
 TRIED = 60
@@ -25,7 +24,6 @@ TRIED = 60
 
 HARSH = ("--harsh", "--days", "0.04", "--as-is", "--trace", "0")
 SEED = re.compile(r"^seed (\d+) breaks: .*$", re.MULTILINE)
-GUARDED = (*GUARDS, *ADDED)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -33,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("words", nargs="*", help="only guards whose names have one of these words")
     parser.add_argument("--search", type=int, default=0, help="run up to so many seeds instead of the known one")
     chosen = parser.parse_args(arguments)
-    known_names = (guard.name for guard in GUARDED) if chosen.search and chosen.words else SEEDS
+    known_names = (guard.name for guard in GUARDS) if chosen.search and chosen.words else SEEDS
     names = [name for name in known_names if not chosen.words or any(word in name for word in chosen.words)]
     unfound = 0
     with tempfile.TemporaryDirectory(prefix="compactor-guards-") as folder:
@@ -66,17 +64,13 @@ def _with_all_guards(broken: str, copy: Path, whole: dict[str, str]) -> str:
 
 def named(name: str) -> Guard:
     """The guard of a name."""
-    [guard] = [each for each in GUARDED if each.name == name]
+    [guard] = [each for each in GUARDS if each.name == name]
     return guard
 
 
 def found_by(guard: Guard, copy: Path, seeds: Sequence[str]) -> str:
     """What the simulation says without a guard; empty if it notices nothing. The copy is as before afterwards."""
-    module = copy / "compactor" / guard.module
-    code = module.read_text()
-    if code.count(guard.text) != 1:
-        return f"{guard.module} has its text {code.count(guard.text)} times, expected once"
-    module.write_text(code.replace(guard.text, guard.without))
+    module, code = taken_out(copy, guard)
     try:
         return broken_by(copy, seeds)
     finally:

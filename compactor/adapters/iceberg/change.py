@@ -146,7 +146,7 @@ class Change(Transaction):
         merging.commit()
         before, after = self._table.metadata.current_snapshot(), self.table_metadata.current_snapshot()
         counts = [self._counts(each) for each in (before, after)]
-        if counts[0] != counts[1]:
+        if counts[0] != counts[1]:  # guard: merged manifests have the same files
             raise OperatorError(f"merged manifests have (files, rows) {counts[1]} -> expected {counts[0]}, as before")
         return merging.snapshot_id
 

@@ -123,6 +123,7 @@ class _Entries:
         return self._entry(_footer(tail, file.uri), size_bytes, file, spec)
 
     def _entry(self, footer: pq.FileMetaData, size_bytes: int, file: TableFile, spec: PartitionSpec) -> DataFile:
+        # guard: a file has the rows that the ledger names
         if (footer.num_rows, size_bytes) != (file.records, file.size_bytes):
             raise OperatorError(
                 f"{visible(file.uri)}: {footer.num_rows} rows in {size_bytes} bytes -> expected the {file.records} "
@@ -175,6 +176,7 @@ class _Entries:
             ) from error
         for field in own.fields:
             known = self._fields.get(field.field_id)
+            # guard: a file has the field ids and the types of the table
             if known is None or known.field_type != field.field_type:
                 raise OperatorError(
                     f"{visible(uri)}: column {visible(field.name)!r} has the field id {field.field_id} and the type "
@@ -189,6 +191,7 @@ class _Entries:
         day, number = date.fromisoformat(file.date), METADATA_IDS[FILE_DATE]
         found = statistics.column_aggregates.get(number)
         bounds = {found.current_min, found.current_max} if found else set()
+        # guard: a file has the date of its partition in each row
         if file.records and (bounds != {day} or statistics.null_value_counts.get(number) != 0):
             raise OperatorError(
                 f"{visible(file.uri)}: the column {FILE_DATE} is not {file.date} in each row -> expected a file of "

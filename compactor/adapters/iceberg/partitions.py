@@ -46,6 +46,7 @@ class Specs:
 
     def __post_init__(self) -> None:
         spec, own = self.metadata.spec(), self.metadata.properties.get(SPEC)
+        # guard: a table has the partitions that its files are entered with
         if spec.fields != PARTITIONS.fields and own != str(spec.spec_id):
             raise OperatorError(
                 f"table at {self.metadata.location}: has other partitions than by {FILE_DATE} -> expected those that "

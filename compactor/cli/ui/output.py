@@ -36,7 +36,7 @@ def json_text(document: Mapping[str, Any], *, on_one_line: bool = False) -> str:
         text = orjson.dumps(document, default=_plain, option=options).decode()
     except TypeError:  # orjson refuses the lone surrogates of names that are not UTF-8
         text = json.dumps(document, default=_plain, indent=None if on_one_line else 2)
-    return visible_json(text)
+    return visible_json(text)  # guard: JSON is escaped, too
 
 
 def shallow(record: Any, *properties: str) -> dict[str, Any]:

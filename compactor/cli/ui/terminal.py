@@ -55,7 +55,7 @@ def echo(*lines: str, err: bool = False, mark: str = "") -> None:
     Raises:
         StoreUnavailable: Stdout cannot be written to.
     """
-    text = mark + "\n".join(map(visible, lines))
+    text = mark + "\n".join(map(visible, lines))  # guard: what commands print is escaped
     if err:
         click.echo(text, err=True)
     else:

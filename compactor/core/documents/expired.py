@@ -83,4 +83,5 @@ def left_under(record: Expired, generations: Mapping[str, int], opened: Iterable
     """
     in_work = set(opened)
     same = [each for each, generation in record.manifests.items() if generations.get(each, 0) == generation]
+    # guard: the files of a manifest that is open are left to the next run
     return [each for each in same if each not in in_work], [each for each in same if each in in_work]

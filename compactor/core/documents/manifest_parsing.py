@@ -313,12 +313,13 @@ def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str], 
         if fault:
             raise ManifestError("bad_uri", f"{uri}: {_shown(file.uri)} {fault}")
         is_gap = is_range and is_kinesis(path)  # nothing is read of it, wherever it is
+        # guard: a manifest cannot name files outside the allowed prefixes
         if not is_gap and not is_allowed(path, manifest.manifest_id, allowed_prefixes, redriven_folder):
             raise ManifestError(
                 OUTSIDE,
                 f"{uri}: {_shown(file.uri)} is not below one of the allowed prefixes: {', '.join(allowed_prefixes)}",
             )
-        if path in seen:
+        if path in seen:  # guard: a file that a manifest names twice is not compacted twice
             raise ManifestError("duplicate_uri", f"{uri}: {_shown(file.uri)} is named twice, expected each file once")
         seen.add(path)
 

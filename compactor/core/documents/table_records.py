@@ -44,6 +44,7 @@ class TableBatch(Document):
     @property
     def replaces_files(self) -> bool:
         """Whether files that the table had before may be gone, or may go."""
+        # guard: a merge that was begun before files may go is never taken
         is_of_merges = bool(self.merge or self.unmerged or self.released)
         return is_of_merges or any(each.generation > 1 for each in self.manifests)
 

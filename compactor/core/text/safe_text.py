@@ -34,7 +34,7 @@ def quoted(word: str) -> str:
     not end in a line feed, which shells remove.
     """
     if visible(word) == word:
-        return shlex.quote(word)
+        return shlex.quote(word)  # guard: a suggested command is quoted
     octal = _IN_PRINTF.sub(lambda byte: b"\\%03o" % byte[0][0], word.encode("utf-8", "surrogateescape"))
     return f"\"$(printf '{octal.decode()}')\""
 

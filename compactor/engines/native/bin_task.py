@@ -187,9 +187,10 @@ class _Pass:
             path = walk.folder / "rejects.parquet"
             with RejectsWriter(path) as rejects, self._outputs as outputs:
                 walked.update((file.index, file) for file in walk.files(files, rejects, self._read))
+                # guard: rows without the column of a key that they have are not staged
                 if not (self._needs_rescan or self._kernel.lacks_columns):
                     outputs.commit()
-            if self._needs_rescan:
+            if self._needs_rescan:  # guard: a pass with rows of a file that is not taken in counts for nothing
                 # All unreadable files are known by now, so one more pass is enough.
                 return _Rescan({index: file for index, file in walked.items() if file.found is None})
             rejects_uri = f"{self._task.staging}rejects/{self._name}.parquet" if rejects.rows else None
@@ -223,6 +224,7 @@ class _Pass:
                 split = self._walk.splitter(file)
                 counts = split(decoded, self._task.limits, self._judge, on_reject=on_reject, block_bytes=PIECE_BYTES)
         except (FileError, ObjectChanged, ObjectNotFound):
+            # guard: rows of a file that turns out broken are withdrawn, or the pass is done again
             self._needs_rescan |= not kernel.withdraw_file()
             raise
         new_keys, has_further_keys = kernel.end_file()
@@ -287,7 +289,7 @@ def _refused(piece: bytes, places: Iterable[RefusedPlace]) -> Iterator[Refused]:
 
 def _reason(raw: bytes, start: int, piece: bytes) -> str:
     reason = next((reason for _, reason in refusals([raw])), BLANK_LINE)
-    if reason == BLANK_LINE:
+    if reason == BLANK_LINE:  # guard: a line that inspection takes cannot be refused by the kernel alone
         raise StagingError(
             f"the native kernel refused a record of {len(raw)} bytes, from byte {start} of {len(piece)}; "
             "expected it to accept the record"

@@ -88,7 +88,7 @@ class Splitter:
                 written -= each.rows
                 none = each.code == len(self.kept)
                 yield StagedOutput(each.uri, schema, self._values(each.code), holds_others=none)
-        if written:
+        if written:  # guard: no row is lost while rows are divided
             raise StagingError(f"{outputs[0].uri}: {written} of its rows were not written to partitions; expected all")
 
     def _values(self, code: int) -> PartitionValues:

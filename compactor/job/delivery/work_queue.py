@@ -113,11 +113,11 @@ class WorkQueue:
 
     def add(self, work: Work) -> bool:
         """Add a manifest that waits; return False if the same delivery of it waits or is in flight already."""
-        if work.place in self._known:
+        if work.place in self._known:  # guard: a URI that comes twice in a batch is worked on once
             return False
         self._known.add(work.place)
         self.files += work.files
-        if work.manifest_id in self._later:
+        if work.manifest_id in self._later:  # guard: a manifest that comes under two names in a batch is worked on once
             self._later[work.manifest_id].append(work)
         else:
             self._later[work.manifest_id] = deque()

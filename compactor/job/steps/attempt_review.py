@@ -77,7 +77,7 @@ class AttemptReviewer:
         failure = last.failure if last else None
         progress = last is not None and self.history.has_commit_since(last.ended_at, other_than=manifest_id)
         held = self._held(attempts, progress, self_test_passed)
-        if held >= self.rules.max_attempts:
+        if held >= self.rules.max_attempts:  # guard: a manifest that kills its driver each time runs out of attempts
             error, refused = telling_error(attempts)
             reason = "forbidden" if refused else "retries_exhausted"
             message = f"manifest {manifest_id}: {held} attempts failed; the last: {error}"

@@ -85,9 +85,9 @@ class ManifestCompactor:
             return CompactionResult(accepted.manifest_id, Ending.PLACED)
         self.failures.record()
         found = self.state.ledger.state(accepted.key)
-        if self._is_elsewhere(found):
+        if self._is_elsewhere(found):  # guard: what a living run works on is left to it
             return CompactionResult(accepted.manifest_id, Ending.ELSEWHERE)
-        if found.outcome is not None and found.is_done:
+        if found.outcome is not None and found.is_done:  # guard: a done manifest is a no-op
             self.publisher.clean_up(accepted, found.outcome)
             result = CompactionResult(accepted.manifest_id, Ending.ALREADY_DONE, found.outcome)
         else:
@@ -108,14 +108,14 @@ class ManifestCompactor:
     def _decided(self, delivery: Delivery, found: LedgerState, *, alone: bool) -> _Decision:
         """Return the recorded outcome; without one, the result of a refusal or of one more attempt."""
         accepted = delivery.accepted
-        if found.outcome is not None:
+        if found.outcome is not None:  # guard: a decided manifest is rolled forward, not worked on again
             return _Decision(found.outcome)
         if delivery.refusal is not None:
             return self._decide(accepted, _Decision(self._dead_letter(accepted, delivery.refusal)))
         self._open(accepted)
         attempts = found.attempts
         verified = self.stager.verified(accepted, _numbers(attempts)) if attempts.unfolded else None
-        if verified is not None:
+        if verified is not None:  # guard: verified work is not done again
             return self._decide(accepted, _Decision(verified, attempts.last_number))
         review = self._reviewed(accepted, attempts, alone=alone)
         if review.verdict is not None:
@@ -160,7 +160,7 @@ class ManifestCompactor:
             self.failures.add(accepted.key, attempt, exc)
             # Another driver may have decided meanwhile, and deleted the staging of this attempt.
             decided = self.state.ledger.state(accepted.key).outcome
-            if decided is not None:
+            if decided is not None:  # guard: a driver whose staging was cleaned up under it finds that it lost
                 self.failures.drop(accepted.key, attempt)
                 return _Decision(decided, attempt.number, wasted=True)
             self.stager.discard(accepted, attempt)
@@ -172,6 +172,8 @@ class ManifestCompactor:
         except Exception as exc:
             # The verified commit stays in staging, where the next attempt finds it. It may be there although the answer
             # to its write was lost, and another driver may be deciding it now: nothing of it may be deleted.
+            # guard: staging whose outcome got no answer stays
+            # guard: a failed write of the outcome is never held against the manifest
             self.failures.add(accepted.key, attempt, exc, passing=True)
             self.failures.record()
             raise

@@ -56,6 +56,7 @@ def redrive_on_record(state: State, manifest_id: str) -> Manifest | None:
 
 def _holds(recorded: Manifest | None, data: bytes) -> bool:
     try:
+        # guard: a redrive has what its record has
         return recorded is not None and Manifest.model_validate_json(data) == recorded
     except ValidationError:
         return False

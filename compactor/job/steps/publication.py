@@ -58,6 +58,7 @@ class Publisher:
     def place(self, accepted: Accepted, outcome: Commit | DeadLetter) -> Commit | DeadLetter:
         """Publish what the outcome names; return it, or that of a later generation that superseded it meanwhile."""
         if isinstance(outcome, Commit):
+            # guard: done is on record after all is in its final place, not before
             if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:
                 return self.place(accepted, newer)
         else:
@@ -69,7 +70,7 @@ class Publisher:
         """Record done, and clean up; see `roll_forward`."""
         if self.table is not None and isinstance(outcome, Commit) and outcome.rebuild is not None:
             self._delete_replaced(outcome, outcome.rebuild)
-        done_at = self.state.ledger.finish(outcome.key)
+        done_at = self.state.ledger.finish(outcome.key)  # guard: staging is deleted after done is on record
         if outcome.generation > 1:
             self.state.ledger.finish(outcome.key, outcome.generation)
         self.on_crash_point(CrashPoint.DONE, accepted.manifest_id)
@@ -101,7 +102,9 @@ class Publisher:
         Raises:
             StuckError: It may not delete output.
         """
+        # guard: what is left of earlier staging is deleted before a rebuild is published
         self.delete_staging(commit.manifest_id, upto=commit.generation - 1)
+        # guard: files that a rebuild replaces stay until the table has others
         if self.table is None:  # else its readers need the files until the table has others
             self._delete_replaced(commit, rebuild)
 
@@ -109,6 +112,7 @@ class Publisher:
         # A job need not be allowed to delete output: it finishes a rebuild of which nothing is left to delete.
         left = [uri for uri in rebuild.removes if self.state.store.stat(uri) is not None]
         try:
+            # guard: what could double rows is deleted before the files of a rebuild are published
             self.state.store.delete(left)
         except AccessError as exc:
             raise StuckError(
@@ -133,12 +137,15 @@ class Publisher:
         """
         # Staging is only removed after done: another driver was faster, and there is nothing left to publish. A rebuild
         # removes the files of the commit that it takes the place of.
+        # guard: a driver that finds staging gone looks for done
         if self.state.ledger.is_done(commit.key, commit.generation):
             return False
+        # guard: a driver that finds the staging of an older commit gone looks for a rebuild
         if self._superseding(commit) is not None:
             return False
         published = self.state.store.stat(file.final)
         # A file of an earlier generation may have the same name and length.
+        # guard: a file of an earlier generation is not taken for a published one
         if published is None or published.size_bytes != file.size_bytes or commit.rebuild is not None:
             found = "nothing" if published is None else f"{published.size_bytes} bytes"
             raise StagingLost(
@@ -191,8 +198,10 @@ class Publisher:
         The mark comes first: a manifest that is neither open nor in the watched prefix is found by it alone.
         """
         manifest_id = outcome.manifest_id
+        # guard: a manifest that is done is marked, so that the next summary takes it in
         self.state.ledger.mark_unsummarised(outcome)
         self.delete_staging(manifest_id, upto=outcome.generation)
+        # guard: a manifest that is done leaves no orphans
         if self.table is not None and all(file.is_in_place for file in _rows(outcome)):
             self.delete_orphans(outcome)
         self.on_crash_point(CrashPoint.UNSTAGED, manifest_id)
@@ -208,6 +217,7 @@ class Publisher:
         """Delete what attempts staged, up to a generation: a rebuild may be staging the next one."""
         layout = self.state.layout
         staged = (info.uri for info in self.state.store.list(layout.staging_of(manifest_id)))
+        # guard: clean-up leaves the staging of a rebuild
         self.state.store.delete([uri for uri in staged if layout.staged_generation(uri) <= upto])
 
     def delete_orphans(self, outcome: Commit | DeadLetter) -> None:
@@ -217,6 +227,7 @@ class Publisher:
 
     def remove_delivery(self, uri: str, fingerprint: str) -> None:
         """Delete one delivered object from the watched prefix, unless its content has changed."""
+        # guard: a manifest object that says something else by now is not removed
         if self._is_unchanged(uri, fingerprint):
             self.state.store.delete([uri])
 

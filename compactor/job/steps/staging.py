@@ -130,6 +130,7 @@ class Stager:
             if layout.verified_commit(key.id, number) in staged:
                 commit = self._read_verified(key, number)
             files = (*commit.outputs, *commit.rejects) if commit else ()
+            # guard: a verified commit is only decided with all its staged files
             if commit is not None and all(size_of(file) == file.size_bytes for file in files):
                 return commit
         return None
@@ -144,7 +145,7 @@ class Stager:
             return self.state.ledger.verified_commit(key, number)
         except RecordTooNew:
             raise
-        except RecordUnreadable as exc:
+        except RecordUnreadable as exc:  # guard: verified work whose record is damaged is done again
             log_event("attempt.unreadable", manifest_id=key.id, attempt=number, error=exc)
             return None
 

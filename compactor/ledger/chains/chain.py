@@ -59,6 +59,7 @@ class Chain(Generic[L]):
     def create(self, link: L) -> L:
         """Create a link, unless there is one that begins at the same position; return the one that is there then."""
         uri = self._uri(link.first)
+        # guard: a link of a chain is never replaced
         return link if self.store.create(uri, link.model_dump_json().encode()) else self._read(uri)
 
     def at(self, first: int) -> L | None:

@@ -101,7 +101,7 @@ def _unsummarised(
         known = summarised_generations(dates, totals, date)
         for key in group:
             summarised = known.get(key.id, 0)
-            if summarised < generations[key]:
+            if summarised < generations[key]:  # guard: a manifest is in no summary twice
                 keys.append(key)
                 superseded += [(key, summarised)] if summarised else []
     return Unsummarised(totals, keys, superseded, marked_dates)

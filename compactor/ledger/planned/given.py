@@ -78,6 +78,7 @@ class _Given:
             place = ChainPlace(part.topic, file.etag or "", part.partition)
             link = chains.link_with(place, part.first)
             is_within = link is not None and part.end <= link.end and link.manifest_id == self.root
+            # guard: a redrive on record has no offset twice, and none of others
             if not is_within or part.first < ends.get(place, 0):
                 yield file.uri
             ends[place] = part.end
@@ -87,6 +88,7 @@ class _Given:
         for file in files:
             owner = redriven_owner(file.uri, self.state.layout.redriven_folder)
             if is_kinesis(file.uri):
+                # guard: a manifest has no gap that no link gives to it
                 is_given = self._has_gap(StreamGap.parse(file.uri), file.etag or "")
             elif owner == self.root:
                 is_given = self._has_object(canonical(file.uri), file.etag if is_root else None)

@@ -46,11 +46,13 @@ class InPlaceFiles:
             return Fate.UNKNOWN
         key, generation = found
         try:
+            # guard: a file in place is judged by the outcome of its own generation
             named = self._named(key, generation)
         except ObjectNotFound:  # not remembered: it may come
             return self._without_outcome(key)
         except RecordUnreadable:
             return Fate.UNREADABLE
+        # guard: a file in place that a commit names is no orphan
         return Fate.NAMED if canonical(uri) in named else Fate.ORPHANED
 
     def orphans_of(self, outcome: Commit | DeadLetter) -> Iterator[ObjectInfo]:

@@ -52,8 +52,8 @@ class RefusedBatches:
             return
         parse = RefusedBatch.model_validate_json
         first = read_record(parse, self.store.read(uri), uri, kind="RefusedBatch", expected="a refused batch")
-        if first.held_by not in {"", self.run_id}:
-            self.release(held)
+        if first.held_by not in {"", self.run_id}:  # guard: a process that was overtaken holds back what it held back
+            self.release(held)  # guard: what was released is not held back again by a process that was late
 
     def _hold(self, alone: BatchedManifest, batch: int, reason: str) -> HeldManifest | None:
         """Hold a manifest back, unless it is; return the record of that, or None if it was released just now."""

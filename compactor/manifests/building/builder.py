@@ -171,18 +171,21 @@ class Builder:
             claimed = self.claimer.claim(keys, manifest_id)
             self.on_crash_point(BuildCrashPoint.CLAIMED, manifest_id)
             built.repeated = len(claimed.taken)
+            # guard: what a builder could not claim is left to its holder
             won = [file for file in group.files if claim_key(file) in claimed.won]
             if won:
                 built.is_full = group.is_full and is_worth_a_manifest(won, target_bytes, self.state.rules)
                 built.manifest = self._written(ManifestKey(date, manifest_id), won, is_full=built.is_full)
         except (TryAgainError, StuckError) as exc:
             log_event("group.not_built", manifest_id=manifest_id, files=len(keys), error=exc)
+            # guard: a message whose group was not written comes again
             built.failed = dict.fromkeys(keys, f"passing trouble: {exc}")
             return built
         if claimed.held:
             until = max(claimed.held.values())
             log_event("files.held", files=len(claimed.held), first=min(claimed.held), until=until)
             why = "claimed by another builder until"
+            # guard: a message whose file another builder may still write comes again
             built.failed = {key: f"{why} {until:%H:%M:%S} UTC" for key, until in claimed.held.items()}
         return built
 
@@ -191,6 +194,7 @@ class Builder:
         uri = self.state.layout.manifest(key.id) if is_full else self.state.layout.pending_part(key.id)
         self.state.store.create(uri, manifest.to_json())
         self.on_crash_point(BuildCrashPoint.BUILT if is_full else BuildCrashPoint.PENDING, key.id)
+        # guard: a builder whose id was revoked acknowledges nothing
         if not self.claimer.bind(manifest, "manifest" if is_full else "part"):
             self.state.store.delete([uri])
             raise TryAgainError(

@@ -218,13 +218,14 @@ class Sealer:
         manifest_id = new_manifest_id(date)
         claimed = self.claimer.claim([part_key(part.manifest_id) for part in bound], manifest_id)
         self.on_crash_point(BuildCrashPoint.PARTS_CLAIMED, manifest_id)
+        # guard: a part is sealed into one manifest
         won = [part for part in bound if part_key(part.manifest_id) in claimed.won]
         if won:
             files = tuple(file for part in won for file in part.files)
             manifest = Manifest(manifest_id=manifest_id, date=date, created_at=self.state.clock.now(), files=files)
             self.state.store.create(self.state.layout.manifest(manifest_id), manifest.to_json())
             self.on_crash_point(BuildCrashPoint.SEALED, manifest_id)
-            if not self.claimer.bind(manifest, "manifest"):
+            if not self.claimer.bind(manifest, "manifest"):  # guard: a sealer whose id was revoked removes nothing
                 self.state.store.delete([self.state.layout.manifest(manifest_id)])
                 raise TryAgainError(f"manifest {manifest_id}: its parts were taken over before it was written")
             sealed.manifest = manifest
@@ -250,7 +251,7 @@ class Sealer:
         """Bind a part; return False if its id was revoked and another claimant took its files over."""
         is_bound = self.claimer.bind(part, "part")
         self.on_crash_point(BuildCrashPoint.PART_BOUND, part.manifest_id)
-        return is_bound
+        return is_bound  # guard: a revoked part is never sealed
 
 
 def _or_fault(call: Callable[[], T]) -> T | StuckError | AccessError:

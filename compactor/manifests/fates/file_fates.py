@@ -123,6 +123,7 @@ def fates(
     for uri, file in files.items():
         named = by_uri.get(uri) or _under_earlier_name(remembered.get(uri), file, by_version, version_at)
         rows = [each for each in named if each.may_have(each.etag)]
+        # guard: the rewritten bytes of a file of the same length and time are noticed
         if uri in suspects and _is_other(file, rows, digest_of):
             others.add(uri)
             left[uri] = rows
@@ -154,6 +155,7 @@ def fates(
         range_behind=range_behind,
         remembered=remembered,
     ).find()
+    # guard: a log whose earlier lines went on under another name is no replaced file
     elsewhere = used | left_behind(namings)
     for uri, rows in left.items():
         # A version that moved away was replaced by nothing: log files are rotated so.
@@ -197,6 +199,7 @@ class _GrownFiles:
             if (version := next(own, None)) is not None:
                 self._add(uri, version)
         for uri in asked:
+            # guard: a file that begins with a version that is gone is no new one
             if not self._is_found(uri) and (version := self._of_another_name(uri)) is not None:
                 self._add(uri, version)
 
@@ -214,6 +217,7 @@ class _GrownFiles:
         """The version of another name that a file is or begins with, if that name has it no more."""
         for version in (*self._same(uri), *self.begun.of(uri)):
             is_free = version in self.gone and version not in self.used and version.uri != uri
+            # guard: a version whose file grew in its place is not that of a copy
             if is_free and not self.begun.has(version.uri, version):
                 return version
         return None
@@ -222,6 +226,7 @@ class _GrownFiles:
         """The versions that a file is. One with the bytes of a file that was removed may be another file."""
         etag = self.files[uri].etag or ""
         for version in self.begun.of_length(self._size(uri)):
+            # guard: a file with the bytes of one that was removed is a new one
             is_cut = self.version_at(version.uri) is not None
             # It was touched and then renamed; or it was found to be that version before, and is as it was then.
             was_it = etag in {self.remembered.get(version.uri), self.remembered.get(uri)}
@@ -236,7 +241,7 @@ class _GrownFiles:
             return
         if version.uri != uri and self.version_at(version.uri) is None and version not in self.left[uri]:
             behind: FileRange | str = "another file has not taken that name yet"
-        elif version in self.begun.continued:
+        elif version in self.begun.continued:  # guard: a version that was continued is not continued again
             behind = "the lines that followed these are missing"
         else:
             behind = self.range_behind(file, version)
@@ -308,6 +313,7 @@ def _end_of_range(own: Sequence[Naming], file: ManifestFile) -> int | None:
 
 def _has_bytes_of(file: ManifestFile, naming: Naming, digest_of: DigestOf) -> bool:
     may_have = bool(naming.digest) and naming.size_bytes == file.size_bytes
+    # guard: a renamed file has the bytes of the earlier one
     return may_have and digest_of(file, naming.digest) == naming.digest
 
 
@@ -320,9 +326,10 @@ def _moved(
 ) -> Naming | None:
     """The version of another name that a file is, if that name has it no more."""
     for naming in by_version.get(file.etag or "", ()):
-        if naming in used or naming.uri == canonical(file.uri):
+        if naming in used or naming.uri == canonical(file.uri):  # guard: a version under two names is that of one file
             continue
         there = version_at(naming.uri)
+        # guard: a file that is there under its old name was not renamed
         is_gone = there is None or there != (naming.etag or "")
         if is_gone and (not naming.digest or _has_bytes_of(file, naming, digest_of)):
             return naming

@@ -129,7 +129,7 @@ class InventoryPlanner:
             max_manifests: The most manifests to write; None for any number.
             dry_run: Claim and write nothing.
         """
-        steps = Steps(
+        steps = Steps(  # guard: what a dead planner has claimed is planned later
             planner=self.planner, named=self.named, totals=totals, dry_run=dry_run, on_held=self._keep_for_later,
             still_there=lambda groups: self._still_there(groups, totals),
         )  # fmt: skip

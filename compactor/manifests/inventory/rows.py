@@ -56,7 +56,7 @@ def row_reason(row: InventoryRow, uri: str, prefixes: tuple[str, ...], *, hidden
         return "other_prefix"
     if row.is_delete_marker:
         return "delete_marker"
-    if not row.is_latest:
+    if not row.is_latest:  # guard: an earlier version of an object is not planned
         return "old_version"
     is_passed = not hidden and is_hidden(uri, prefixes)
     reason = skip_reason(uri, row.size_bytes, prefixes, is_hidden=is_passed)

@@ -73,7 +73,7 @@ def ranges(topic: Topic, uncut: Uncut, range_bytes: float) -> Iterator[tuple[Kaf
     What retention removed is a range of its own, without bytes, so that it is quarantined under its exact offsets.
     """
     earliest, end = uncut.bounds.earliest, uncut.bounds.end
-    if uncut.head < earliest:
+    if uncut.head < earliest:  # guard: removed records are a range of their own
         yield KafkaRange(topic, uncut.partition, uncut.head, earliest), 0
     step = min(MAX_OFFSETS, max(1, int(range_bytes / max(uncut.offset_bytes, 1.0))))
     for first in range(uncut.start, end, step):

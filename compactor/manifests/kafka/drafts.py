@@ -50,7 +50,7 @@ class Drafts:
         state, found = self.chains.state, runs(draft.files)
         wanted = [self._wanted(run, those, draft.manifest_id) for run, those in found.items()]
         outcome = settle(state, draft, wanted)
-        if outcome.is_over:
+        if outcome.is_over:  # guard: a draft stays until a job has begun with its manifest
             state.store.delete([self._uri(draft.manifest_id)])
         lost = tuple(run for run, each in zip(found, wanted, strict=True) if each in outcome.lost)
         return Settled(outcome.manifest, lost, outcome.has_begun)

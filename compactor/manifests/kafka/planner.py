@@ -125,7 +125,7 @@ class KafkaPlanner:
             drafts = Drafts(chains, topic, topic_id)
             left, unreadable = drafts.left()
             plan.troubles += unreadable
-            for draft in left:
+            for draft in left:  # guard: the drafts of planners that died are settled
                 try:
                     settled = drafts.settle(draft)
                 except StuckError as exc:
@@ -174,7 +174,7 @@ class KafkaPlanner:
         """Where the partitions begin and end. Brokers are asked by name, so the topic may be another one by then."""
         bounds = self.log.bounds(topic, live.partitions)
         now = self.log.topic(topic)
-        if now is None or now.topic_id != live.topic_id:
+        if now is None or now.topic_id != live.topic_id:  # guard: the id of a topic is compared after its bounds
             raise StoreUnavailable(
                 f"{topic}: deleted or made again while it was planned; expected the id {live.topic_id}"
             )

@@ -96,7 +96,7 @@ class Landing:
         now, files = self.chains.state.clock.now(), list[ManifestFile]()
         for each, size in zip(links, sizes, strict=True):
             link = each.link
-            if link.gap:
+            if link.gap:  # guard: a manifest names what may be lost
                 files.append(self._lost(each.shard_id, link.first, int(link.begins or 0)))
             if link.lines:
                 files.append(ManifestFile(uri=link.uri, size_bytes=size, etag=link.etag))
@@ -181,7 +181,7 @@ class Landing:
             link = chain.link_with(after)
         if link is None:
             last = chain.last()
-            return last is not None and last.closes
+            return last is not None and last.closes  # guard: an object that may still get a link stays
         return link.uri != uri
 
     def _end(self, manifest_id: str) -> None:

@@ -34,7 +34,7 @@ def lineage(shards: Sequence[Shard], heads: Mapping[str, Head | None]) -> Lineag
         if head is not None and head.closed:
             continue
         waits = any(_is_open(heads.get(parent), is_listed=parent in listed) for parent in shard.parents)
-        (waiting if waits else ready).append(shard)
+        (waiting if waits else ready).append(shard)  # guard: a shard begins once its parents ended
     return Lineage(ready, waiting)
 
 

@@ -118,7 +118,7 @@ class KinesisPlanner:
         for left in (*former, landing):
             drafts, unreadable = left.left()
             plan.troubles += unreadable
-            for draft in drafts:
+            for draft in drafts:  # guard: drafts that planners left are settled
                 try:
                     settled = left.settle(draft)
                 except StuckError as exc:

@@ -115,6 +115,7 @@ class ShardReader:
             if is_at_tip and not batch.records:
                 self.empty_since, self._latest = asked_at, max(self._latest, asked_at)
                 self._empty_answers += 1
+            # guard: the end of a closed shard is asked for
             if self.shard.is_closed and self._empty_answers < MOST_EMPTY_ANSWERS:
                 is_at_tip = False  # its end is to come, perhaps in an answer of its own
             closes = batch.is_end
@@ -153,6 +154,8 @@ class ShardReader:
 
     def _is_whole(self, records: Sequence[StreamRecord], asked_at: datetime) -> bool:
         """Whether nothing can be missing before the first records of a reading."""
+        # guard: the last landed record has to come first
         if self._anchor and records and records[0].sequence == self._anchor:
             return True
+        # guard: what was seen more than a day ago proves nothing
         return self._whole_since is not None and asked_at - self._whole_since < KEPT

@@ -92,6 +92,7 @@ class Shards:
         ends = self._heads(known, first)
         for shard_id in known:
             head = ends[shard_id]
+            # guard: a shard that is listed no more ends with a gap
             if shard_id not in listed and head is not None and not head.closed:
                 self._end(shard_id, head)
         found = lineage(shards, ends)

@@ -82,7 +82,7 @@ class SourcePlanner:
         taken = self._sorted(plan, found, suspects)
         by_date: dict[str, list[ManifestFile]] = {}
         for uri, each in open_ones.items():
-            if (part := found.grown.get(uri)) is not None:
+            if (part := found.grown.get(uri)) is not None:  # guard: of a file that grew, only the new lines are taken
                 grown = {"range": part, "size_bytes": part.size_bytes}
                 by_date.setdefault(each.date, []).append(each.file.model_copy(update=grown))
             elif uri in taken or not (found.has(uri) or uri in suspects):

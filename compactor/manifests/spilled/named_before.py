@@ -58,6 +58,7 @@ class NamedBefore:
     def searched_at(self) -> datetime | None:
         """When the search was made that counts now; None if a new one is due."""
         age = None if self._looked_at is None else self.state.clock.now() - self._looked_at
+        # guard: manifests that arrive while a back-fill runs are looked for
         return self._looked_at if age is not None and age.total_seconds() <= FRESH_SECONDS else None
 
     def search(self, dates: set[str]) -> None:
@@ -97,6 +98,8 @@ def dates_to_search(date: str, files: Iterable[ManifestFile]) -> set[str]:
     for file in files:
         arrived_at = file.event_time or _EPOCH
         arrivals.add(arrived_at.astimezone(UTC).date())
+        # guard: a plan looks under the date in a file's name, which it had before the settings were changed
         if file.dated_by == ARRIVAL:  # its name may give a date that does not count by now
             found |= possible_dates(file.uri, arrived_at)
+    # guard: a plan looks under the day of a file's arrival, which it had before the settings were changed
     return found | {each.isoformat() for each in arrivals}

@@ -62,6 +62,7 @@ class Steps:
         claimed = self.planner.claimer.states(undone) if undone else {}
         covered = found.covered - {by_key[key] for key, (state, _) in claimed.items() if state == "free"}
         self.totals.planned_before += len(covered)
+        # guard: a file in a manifest without claims is not planned again
         return [file for file in files if canonical(file.uri) not in covered]
 
     def file(self, spilled: SpilledFile) -> ManifestFile:
@@ -100,6 +101,7 @@ class Steps:
 
     def _unnamed(self, date: str, group: Group) -> Group:
         self.named.search(dates_to_search(date, group.files))
+        # guard: files that manifests got while others were held back are not planned again
         return with_files(group, self.uncovered(group.files, self.named.found(group.files)))
 
     def _count(self, date: str, files: Sequence[ManifestFile], manifest_id: str) -> None:

@@ -114,6 +114,7 @@ class RangeLines:
                     f"{self.wanted}: got offset {offset}, expected one from {self.next_offset} below {self.wanted.end}"
                 )
             if offset > self.next_offset:
+                # guard: each offset without a record has its line
                 lines.append(b"\n" * (offset - self.next_offset - 1))
                 self.absent += offset - self.next_offset
             self.next_offset = offset + 1
@@ -222,7 +223,7 @@ def range_fault(report: FileReport) -> str:
         return "no proof of its end"
     if fault := _lines_fault(report, wanted, read):
         return fault
-    if read.position < wanted.end:
+    if read.position < wanted.end:  # guard: a range without proof of its end is no result
         return f"read to offset {read.position}"
     least = read.tombstones + read.absent
     return f"{report.blank_lines} blank lines for {least} offsets" if report.blank_lines < least else ""
@@ -235,6 +236,6 @@ def _lines_fault(report: FileReport, wanted: KafkaRange, read: RangeReport) -> s
         return f"{further} further lines of values that are one record each"
     if further != of_parts:
         return f"{further} further lines, of which its parts have {of_parts}"
-    if report.lines == wanted.offsets + further:
+    if report.lines == wanted.offsets + further:  # guard: lines of a range that do not add up are no result
         return ""
     return f"{report.lines} lines for {wanted.offsets} offsets" + (f" and {further} further lines" if further else "")

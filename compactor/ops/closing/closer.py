@@ -190,7 +190,7 @@ class Closer:
         verified = self.verifier.verify_for_summary(
             None if is_closed else found.date, found.keys, self._later_keys, draft.add
         )
-        if verified.discrepancies:
+        if verified.discrepancies:  # guard: a date with a discrepancy stays open
             report.discrepancies += verified.discrepancies
             why = f"{count(len(verified.discrepancies), 'discrepancy', 'discrepancies')}"
             report.left_open.append(LeftOpen(found.date, why, is_wrong=True))
@@ -220,7 +220,7 @@ class Closer:
         while True:
             totals = self._dates.totals()
             places = totals.dates[draft.date].places if draft.date in totals.dates else ()
-            if list(places) != list(draft.places):
+            if list(places) != list(draft.places):  # guard: of two processes that close a date at once, one gives up
                 report.left_open.append(LeftOpen(draft.date, "another process has just summarised it"))
                 return
             index.read_to(totals.upto)

@@ -62,6 +62,7 @@ class Draft:
             superseded: What earlier summaries have of the members.
         """
         self.versions = in_order(self.versions)
+        # guard: what an earlier summary has of a rebuilt manifest is taken back
         self.sums = added(report.sums, superseded, sign=-1)
         self.letters = [
             OpenLetter(manifest_id=each.manifest_id, date=self.date, reason=each.reason, message=each.message)

@@ -73,6 +73,7 @@ def _accepted_redrives(state: State, manifest_id: str) -> list[Redrive] | None:
     except (ObjectNotFound, StuckError):  # a person has to check
         return None
     own = [each for each in entries if each.redrive.source == manifest_id]
+    # guard: a summary names what was redriven until the redrive is accepted
     if any(each.fate not in {"accepted", "revoked"} for each in own):
         return None
     return [each.redrive for each in own if each.in_effect]

@@ -44,6 +44,7 @@ class VersionIndex:
         found: dict[int, list[tuple[int, int]]] = {}
         for digest, number in self._levels.find(versions.digests, after=after):
             place, member = place_and_member(number)
+            # guard: file versions are compared with those of all summaries
             if after < place <= self._upto:  # another process may have added more
                 found.setdefault(digest, []).append((place, member))
         if found:

@@ -73,7 +73,8 @@ class Forgetter:
             report.failed.append(NotForgotten("", str(exc)))
         # Only their input can make the rows of these again.
         needed = {each.commit.manifest_id for each in scan.held} - {each.manifest_id for each in report.forgotten}
-        needed |= scan.unsearched
+        needed |= scan.unsearched  # guard: lines of a manifest that could not be searched are kept
+        # guard: the input of a manifest that could not be erased is not deleted
         candidates = [each.kept(NEEDED) if each.manifest_id in needed else each for each in candidates]
         report.inputs = list(self.inputs.erase(candidates, dry_run=False))
         erasures = Erasures(self.state)
@@ -141,7 +142,7 @@ class Forgetter:
                 continue  # the scan has named it
             if found is not None and found.outcome is not None and found.is_done:
                 rebuilder.publisher.delete_staging(name, upto=found.outcome.generation)
-        if rebuilder.publisher.table is not None:
+        if rebuilder.publisher.table is not None:  # guard: forgetting deletes orphans
             self._delete_orphans()
 
     def _delete_orphans(self) -> None:

@@ -51,6 +51,7 @@ class InputEraser:
     def _deleted(self, held: HeldInput, etag: str) -> HeldInput:
         try:
             now = self.state.store.stat(held.uri)
+            # guard: a file that was replaced since it was searched is not deleted
             if now is not None and now.etag != etag:  # others were searched meanwhile
                 return replace(held, deleted=False, why=_REPLACED)
             self.state.store.delete([held.uri])
@@ -88,6 +89,7 @@ class InputEraser:
         """Why a file is not deleted, by what one manifest says of it."""
         if each.kept_because or each.is_own:
             return each.kept_because
+        # guard: a version of an input file that was not compacted is not deleted
         if not each.etag or etag != each.etag:
             return _REPLACED
         return "" if self.inputs == "delete" else _ASKED

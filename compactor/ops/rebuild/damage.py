@@ -45,6 +45,7 @@ class Damage:
 
 def compacted(commit: Commit) -> list[FileReport]:
     """The files that a commit has rows or rejects of. Quarantined ones may have been redriven as other manifests."""
+    # guard: quarantined files are not compacted by a rebuild
     return [file for file in commit.files if file.status is FileStatus.COMPACTED]
 
 
@@ -66,6 +67,7 @@ def input_fault(state: State, commit: Commit) -> str:
                 return f"{file.uri}: it {expired.words}"
         if info is None:
             return f"{file.uri}: it is gone; {expected}"
+        # guard: another version of the input is refused
         if info.etag == file.etag or file.may_have_grown(info.size_bytes):
             return ""
         return f"{file.uri}: it is version {info.etag!r} now; {expected}"

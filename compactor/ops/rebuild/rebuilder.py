@@ -108,8 +108,10 @@ class Rebuilder:
         """Delete the open markers of rebuilds that died undecided. One that may still decide keeps its own."""
         ledger, is_over = self.state.ledger, self.state.clock.now() - timedelta(seconds=UNDECIDED_SECONDS)
         markers = ledger.open_rebuilds(commit.manifest_id)
+        # guard: the marker of a rebuild that may still decide is not forgotten
         undecided = [uri for uri, generation, at in markers if generation > commit.generation and at <= is_over]
         # The outcome is read after the markers: one of them may have decided since the scan.
+        # guard: what was decided since a scan keeps its marker
         if undecided and ledger.outcome(commit.key).generation == commit.generation:
             self.state.store.delete(undecided)
 
@@ -131,8 +133,10 @@ class Rebuilder:
     def _rebuilt(self, damaged: Damaged) -> Rebuilt:
         commit = self._decided(damaged) if damaged.why else damaged.commit
         self.publisher.roll_forward(damaged.accepted, commit)
+        # guard: a replaced file has rows of its new version before it counts as rebuilt
         if not damaged.replaced <= _replaced_by(commit):
             raise InputError(_OVERTAKEN)
+        # guard: a manifest that another rebuild decided meanwhile does not count as erased
         if not _is_erased(commit, damaged.erasure):
             raise InputError(_OVERTAKEN)
         generation, rows = commit.generation, sum(file.records for file in damaged.commit.files)
@@ -149,7 +153,7 @@ class Rebuilder:
         try:
             made = self._staged(stager, damaged, attempt)
             ledger.open(commit.key, generation, attempt.number)
-            self._check_kept(commit, made)
+            self._check_kept(commit, made)  # guard: a rebuild gives up if its rows expired meanwhile
         except Exception as exc:
             stager.discard(accepted, attempt)
             newest = ledger.outcome(commit.key)
@@ -186,13 +190,15 @@ class Rebuilder:
         staged, _ = stager.stage(_of_compacted(damaged, commit), first)
         if not damaged.erasure:
             for old, new in zip(compacted(commit), staged.files, strict=True):
+                # guard: other rows than there were are refused
                 _check_same(old, self._with_digest_like(old, new, damaged), damaged)
         damaged.check()
         # Before names are compared, or a driver that is late with the earlier commit could still change what is there.
+        # guard: what is left of earlier staging is deleted before a rebuild chooses its names
         self.publisher.delete_staging(commit.manifest_id, upto=commit.generation)
         expired = _expired_names(self.state, commit)
         found = partial(found_at, self.state.store)
-        reuses_names = self.publisher.table is None
+        reuses_names = self.publisher.table is None  # guard: a rebuild gives no rows a name that a table lists
         made = successor(self.state.layout, commit, staged, damaged.why, found, expired, reuses_names=reuses_names)
         if made.rebuild is None or not damaged.replaced:
             return made

@@ -74,6 +74,7 @@ class Replacer:
         holder = f"{manifest_id[:_ID_CHARACTERS]}-replacing-{secrets.token_hex(4)}"
         new_keys = [claim_key(each.file) for each in those]
         old_keys = [claim_key(each.file.model_copy(update={"etag": each.earlier.etag})) for each in those]
+        # guard: a new version is claimed while its rows are made
         claimed = self.claimer.claim([key for key in new_keys if key not in old_keys], holder)
         report = RebuildReport()
         try:
@@ -114,7 +115,7 @@ class Replacer:
             raise InputError(f"manifest {key.id} is not done yet, or its records are incomplete")
         if (expired := ExpiredParts(self.state).of("rows", key, commit.generation)) is not None:
             raise InputError(f"the rows of manifest {key.id} {expired.words}")
-        if commit.erased is not None:
+        if commit.erased is not None:  # guard: no new version of one file makes erased lines of the others again
             raise InputError("lines of its manifest were erased on request; its other files may hold them still")
         uris = {each.file.uri: each.file for each in those}
         redriven = taken_from(key.id, self.redrive_log.entries_about(key.id))

@@ -52,16 +52,18 @@ def successor(
     fields = parse_fields(staged.partition_by)
 
     def place_output(part: int, file: StagedFile) -> str:
-        if file.is_in_place:
+        if file.is_in_place:  # guard: a rebuild names what it wrote in place where it is
             return file.final
         return layout.output_file(staged.key, part, folders(fields, tuple(file.partition)))
 
     def place_rejects(part: int, _: StagedFile) -> str:
         return layout.rejects_file(staged.key, part)
 
+    # guard: a rebuild uses no name of a partition again
     reuses_names = reuses_names and not (fields or previous.partition_by)
     reused = [file for file in previous.outputs if reuses_names and not file.is_in_place]
     outputs = _placed(reused, staged.outputs, place_output, fresh, found_at)
+    # guard: a rebuild never uses a name of expired rejects again
     kept = [file for file in previous.rejects if file.final not in expired]
     rejects = _placed(kept, staged.rejects, place_rejects, fresh, found_at)
     used = {file.final for file in (*outputs, *rejects)}

@@ -41,6 +41,7 @@ class Draft:
         A redrive that was held up while another one took a later number must not take the claims of that one.
         """
         numbers = (number_of_redrive(each, self.root.id) for each in (holder, manifest_id))
+        # guard: a redrive that was held up leaves the claims of a later one
         return self.is_own(holder) and next(numbers) < next(numbers)
 
     def refuse(self, refused: Mapping[str, str]) -> None:

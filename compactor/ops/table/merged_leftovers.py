@@ -43,6 +43,7 @@ class MergedLeftovers:
         if head is None:
             return 0, 0  # one that is made again may get them
         ended = _Ended(self.batches, head.fence)
+        # guard: merged files stay as long as the table may get them
         may_go = [info for info in found if ended.has(self.state.layout.merge_of(info.uri))]
         current = self.catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
         live = {file.uri for file in current} if may_go else set()
@@ -52,7 +53,7 @@ class MergedLeftovers:
         named = self.catalog.files_below(self.state.layout.merged_folder)
         unneeded = [info for info in may_go if info.uri not in named]
         merged = self._merges.files((info.uri for info in unneeded), skips_damaged=True)
-        stay = self._only_copies(merged.values(), live)
+        stay = self._only_copies(merged.values(), live)  # guard: a merged file that alone has rows of a manifest stays
         stay |= {info.uri for info in unneeded if info.uri not in merged and self._is_damaged(info.uri)}
         gone = [info for info in unneeded if info.uri not in stay]
         self.state.store.delete(info.uri for info in gone)

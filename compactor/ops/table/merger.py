@@ -135,7 +135,7 @@ class Merger:
                 run_id=self.state.ledger.run_id,
                 created_at=self.state.clock.now(),
             )
-            self._inherit(made)
+            self._inherit(made)  # guard: a merged file takes over from the one before that alone has rows
             self.committer.changes.merges.create(merge)
         except Exception:
             self.state.store.delete([self.state.layout.merged_file(merge_id, each + 1) for each in range(len(groups))])

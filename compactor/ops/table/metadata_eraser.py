@@ -36,6 +36,7 @@ class MetadataEraser:
         """
         state, catalog, names = self.maintainer.state, self.maintainer.catalog, list[str]()
         if (before := catalog.folder()) is not None:
+            # guard: an erasure that died finds what to remove of the table's metadata
             names = sorted({*self._doomed(state), *before.named})
             state.store.put(state.layout.doomed_metadata, DoomedMetadata(names=names).model_dump_json().encode())
         report = self.maintainer.maintain()
@@ -45,7 +46,7 @@ class MetadataEraser:
         if after is None:
             where = "the files of the table's metadata cannot be listed: its catalog has to remove earlier ones itself"
             return [where] if report.exists else []
-        going = {*names} - after.named
+        going = {*names} - after.named  # guard: metadata that the table needs is not removed by an erasure
         unneeded = (each.name for each in after.files if each.name in going)
         catalog.remove(name for name in unneeded if name.endswith(_BY_COMMITS))
         kept = self._kept(catalog)

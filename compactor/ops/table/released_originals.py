@@ -58,7 +58,8 @@ class ReleasedOriginals:
         for start in range(0, len(due), RELEASED_AT_ONCE):
             some = due[start : start + RELEASED_AT_ONCE]
             for each in some:
-                releases.begin(each)
+                releases.begin(each)  # guard: it is on record where rows are before the files that were merged go
+            # guard: files that were merged go only behind a batch that says so
             for each in self.committer.release(some):
                 files, size_bytes = self._sum([each])
                 self.state.store.delete(part.uri for part in each.parts)
@@ -83,7 +84,7 @@ class ReleasedOriginals:
             each
             for each in live
             if each.uri in written
-            and written[each.uri] < now - SAFE_AGE
+            and written[each.uri] < now - SAFE_AGE  # guard: files that were merged stay for a day
             and (each.uri in begun or not releases.has(each.date, each.uri))
         ]
         if not some or head.snapshot_id is None:
@@ -100,6 +101,7 @@ class ReleasedOriginals:
             except (ObjectNotFound, StuckError):  # `verify` tells of it
                 return False
             outcome = found.outcome
+            # guard: files that were merged stay until their manifests are done
             if not (isinstance(outcome, Commit) and outcome.generation == generation and found.is_done):
                 return False
         return True

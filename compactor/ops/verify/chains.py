@@ -64,7 +64,7 @@ def _faults(chains: Chains, place: ChainPlace, linked: ByManifest[_Linked]) -> I
         return
     topic = place.topic
     for link in chains.links(place):
-        if link.first != expected:
+        if link.first != expected:  # guard: a gap in a chain is found
             yield Discrepancy(link.manifest_id, str(place), f"a range from {expected}", f"one from {link.first}")
         expected = link.end
         linked.add(link.manifest_id, topic.cluster, topic.name, place.topic_id, place.partition, link.first, link.end)

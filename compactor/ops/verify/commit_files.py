@@ -74,7 +74,7 @@ class CommitFiles:
         is_gone = bool(known) and self.state.store.stat(file.final) is None
         if is_gone:
             expired = self.expired.of(part, commit.key, commit.generation)
-            if expired is not None:
+            if expired is not None:  # guard: a file that is gone without a record is missing
                 found.expired[part, expired.words] += 1
                 return
         found.discrepancies += known
@@ -103,6 +103,7 @@ class CommitFiles:
         facts = self._facts(file.final)
         if isinstance(facts, str):
             moved = self._moved(commit, file)
+            # guard: rows are verified in the merged file that alone has them
             fault = facts if moved is None else self._merged_fault(moved.file, columns)
             if fault:
                 yield Discrepancy(commit.manifest_id, file.final, expected, fault)

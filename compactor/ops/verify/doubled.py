@@ -127,7 +127,7 @@ class DoubledFiles:
         known = set[tuple[int, int]](told)
         widest = (b"", 0, 0)  # of the ranges so far: the partition, the end of the one that ends last, and its manifest
         for partition, first, end, place in map(_RANGE.unpack, self._ranges):
-            if partition == widest[0] and first < widest[1]:
+            if partition == widest[0] and first < widest[1]:  # guard: ranges that overlap are found
                 pair = (min(place, widest[2]), max(place, widest[2]))
                 if pair not in known:
                     known.add(pair)
@@ -199,6 +199,7 @@ def version_digest(file: FileReport) -> bytes:
     """The digest of a file version that has rows, of a range that of what it continues; empty for any other file."""
     if file.status is not FileStatus.COMPACTED or not file.etag:
         return b""
+    # guard: two ranges that begin at the same byte are the same lines
     if (part := file.range) is not None:  # no other range has a line of it if none begins at the same byte
         return _digest(f"{canonical(part.continues)}#{part.digest_before}@{part.from_byte}")
     return _digest(f"{canonical(file.uri)}#{file.etag}")

@@ -99,6 +99,7 @@ def _fault(manifest_id: str, landed: _Landed, found: _Named | None) -> Discrepan
         return Discrepancy(manifest_id, uri, f"manifest {manifest_id} with it", "no such manifest")
     if (uri, etag) not in found:
         return Discrepancy(manifest_id, uri, f"version {etag!r} in its manifest", "no such file")
+    # guard: a landed object has as many lines as were landed
     if (lines := found[uri, etag]) not in {None, landed.lines}:
         return Discrepancy(manifest_id, uri, f"{landed.lines} landed lines", f"{lines} lines")
     return None

@@ -109,7 +109,7 @@ class Verifier:
         To compare values, the records of all dates are read.
         """
         report = self._verified_all(closed=closed)
-        report.discrepancies += unwritten(self.state)
+        report.discrepancies += unwritten(self.state)  # guard: a planned manifest that is lost is found
         report.discrepancies += [*faults_of_chains(self.state), *faults_of_landed(self.state)]
         seen = expired_seen(self.state)
         report.retired_dates, report.expiring = seen.retired_dates, seen.expiring
@@ -258,7 +258,7 @@ class Verifier:
                 self._add(report, records, files, with_source=with_sources)
                 # An outcome in the wrong place is a discrepancy by itself.
                 if with_doubled and isinstance(records.outcome, Commit) and records.outcome.key == key:
-                    doubled.add(records.outcome)
+                    doubled.add(records.outcome)  # guard: a file whose rows are there twice is found
                 if listed is not None and records.outcome is not None:
                     listed.note(key, records.outcome, is_done=records.is_done)
                 if records.outcome is not None and records.is_done:

@@ -46,6 +46,7 @@ class GlueJob:
                 answer = self.client.start_job_run(JobName=self.name)
             except ClientError as exc:
                 # Also if the answer of a successful request was lost: the retry meets that very run.
+                # guard: a start that meets a run is an outcome
                 if error_code(exc) == "ConcurrentRunsExceededException":
                     return None
                 raise

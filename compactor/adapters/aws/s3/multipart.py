@@ -36,6 +36,7 @@ class S3Writer:
         self._client = client
         self._uri = uri
         self._object = {"Bucket": bucket, "Key": key}
+        # guard: a new object on S3 never replaces another one
         self._only_new: dict[str, Any] = {"IfNoneMatch": "*"} if only_new else {}
         self._marked: dict[str, Any] = {"Metadata": {_WRITER: uuid4().hex}} if only_new else {}
         self._filling = Part()
@@ -100,6 +101,7 @@ class S3Writer:
         parts = {"Parts": [part.result() for part in self._parts]}
         with self._only_if_new():
             done = self._client.complete_multipart_upload(**self._upload, **self._only_new, MultipartUpload=parts)
+            # guard: an upload counts once its object is made
             if "ETag" not in done:  # S3 answers 200 as it begins to put parts together [API reference]
                 raise StoreUnavailable(f"{self._uri}: the answer ended before the object was created")
         self._threads.shutdown()
@@ -114,7 +116,7 @@ class S3Writer:
             cause = exc.__cause__
             if not (self._only_new and isinstance(cause, ClientError) and error_code(cause) in _MET):
                 raise
-            if not self._is_there():
+            if not self._is_there():  # guard: a writer whose last answer was lost knows its object
                 raise
 
     def _is_there(self) -> bool:
@@ -123,6 +125,7 @@ class S3Writer:
                 found = self._client.head_object(**self._object)
         except ObjectNotFound:
             return False
+        # guard: a writer knows its own object from that of another
         return bool(found["Metadata"].get(_WRITER) == self._marked["Metadata"][_WRITER])
 
     def _abandon(self) -> None:

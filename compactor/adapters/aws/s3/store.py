@@ -94,6 +94,7 @@ class S3Store:
         for tried in range(_TRIES):
             try:
                 with translated(uri):
+                    # guard: a record in S3 is created once, never overwritten
                     self.client.put_object(Bucket=bucket, Key=key, Body=data, IfNoneMatch="*")
             except CompactorError as exc:
                 code = error_code(exc.__cause__) if isinstance(exc.__cause__, ClientError) else ""
@@ -143,13 +144,14 @@ class S3Store:
         with translated(f"{source} to {target}"):
             if found.size_bytes < _COPY.multipart_threshold:  # for one request, `client.copy` would start two threads
                 answer = self.client.copy_object(CopySource=copied, Bucket=bucket, Key=key)
-                is_done = "ETag" in answer.get("CopyObjectResult", ())
+                is_done = "ETag" in answer.get("CopyObjectResult", ())  # guard: a copy counts once it is made
             else:
                 try:
                     self.client.copy(copied, bucket, key, Config=_COPY)
                 except S3CopyFailedError as exc:
                     raise StoreUnavailable(f"{source} changed while it was copied") from exc
                 made = self.stat(target)
+                # guard: a copy in parts counts once it is there
                 is_done = made is not None and made.size_bytes == found.size_bytes
         if not is_done:  # S3 answers 200 as it begins to copy [API reference of CopyObject]
             raise StoreUnavailable(f"{source} to {target}: the answer ended before the copy was made")
@@ -266,7 +268,7 @@ def _check_range(uri: str, asked: str | None, answer: Mapping[str, Any]) -> None
     if asked:
         first, last = (int(each) for each in asked.removeprefix("bytes=").split("-"))
         is_asked = is_range(told, first, last, answer.get("ContentLength", -1))
-    if not is_asked:
+    if not is_asked:  # guard: the bytes of another range are none of those that were asked for
         raise StoreUnavailable(f"{uri}: asked for {asked or 'all bytes'}, answered with {told or 'all bytes'}")
 
 

@@ -72,6 +72,7 @@ class LocalSeenFiles:
 
     def whole_lines(self, file: ObjectInfo, start: int) -> Beginning | None:
         """The beginning of a file up to the end of its last whole line; None if no line begins at a byte."""
+        # guard: a line that goes on is not taken in two
         if self.store.read_range(file.uri, start - 1, 1, etag=file.etag) != b"\n":
             return None
         end, at = file.size_bytes, -1

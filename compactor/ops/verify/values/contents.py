@@ -71,6 +71,7 @@ class DeepVerifier:
                 found = Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc))
                 report.discrepancies.append(found)
                 return
+        # guard: a row in the folder of another partition is a discrepancy
         report.discrepancies += misplaced(self.rows, self.registry, commit)
         total, is_whole = Sum(), True
         # Several files may have redriven lines of one file.

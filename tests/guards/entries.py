@@ -1,0 +1,409 @@
+"""The guards: by the tests that have to notice, what is taken out at the mark of each name; see `marks`."""
+
+from collections.abc import Mapping
+
+GUARDED: Mapping[str, Mapping[str, str]] = {
+    # These only the simulation is asked to find missing.
+    "": {
+        "a message whose group was not written comes again": "pass",
+        "staging whose outcome got no answer stays": "self.stager.discard(accepted, attempt); ...",
+        "an id is bound once": "self._store.put(uri, _json(record)) is None",
+        "staging is deleted after done is on record": "self._delete_staging(outcome.manifest_id, upto=1); ...",
+    },
+    "tests/contract/test_claims.py": {
+        "claims are not told from a journal with a gap": "False",
+        "a key that a block of claims has is not free once the block is in the index": "pass",
+    },
+    "tests/contract/test_claims.py tests/unit/manifests/test_planning.py": {
+        "a claim in memory is not overwritten": "{key: self._claims.__setitem__(key, fresh) or fresh for key in keys}",
+    },
+    "tests/contract/test_direct_reads.py": {
+        "a direct read takes no other bytes for those of the object": "-last",
+    },
+    "tests/contract/test_job_runs.py": {
+        "a start that meets a run is an outcome": "False",
+    },
+    "tests/contract/test_local_links.py": {
+        "no folder on the way is a link": "enter(name, at, 0)",
+    },
+    "tests/contract/test_object_store.py": {
+        "a record in S3 is created once, never overwritten": "-IfNoneMatch",
+    },
+    "tests/contract/test_s3_store.py": {
+        "a copy counts once it is made": "True",
+        "a copy in parts counts once it is there": "True",
+        "the bytes of another range are none of those that were asked for": "False",
+    },
+    "tests/contract/test_s3_writer.py": {
+        "a new object on S3 never replaces another one": "{}",
+        "a writer knows its own object from that of another": "True",
+        "a writer whose last answer was lost knows its object": "raise",
+        "an upload counts once its object is made": "False",
+    },
+    "tests/contract/test_table_partitions.py": {
+        "a table has the partitions that its files are entered with": "False",
+        "a file in another partition of the table is a discrepancy": "False",
+    },
+    "tests/contract/test_table_upkeep.py": {
+        "the files of a table that was dropped stay": "False",
+    },
+    "tests/end_to_end/test_hostile_names.py": {
+        "what commands print is escaped": "mark + '\\n'.join(lines)",
+        "JSON is escaped, too": "text",
+    },
+    "tests/faults/test_two_drivers.py": {
+        "the outcome that holds is read back by the driver that lost": "outcome",
+    },
+    "tests/unit/adapters/test_iceberg_catalogs.py": {
+        "an answer that does not tell is no refusal": "status not in _MAY_PASS",
+        "a table that a person made is left alone": "False",
+    },
+    "tests/unit/adapters/test_iceberg_files.py": {
+        "a file has the rows that the ledger names": "False",
+        "a file has the field ids and the types of the table": "False",
+        "a file has the date of its partition in each row": "False",
+    },
+    "tests/unit/adapters/test_iceberg_upkeep.py": {
+        "merged manifests have the same files": "False",
+    },
+    "tests/unit/cli/test_cli_forget.py": {
+        "no new version of one file makes erased lines of the others again": "False",
+    },
+    "tests/unit/core/test_attempts.py": {
+        "passing trouble does not count": "True",
+        "an attempt of a run that lives is no death": "-last",
+    },
+    "tests/unit/core/test_manifest.py": {
+        "a file that a manifest names twice is not compacted twice": "False",
+        "a manifest cannot name files outside the allowed prefixes": "False",
+    },
+    "tests/unit/core/test_partitions.py": {
+        "a value leads out of no folder": "value",
+    },
+    "tests/unit/core/test_safe_text.py": {
+        "a suggested command is quoted": "word",
+    },
+    "tests/unit/engines/test_bin_task.py": {
+        "rows of a file that turns out broken are withdrawn, or the pass is done again": "pass",
+        "a pass with rows of a file that is not taken in counts for nothing": "False",
+        "rows without the column of a key that they have are not staged": "-last",
+        "a line that inspection takes cannot be refused by the kernel alone": "False",
+    },
+    "tests/unit/engines/test_input_files.py": {
+        "a file whose ETag is another one is not read in its place": "False",
+        "a file whose size is another one is not read in its place": "False",
+        "the ranges of a file are all of one version": "-etag",
+    },
+    "tests/unit/engines/test_partitioned_engine.py": {
+        "a file of a partition in place takes no place of another": "store.put(uri, data) is not None",
+        "each partition has the rows that were counted before they were divided": "False",
+        "no row is lost while rows are divided": "False",
+    },
+    "tests/unit/engines/test_staged_files.py": {
+        "the rows in the footers are the records that were inspected": "False",
+        "the columns in the footers are those of the schema": "False",
+        "the types in the footers are those of the schema": "False",
+        "rows, rejects and blank lines of each file are its lines": "False",
+        "every file of the manifest is reported on": "False",
+    },
+    "tests/unit/job/test_batches.py": {
+        "a done manifest is a no-op": "False",
+    },
+    "tests/unit/job/test_compaction.py": {
+        "nothing is decided, and so published, before it was verified": (
+            "verified = partial(_verified, store); "
+            "return [verified(each.uri) for each in staged.outputs], [verified(uri) for uri in staged.rejects]"
+        ),
+        "done is on record after all is in its final place, not before": "self.state.ledger.finish(outcome.key); ...",
+        "a decided manifest is rolled forward, not worked on again": "pass",
+        "a driver whose staging was cleaned up under it finds that it lost": "False",
+        "an attempt is on record before its work starts": "True",
+        "a manifest that kills its driver each time runs out of attempts": "False",
+        "open manifests are found again after a death": "pass",
+    },
+    "tests/unit/job/test_expiring.py": {
+        "a rebuild never uses a name of expired rejects again": "previous.rejects",
+        "nothing else of a kind expires while the store refuses to delete what did": "pass",
+    },
+    "tests/unit/job/test_in_place.py": {
+        "a file in place that a commit names is no orphan": "Fate.ORPHANED",
+        "a file in place is judged by the outcome of its own generation": "self._named(key, 1)",
+        "nothing in place is deleted before its manifest is decided": "''",
+        "orphans in the output stay for a day": "0.0",
+        "a manifest that is done leaves no orphans": "False",
+        "a rebuild names what it wrote in place where it is": "pass",
+        "forgetting deletes orphans": "False",
+    },
+    "tests/unit/job/test_intake.py": {
+        "an id is bound to its first manifest for good": "record",
+        "another manifest under a used id is refused, not taken for a repeat": "-last",
+    },
+    "tests/unit/job/test_landed_streams.py": {
+        "a duplicate is settled once the planned manifest is committed, not before": "True",
+        "a manifest has no gap that no link gives to it": "True",
+    },
+    "tests/unit/job/test_partitioned_output.py": {
+        "a file is in a partition of the table only if all its rows are": "-last",
+        "a row in the folder of another partition is a discrepancy": "pass",
+        "a rebuild uses no name of a partition again": "pass",
+    },
+    "tests/unit/job/test_planned_ranges.py": {
+        "a manifest has no range that no plan has given to it": "pass",
+        "a draft stays until a job has begun with its manifest": "True",
+        "a draft goes once a job has begun with its manifest": "pass",
+        "a planned manifest that is lost is found": "pass",
+        "a redrive has what its record has": "-last",
+        "a redrive on record has no offset twice, and none of others": "False",
+        "ranges that overlap are found": "False",
+    },
+    "tests/unit/job/test_publication.py": {
+        "a driver that finds staging gone looks for done": "False",
+        "a manifest object that says something else by now is not removed": "True",
+    },
+    "tests/unit/job/test_rotating_source.py": {
+        "an error of a batch ends the streams, so that its manifests come again": "pass",
+    },
+    "tests/unit/job/test_shards.py": {
+        "a manifest that another shard has taken meanwhile is not begun when its turn comes": "False",
+        "what a living run works on is left to it": "False",
+        "a job that was paused takes nothing before its heartbeat is seen again": "True",
+    },
+    "tests/unit/job/test_verified_work.py": {
+        "a failed write of the outcome is never held against the manifest": "pass",
+        "verified work is not done again": "False",
+        "a verified commit is only decided with all its staged files": "-last",
+        "verified work whose record is damaged is done again": "pass",
+    },
+    "tests/unit/job/test_work_queue.py": {
+        "a URI that comes twice in a batch is worked on once": "False",
+        "a manifest that comes under two names in a batch is worked on once": "False",
+    },
+    "tests/unit/manifests/inventory/test_planning_from_inventory.py": {
+        "an earlier version of an object is not planned": "False",
+        "a file in a manifest without claims is not planned again": "list(files)",
+        "files that manifests got while others were held back are not planned again": "group",
+        "manifests that arrive while a back-fill runs are looked for": "-last",
+        "what a dead planner has claimed is planned later": "-on_held",
+    },
+    "tests/unit/manifests/test_building.py": {
+        "no manifest names two versions of one object": "[list(files)]",
+    },
+    "tests/unit/manifests/test_building.py tests/unit/manifests/test_building_races.py": {
+        "what a builder could not claim is left to its holder": "-if",
+    },
+    "tests/unit/manifests/test_building_failures.py": {
+        "what is written is not taken for safe before it is bound": "'exists'",
+    },
+    "tests/unit/manifests/test_building_failures.py tests/unit/manifests/test_building_races.py": {
+        "a message whose file another builder may still write comes again": "{}",
+        "a builder whose id was revoked acknowledges nothing": "False",
+    },
+    "tests/unit/manifests/test_building_races.py": {
+        "a part is sealed into one manifest": "-if",
+    },
+    "tests/unit/manifests/test_file_fates.py": {
+        "a version under two names is that of one file": "naming.uri == canonical(file.uri)",
+        "a renamed file has the bytes of the earlier one": "-last",
+        "a file that is there under its old name was not renamed": "True",
+    },
+    "tests/unit/manifests/test_file_fates.py tests/unit/cli/test_cli_folder.py": {
+        "the rewritten bytes of a file of the same length and time are noticed": "False",
+    },
+    "tests/unit/manifests/test_folder_life.py": {
+        "of a file that grew, only the new lines are taken": "(part := None)",
+        "a log whose earlier lines went on under another name is no replaced file": "used",
+    },
+    "tests/unit/manifests/test_grown_files.py": {
+        "a version whose file grew in its place is not that of a copy": "-last",
+        "a version that was continued is not continued again": "False",
+        "a file with the bytes of one that was removed is a new one": "True",
+        "a line that goes on is not taken in two": "False",
+        "two ranges that begin at the same byte are the same lines": "(part := None)",
+    },
+    "tests/unit/manifests/test_grown_files.py tests/unit/manifests/test_folder_life.py": {
+        "a file that begins with a version that is gone is no new one": "False",
+    },
+    "tests/unit/manifests/test_handed_over.py": {
+        "what is planned for an id that something else has becomes a redrive": "(planned, True)",
+        "a redrive whose id is taken has nothing of a plan": "-last",
+        "a plan gives nothing to a redrive that another one has": "list(planned.files)",
+    },
+    "tests/unit/manifests/test_kafka_planning.py": {
+        "no loss of a new partition is kept quiet because a record is damaged": "2 ** 31",
+        "a link of a chain is never replaced": "self.store.put(uri, link.model_dump_json().encode()) or link",
+        "the drafts of planners that died are settled": "()",
+        "a manifest has no range whose link another one has": "each.chain.create(each.link)",
+        "the id of a topic is compared after its bounds": "False",
+        "removed records are a range of their own": "False",
+    },
+    "tests/unit/manifests/test_kinesis_planning.py": {
+        "the end of a closed shard is asked for": "False",
+        "the last landed record has to come first": "self._anchor",
+        "what was seen more than a day ago proves nothing": "-last",
+        "a shard begins once its parents ended": "ready.append(shard)",
+        "behind a link of others, no link of the same chain is created": "False",
+        "an object that may still get a link stays": "True",
+        "drafts that planners left are settled": "()",
+        "a shard that is listed no more ends with a gap": "shard_id in ()",
+        "a manifest names what may be lost": "link is None",
+    },
+    "tests/unit/manifests/test_listing_planning.py": {
+        "files that a plan found in manifests are in none of its own": "pass",
+    },
+    "tests/unit/manifests/test_many_dates.py": {
+        "a plan looks under the day of a file's arrival, which it had before the settings were changed": "found",
+        "a plan looks under the date in a file's name, which it had before the settings were changed": "False",
+    },
+    "tests/unit/manifests/test_planning.py": {
+        "nothing outside the allowed prefixes is planned": "False",
+        "files that another planner claimed are left to it while its lease lasts": "False",
+        "a late manifest whose files were taken over never takes effect": "fates[other] = 'revoked'; continue",
+    },
+    "tests/unit/manifests/test_routing.py": {
+        "the fate of an id is known to the ledger of its own stream": "(self, holder)",
+        "a plan leaves the files of other streams": "reason",
+    },
+    "tests/unit/manifests/test_sealing.py tests/unit/manifests/test_building_races.py": {
+        "a revoked part is never sealed": "True",
+        "a sealer whose id was revoked removes nothing": "False",
+    },
+    "tests/unit/ndjson/test_range_reading.py": {
+        "each offset without a record has its line": "pass",
+        "a range without proof of its end is no result": "False",
+        "lines of a range that do not add up are no result": "True",
+    },
+    "tests/unit/ops/closing/test_closing.py": {
+        "a manifest that is done is marked, so that the next summary takes it in": "pass",
+        "of two processes that close a date at once, one gives up": "False",
+        "a manifest is in no summary twice": "True",
+        "what an earlier summary has of a rebuilt manifest is taken back": "report.sums",
+        "a date with a discrepancy stays open": "False",
+        "file versions are compared with those of all summaries": "False",
+    },
+    "tests/unit/ops/closing/test_interrupted_redrives.py": {
+        "a summary names what was redriven until the redrive is accepted": "False",
+    },
+    "tests/unit/ops/forget/test_forget_inputs.py": {
+        "a file that was replaced since it was searched is not deleted": "False",
+    },
+    "tests/unit/ops/forget/test_forget_races.py": {
+        "a manifest that another rebuild decided meanwhile does not count as erased": "False",
+        "a version of an input file that was not compacted is not deleted": "False",
+    },
+    "tests/unit/ops/forget/test_forgetting.py": {
+        "the input of a manifest that could not be erased is not deleted": "pass",
+        "lines of a manifest that could not be searched are kept": "pass",
+    },
+    "tests/unit/ops/rebuild/test_open_markers.py": {
+        "each attempt at a rebuild has a marker of its own": "''",
+        "the marker of a rebuild that may still decide is not forgotten": "-last",
+        "what was decided since a scan keeps its marker": "-last",
+    },
+    "tests/unit/ops/rebuild/test_rebuild.py": {
+        "what could double rows is deleted before the files of a rebuild are published": "pass",
+        "clean-up leaves the staging of a rebuild": "-if",
+        "a driver that finds the staging of an older commit gone looks for a rebuild": "False",
+        "a file of an earlier generation is not taken for a published one": "-last",
+    },
+    "tests/unit/ops/rebuild/test_rebuild_held_up.py": {
+        "what is left of earlier staging is deleted before a rebuild chooses its names": "pass",
+        "what is left of earlier staging is deleted before a rebuild is published": "pass",
+        "the cleaner leaves what a rebuild has staged and not decided": "False",
+    },
+    "tests/unit/ops/rebuild/test_rebuild_refused.py": {
+        "quarantined files are not compacted by a rebuild": "list(commit.files)",
+        "other rows than there were are refused": "pass",
+        "another version of the input is refused": "True",
+    },
+    "tests/unit/ops/rebuild/test_rebuilt_tables.py": {
+        "files that a rebuild replaces stay until the table has others": "True",
+        "a rebuild gives no rows a name that a table lists": "True",
+    },
+    "tests/unit/ops/rebuild/test_replacing.py": {
+        "a replaced file has rows of its new version before it counts as rebuilt": "False",
+        "a new version is claimed while its rows are made": "self.claimer.claim([], holder)",
+    },
+    "tests/unit/ops/redrive/test_redriving_held_up.py": {
+        "a redrive that was held up leaves the claims of a later one": "-last",
+    },
+    "tests/unit/ops/redrive/test_taken_over.py": {
+        "a duplicate of a manifest of a producer is not settled with it": "pass",
+    },
+    "tests/unit/ops/retire/test_retiring.py": {
+        "an intention is on record before anything expires, so that the next run finishes it": "pass",
+        "what expires is on record before it is deleted": "begun",
+        "the files of a manifest that is open are left to the next run": "(same, [])",
+        "a rebuild gives up if its rows expired meanwhile": "pass",
+        "a file that is gone without a record is missing": "True",
+        "redriven lines that were quarantined stay": "True",
+    },
+    "tests/unit/ops/table/test_half_made_again.py": {
+        "only what makes a lost table again applies several batches": "False",
+        "what waits for a lost table makes none in its place": "False",
+        "the last batch of a lost table gets its rows back from any process": "True",
+        "a merge that the table never had does not come back": "True",
+    },
+    "tests/unit/ops/table/test_keeper.py": {
+        "a rebuild of the table does without rows that were retired": "-is_retired",
+    },
+    "tests/unit/ops/table/test_merger.py": {
+        "a damaged merge holds back a manifest whose rows may be in it": "False",
+        "merged files stay as long as the table may get them": "found",
+    },
+    "tests/unit/ops/table/test_metadata_eraser.py": {
+        "an erasure that died finds what to remove of the table's metadata": "sorted(before.named)",
+        "metadata that the table needs is not removed by an erasure": "{*names}",
+    },
+    "tests/unit/ops/table/test_released_originals.py": {
+        "a merged file that alone has rows of a manifest stays": "set[str]()",
+        "files that were merged stay for a day": "True",
+        "files that were merged stay until their manifests are done": "not isinstance(outcome, Commit)",
+        "files that were merged go only behind a batch that says so": "some",
+        "it is on record where rows are before the files that were merged go": "pass",
+        "a rebuild writes anew what it leaves of a merged file": "None",
+        "a merged file takes over from the one before that alone has rows": "pass",
+        "a merge that was begun before files may go is never taken": "-last",
+        "a merged file is not taken apart whose parts may be gone": "False",
+        "a table that is made again waits for the merged file that has the rows": "-is_moved",
+        "rows are verified in the merged file that alone has them": "facts if moved is None else ''",
+    },
+    "tests/unit/ops/verify/test_chains.py": {
+        "a gap in a chain is found": "False",
+    },
+    "tests/unit/ops/verify/test_doubled.py": {
+        "a file whose rows are there twice is found": "pass",
+    },
+    "tests/unit/ops/verify/test_landed.py": {
+        "a landed object has as many lines as were landed": "(lines := found[uri, etag]) == -1",
+    },
+    "tests/unit/schema/test_schema.py": {
+        "a retired key gets no column again": "pass",
+    },
+    "tests/unit/settings/test_publish.py": {
+        "nothing is written in place where readers list folders": "False",
+    },
+    "tests/unit/table/test_committer.py": {
+        "a head that was read before others went ahead is no lost table": "now.fence >= head.fence",
+        "a rebuild waits for a person if another program may have moved the rows that it replaces": "False",
+        "the fence is read again after a change without an answer": "False",
+        "a batch leaves out what is done": "False",
+        "files that a rebuild replaced and deleted are not added to a table that is made again": "True",
+        "the fence of another state's table says nothing of these batches": "False",
+        "a table that was made again takes nothing before a person says so": "False",
+    },
+    "tests/unit/table/test_merges.py": {
+        "a merge is never taken once other files were replaced": "False",
+        "a merged file takes the place of whole files of the table": "set(found)",
+        "a merged file is not taken apart while a part of it is gone": "False",
+    },
+    "tests/unit/table/test_refused_batches.py": {
+        "what the table passed over is on record before anything else": "False",
+        "a batch that was passed over names nothing": "False",
+        "who sent a batch learns that it was passed over": "False",
+        "what was released is not held back again by a process that was late": "pass",
+        "a process that was overtaken holds back what it held back": "True",
+    },
+    "tests/unit/telemetry/test_logs.py": {
+        "the text log is escaped": "-visible",
+    },
+}
