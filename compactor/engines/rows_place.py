@@ -5,9 +5,18 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from compactor.core.errors import ObjectNotFound, StoreUnavailable
+from compactor.core.errors import ObjectChanged, ObjectNotFound, StoreUnavailable
 from compactor.core.ports import ObjectStore, ObjectWriter
-from compactor.engines.staging_writes import writing
+
+
+@contextmanager
+def writing(uri: str) -> Iterator[None]:
+    """Report a failed write as trouble of the store, so that the input file being read is not blamed for it."""
+    try:
+        yield
+    except (ObjectNotFound, ObjectChanged) as exc:
+        raise StoreUnavailable(f"{uri}: could not be written: {exc}") from exc
+
 
 _CHUNK_BYTES = 16 * 1024 * 1024
 

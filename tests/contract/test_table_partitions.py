@@ -20,7 +20,7 @@ from compactor.cli.ui.failures import ExitCode
 from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.errors import OperatorError
 from compactor.core.partitions import PartitionValues, parse_fields
-from compactor.engines.partitioned.murmur import bucket_of
+from compactor.engines.partitioned.buckets import bucket_of
 from compactor.ops.verify.table.doubts import differing
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.table.catalog import FilePartition, TableChange, TableFile, TableHead

@@ -25,7 +25,7 @@ from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
 from compactor.adapters.local.store import LocalStore
 from compactor.core.documents.table_records import MergedPart
 from compactor.core.partitions import parse_fields
-from compactor.engines.partitioned.murmur import bucket_of
+from compactor.engines.partitioned.buckets import bucket_of
 from compactor.schema.schema import RESCUED_COLUMN, SchemaVersion
 from compactor.table.catalog import FilePartition, TableChange, TableFile
 from compactor.table.merging.writing import MergedFiles

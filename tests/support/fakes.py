@@ -18,9 +18,8 @@ from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Staged, StagedOutput, StageRequest
-from compactor.engines.rows_place import RowsPlace
+from compactor.engines.rows_place import RowsPlace, writing
 from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
-from compactor.engines.staging_writes import writing
 from compactor.ndjson.codecs import decode
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits, RejectLimits

@@ -19,9 +19,9 @@ from compactor.core.errors import LinkRefused, StagingError
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
 from compactor.engines.parquet_files import parquet_facts
+from compactor.engines.spark.footers import WholeFooterTask, copy_with_whole_footer
 from compactor.engines.spark.input_files import InspectedFile
 from compactor.engines.spark.made_rows import CELLS_PER_BYTE, RowsPlan
-from compactor.engines.spark.whole_footers import WholeFooterTask, copy_with_whole_footer
 from compactor.ledger.file_counts import planned_files
 from compactor.ledger.sizing import partitioning
 from compactor.ndjson.inspection import Discovery

@@ -1,21 +1,21 @@
 """One task of the native engine: reads the files of a bin once and stages their rows and rejects."""
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import chain
-from typing import NoReturn
+from typing import NoReturn, Self
 from uuid import uuid4
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import FileError, ObjectChanged, ObjectNotFound, StagingError
 from compactor.core.kafka.ports import NoKafka, OpenKafka
-from compactor.core.ports import ObjectStore
-from compactor.engines.native.bin_outputs import BinOutputs
+from compactor.core.ports import ObjectStore, ObjectWriter
 from compactor.engines.native.kernel import Kernel, NewKernel, RefusedPlace, RowPlan
-from compactor.engines.native.refused_places import RefusedPlaces
-from compactor.engines.rows_place import RowsPlace
+from compactor.engines.rows_place import RowsPlace, writing
+from compactor.ledger.file_counts import closes_file
 from compactor.ndjson.files.file_walk import FileWalk, OnChangedFile, OpenedFile, WalkedFile
 from compactor.ndjson.files.line_fields import PathValues, places_in
 from compactor.ndjson.files.rejects import RejectsWriter
@@ -24,6 +24,129 @@ from compactor.ndjson.inspection import BLANK_LINE, inspect_lines, refusals
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject
 from compactor.schema.schema import NO_NEW_KEYS
+
+
+class BinOutputs:
+    """The output files of one pass over a bin. A context manager that aborts what was not committed.
+
+    Args:
+        store: Receives the files.
+        kernel: Makes their bytes.
+        place: Where they go.
+        name: The beginning of their names, which no other pass uses.
+        target_file_bytes: The size of a file at which the next one begins.
+
+    Attributes:
+        uris: The files begun so far, in order.
+        finished_bytes: The total length of the finished ones.
+    """
+
+    def __init__(self, store: ObjectStore, kernel: Kernel, place: RowsPlace, name: str, target_file_bytes: int) -> None:
+        self.uris: list[str] = []
+        self.finished_bytes = 0
+        self._store = store
+        self._kernel = kernel
+        self._place = place
+        self._name = name
+        self._target_file_bytes = target_file_bytes
+        self._current_bytes = 0
+        self._length = 0  # of the open file, and what is not yet written of it
+        self._writer: ObjectWriter | None = None
+        self._open_file = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.abort()
+
+    def flush(self, done: float) -> None:
+        """Write what the kernel has completed, and finish the file if it has reached its size.
+
+        Args:
+            done: The share of the input that has been read, from 0 to 1.
+        """
+        self._write_completed()
+        length = self._kernel.output_bytes
+        if length == self._length:
+            return  # rows are held back: only when they are written do both lengths tell of the same rows
+        step, self._length = max(0, length - self._length), length
+        # The kernel leaves out the last batch of rows, which is likely to be as long as the one before.
+        if done and closes_file(length + step, self.finished_bytes, done, self._target_file_bytes, step_bytes=step):
+            self.commit()
+
+    def commit(self) -> None:
+        """Finish the open file, if there is one.
+
+        Raises:
+            StoreUnavailable: It could not be written.
+        """
+        self._kernel.finish_output()
+        self._write_completed()
+        if self._writer is not None:
+            with writing(self.uris[-1]):
+                self._close()
+            self.finished_bytes += self._current_bytes
+            self._current_bytes = self._length = 0
+
+    def abort(self) -> None:
+        """Discard the open file, if there is one."""
+        if self._writer is not None:
+            self._writer.abort()
+            self._close()
+
+    def _close(self) -> None:
+        self._writer = None
+        self._open_file.close()
+
+    def _write_completed(self) -> None:
+        while data := self._kernel.take():
+            self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        if self._writer is None:
+            uri = self._place.uri(f"{self._name}{len(self.uris):03d}")
+            with writing(uri):
+                self._writer = self._open_file.enter_context(self._place.writer(self._store, uri))
+            self.uris.append(uri)
+        with writing(self.uris[-1]):
+            self._writer.write(data)
+        self._current_bytes += len(data)
+
+
+_NUMBERS = 4  # of each place: the line, its first byte, its line feed, and its reason
+
+
+class RefusedPlaces:
+    """Places in the order in which they are added: 16 bytes each, where tuples take more than ten times as much.
+
+    Numbers stay below 2 ** 32, for a piece is not much longer than a line, which has 1 GiB at most.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = array("I")
+        self._reasons: dict[str, int] = {}
+
+    def add(self, places: Iterable[RefusedPlace], lines_before: int) -> None:
+        """Add the places of the next block.
+
+        Args:
+            places: Each with the number of its line in the block.
+            lines_before: How many lines the blocks before it have.
+        """
+        reasons = self._reasons
+        for number, start, end, reason in places:
+            self._numbers.extend((lines_before + number, start, end, reasons.setdefault(reason, len(reasons))))
+
+    def __bool__(self) -> bool:
+        return bool(self._numbers)
+
+    def __iter__(self) -> Iterator[RefusedPlace]:
+        reasons, numbers = list(self._reasons), self._numbers
+        for at in range(0, len(numbers), _NUMBERS):
+            number, start, end, reason = numbers[at : at + _NUMBERS]
+            yield number, start, end, reasons[reason]
+
 
 KERNEL_BLOCK_BYTES = 1024 * 1024
 """Bytes that the kernel reads in one call. Larger blocks were measured to be no faster."""

@@ -1,29 +1,168 @@
 """The native engine: packs a manifest's files into bins of an output file each, which tasks read and write once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import accumulate
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import AccessError, StagingError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
-from compactor.engines.engine import EngineRules, Staged, StageRequest
-from compactor.engines.native.bin_task import BinResult, BinTask
-from compactor.engines.native.bins import bins_of
+from compactor.core.rules.packing import spread
+from compactor.engines.engine import ColumnsFor, EngineRules, Staged, StagedOutput, StageRequest
+from compactor.engines.native.bin_task import BinFile, BinResult, BinTask
 from compactor.engines.native.kernel import RowPlan
-from compactor.engines.native.written_bins import (
-    BinInput,
-    Columns,
-    WrittenBin,
-    columns_of,
-    further_from,
-    new_keys,
-    staged,
-)
 from compactor.engines.rows_place import RowsPlace
+from compactor.ledger.file_counts import leeway, planned_files
+from compactor.schema.schema import EMPTY_KEY, SchemaVersion, first_sources
+
+# Divides the files of a manifest into bins whose output files have the right size. Decisions, no I/O.
+#
+# A file is never divided between bins, but a bin may make several output files, which end at any row.
+
+
+T = TypeVar("T")
+
+LEEWAY = 1.01
+"""A bin of which no better is expected than files at the very edge of the right sizes is joined with another one."""
+
+
+def bins_of(items: Sequence[T], weight: Callable[[T], int], *, ratio: float, target_file_bytes: int) -> list[list[T]]:
+    """Divide files into one bin for each output file; into fewer bins where large files would make unlike ones.
+
+    Args:
+        items: The files; each bin keeps their order.
+        weight: Returns the stored length of a file.
+        ratio: Parquet bytes per stored byte.
+        target_file_bytes: How large an output file should be.
+
+    Returns:
+        Bins with at least one file each.
+    """
+    numbers = range(len(items))
+    total = sum(weight(item) for item in items)
+    planned = planned_files(total, ratio, target_file_bytes)
+
+    def is_right(load: int) -> bool:
+        return leeway(load * ratio, target_file_bytes) >= LEEWAY
+
+    def load(numbers: Sequence[int]) -> int:
+        return sum(weight(items[number]) for number in numbers)
+
+    bins = [(load(share), share) for share in spread(numbers, planned, lambda number: weight(items[number]))]
+    joined = _joined(bins, is_right)
+    if _wrong(joined, is_right) < _wrong(bins, is_right):
+        bins = joined
+    return [[items[number] for number in sorted(share)] for _, share in bins]
+
+
+_Bin = tuple[int, list[int]]  # the load, and the numbers of the items
+
+
+def _wrong(bins: Sequence[_Bin], is_right: Callable[[int], bool]) -> int:
+    """The load of bins that cannot make files of the right size."""
+    return sum(load for load, _ in bins if not is_right(load))
+
+
+def _joined(bins: Sequence[_Bin], is_right: Callable[[int], bool]) -> list[_Bin]:
+    """Join bins that would make too small or too large files with others: as few as need be, for each is a task."""
+    joined = list(bins)
+    while len(joined) > 1:
+        wrong = min(joined, key=lambda each: (is_right(each[0]), each[0]))
+        if is_right(wrong[0]):
+            break
+        joined.remove(wrong)
+        other = min(joined, key=lambda each: (not is_right(wrong[0] + each[0]), each[0]))
+        joined.remove(other)
+        joined.append((wrong[0] + other[0], wrong[1] + other[1]))
+    return joined
+
+
+@dataclass(frozen=True, slots=True)
+class BinInput:
+    """A file of the manifest.
+
+    Attributes:
+        index: Its position in the manifest.
+        stored_bytes: Its length according to the manifest or the store; 0 if it does not exist.
+    """
+
+    index: int
+    file: ManifestFile
+    stored_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns to write with.
+
+    Attributes:
+        rescues_unknown: Some keys got no column, so that the values of all that have none are rescued.
+    """
+
+    schema: SchemaVersion
+    rescues_unknown: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBin:
+    """A bin that has been written with the columns of `schema`."""
+
+    inputs: Sequence[BinInput]
+    schema: SchemaVersion
+    result: BinResult
+
+    @property
+    def is_lacking(self) -> bool:
+        """Whether rows are missing because a column is missing. Parquet has no rows without columns."""
+        return self.result.lacks_columns or (self.result.records > 0 and not self.schema.columns)
+
+
+def _files(bins: Sequence[WrittenBin]) -> list[BinFile]:
+    return sorted((file for each in bins for file in each.result.files), key=lambda file: file.index)
+
+
+def new_keys(bins: Sequence[WrittenBin]) -> dict[str, str]:
+    """The keys without a column in first-seen order, with the first file that has each."""
+    return first_sources((file.report.origin_uri, file.new_keys) for file in _files(bins))
+
+
+def further_from(bins: Sequence[WrittenBin]) -> str:
+    """The first file with keys that were not collected; empty if there is none."""
+    return next((file.report.origin_uri for file in _files(bins) if file.has_further_keys), "")
+
+
+def columns_of(bins: Sequence[WrittenBin], columns_for: ColumnsFor) -> Columns:
+    """The columns for the keys of bins that lack some; one for the empty key if their records have no keys at all."""
+    keys, further = new_keys(bins), further_from(bins)
+    if not keys and not further:
+        keys = {EMPTY_KEY: next(file.report.origin_uri for file in _files(bins) if file.report.records)}
+    schema = columns_for(keys, rescued_from=further)
+    refused = keys.keys() - schema.keys - schema.retired_keys
+    return Columns(schema, rescues_unknown=bool(refused))
+
+
+def staged(bins: Sequence[WrittenBin], schema: SchemaVersion, redone: int) -> Staged:
+    """All that the bins staged.
+
+    Args:
+        bins: In the order in which their outputs will be numbered.
+        schema: The version with a column for every key.
+        redone: Number of bins that were written again.
+    """
+    outputs = [StagedOutput(uri, each.schema) for each in bins for uri in each.result.outputs]
+    return Staged(
+        reports=tuple(file.report for file in _files(bins)),
+        schema=schema,
+        outputs=tuple(outputs),
+        rejects=tuple(each.result.rejects_uri for each in bins if each.result.rejects_uri is not None),
+        rescued_values=sum(each.result.rescued_values for each in bins),
+        redone_bins=redone,
+        refused_keys=schema.refused(new_keys(bins), has_further=bool(further_from(bins))),
+    )
+
 
 ROUNDS = 4
 """How often a bin may be written: again for new keys, and again if changed files bring yet other keys."""

@@ -16,7 +16,24 @@ from compactor.core.ports import ObjectStore
 from compactor.engines.engine import StagedOutput
 from compactor.engines.parquet_files import open_parquet
 from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
-from compactor.engines.partitioned.rules import PartitionRules
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRules:
+    """The settings of partitions.
+
+    Attributes:
+        fields: The levels, outermost first.
+        max_partitions: The most partitions of one manifest that get files of their own.
+        target_file_bytes: The size of a file at which the next one of its partition begins.
+        compression: The codec of the files.
+    """
+
+    fields: tuple[PartitionField, ...]
+    max_partitions: int
+    target_file_bytes: int
+    compression: str
+
 
 BATCH_ROWS = 8_192
 """Rows to read at once. Long values that repeat take little room in a file, and all of theirs in memory."""

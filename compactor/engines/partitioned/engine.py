@@ -8,8 +8,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import folders
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest
-from compactor.engines.partitioned.counting import Division, divided
-from compactor.engines.partitioned.rules import PartitionRules
+from compactor.engines.partitioned.counting import Division, PartitionRules, divided
 from compactor.engines.partitioned.splitting import Splitter
 from compactor.engines.rows_place import RowsPlace
 from compactor.ndjson.files.scratch import scratch_errors

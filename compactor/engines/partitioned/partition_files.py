@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compactor.core.ports import ObjectStore, ObjectWriter
-from compactor.engines.rows_place import RowsPlace
-from compactor.engines.staging_writes import writing
+from compactor.engines.rows_place import RowsPlace, writing
 
 ROW_GROUP_BYTES = 64 * 1024 * 1024
 """Values of a row group, which memory holds as they are and encoded. Where files are small, it is half a file."""

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from compactor.core.partitions import PartitionField, PartitionValues
-from compactor.engines.partitioned.hashed_texts import buckets_of
-from compactor.engines.partitioned.murmur import BUCKETED_TYPES, bucket_of
+from compactor.engines.partitioned.buckets import BUCKETED_TYPES, bucket_of, buckets_of
 from compactor.schema.column_types import ColumnType, Value, canonical_text, value_of
 from compactor.schema.schema import SchemaVersion
 

@@ -14,8 +14,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.partitions import folders
 from compactor.core.rules.attempts import RetryRules
 from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest
-from compactor.engines.misfits import misfits_by_column
-from compactor.engines.staged_files import VerifiedFile, verify_staged
+from compactor.engines.staged_files import VerifiedFile, misfits_by_column, verify_staged
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
 from compactor.ndjson.lines import Limits

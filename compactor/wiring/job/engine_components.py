@@ -107,8 +107,8 @@ class EngineComponents(OperatorComponents):
         output, fields = self.settings.output, self.settings.partition_fields
         if not fields:
             return engine
+        from compactor.engines.partitioned.counting import PartitionRules  # noqa: PLC0415
         from compactor.engines.partitioned.engine import PartitionedEngine  # noqa: PLC0415 - only with partitions
-        from compactor.engines.partitioned.rules import PartitionRules  # noqa: PLC0415
 
         rules = PartitionRules(fields, output.max_partitions, output.target_file_bytes, output.compression)
         return PartitionedEngine(engine=engine, store=self.store, rules=rules)

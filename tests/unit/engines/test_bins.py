@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.engines.native.bins import LEEWAY, bins_of
+from compactor.engines.native.engine import LEEWAY, bins_of
 from compactor.ledger.file_counts import leeway, planned_files
 
 TARGET = 1000

@@ -12,8 +12,7 @@ from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import DecimalType, LongType, StringType
 
 from compactor.core.partitions import PartitionField, PartitionValues, parse_fields
-from compactor.engines.partitioned.hashed_texts import buckets_of
-from compactor.engines.partitioned.murmur import bucket_of
+from compactor.engines.partitioned.buckets import bucket_of, buckets_of
 from compactor.engines.partitioned.row_partitions import RowPartitions
 from compactor.schema.column_types import ColumnType, value_of
 from compactor.schema.schema import Column, SchemaVersion

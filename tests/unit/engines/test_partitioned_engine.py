@@ -22,11 +22,9 @@ from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import AccessError, StagingError, StoreUnavailable
 from compactor.core.partitions import PartitionValues, parse_fields
 from compactor.engines.engine import Staged, StagedOutput
-from compactor.engines.partitioned.counting import divided
+from compactor.engines.partitioned.counting import PartitionRules, divided
 from compactor.engines.partitioned.engine import PartitionedEngine
-from compactor.engines.partitioned.rules import PartitionRules
-from compactor.engines.partitioned.sorted_rows import SortedRows
-from compactor.engines.partitioned.splitting import Splitter
+from compactor.engines.partitioned.splitting import SortedRows, Splitter
 from compactor.engines.rows_place import RowsPlace
 from compactor.engines.staged_files import verify_staged
 from compactor.schema.schema import RESCUED_COLUMN, RESCUED_TYPE, Column, SchemaVersion

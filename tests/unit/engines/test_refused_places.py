@@ -5,7 +5,7 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.engines.native.refused_places import RefusedPlaces
+from compactor.engines.native.bin_task import RefusedPlaces
 
 COUNTS = st.integers(0, 2**32 - 1)
 PLACES = st.lists(st.tuples(st.integers(0, 2**20), COUNTS, COUNTS, st.sampled_from(["", "not_json", "ĝ"])))

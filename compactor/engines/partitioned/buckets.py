@@ -1,9 +1,16 @@
-"""Hashes many texts at once for buckets: those of one length together, a byte of all of them in each step."""
+"""The hash of Iceberg's buckets: Murmur3 of 32 bits with the seed 0, over the bytes that Iceberg has for a type."""
+
+import struct
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from compactor.engines.partitioned.murmur import bucket_of
+# Hashes many texts at once for buckets: those of one length together, a byte of all of them in each step.
+
 
 _FEWEST = 64
 """Fewer texts of one length are hashed one by one, which then takes less time."""
@@ -42,10 +49,10 @@ def _hashes(texts: pa.Array, length: int) -> pa.Array:
     found = pa.repeat(pa.scalar(0, pa.uint32()), len(texts))
     places = pc.multiply(pa.array(range(len(texts)), pa.int64()), length)
     for at in range(0, length - length % 4, 4):
-        found = pc.bit_wise_xor(found, _mixed(_block(octets, places, at, 4)))
+        found = pc.bit_wise_xor(found, _mixed_all(_block(octets, places, at, 4)))
         found = _added(_multiplied(_rotated(found, 13), 5), 0xE6546B64)
     if rest := length % 4:
-        found = pc.bit_wise_xor(found, _mixed(_block(octets, places, length - rest, rest)))
+        found = pc.bit_wise_xor(found, _mixed_all(_block(octets, places, length - rest, rest)))
     found = pc.bit_wise_xor(found, _number(length))
     found = _multiplied(_folded(found, 16), 0x85EBCA6B)
     found = _multiplied(_folded(found, 13), 0xC2B2AE35)
@@ -61,7 +68,7 @@ def _block(octets: pa.Array, places: pa.Array, at: int, size: int) -> pa.Array:
     return found
 
 
-def _mixed(block: pa.Array) -> pa.Array:
+def _mixed_all(block: pa.Array) -> pa.Array:
     return _multiplied(_rotated(_multiplied(block, 0xCC9E2D51), 15), 0x1B873593)
 
 
@@ -88,3 +95,59 @@ def _remainders(hashes: pa.Array, buckets: int) -> pa.Array:
 
 def _number(value: int) -> pa.Scalar:
     return pa.scalar(value, pa.uint32())
+
+
+_C1, _C2, _MASK = 0xCC9E2D51, 0x1B873593, 0xFFFFFFFF
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def bucket_of(value: object, buckets: int) -> int:
+    """The bucket of a value, from 0, as every writer of Iceberg gives it.
+
+    Raises:
+        KeyError: Values of its type have no buckets.
+    """
+    return (murmur3(_BYTES[type(value)](value)) & 0x7FFFFFFF) % buckets
+
+
+def murmur3(data: bytes) -> int:
+    """The hash of some bytes, from 0 to 2**32 - 1."""
+    found = 0
+    whole = len(data) & ~3
+    for (block,) in struct.iter_unpack("<I", data[:whole]):
+        found ^= _mixed(block)
+        found = ((found << 13 | found >> 19) & _MASK) * 5 + 0xE6546B64 & _MASK
+    if rest := data[whole:]:
+        found ^= _mixed(int.from_bytes(rest, "little"))
+    found ^= len(data)
+    found = (found ^ found >> 16) * 0x85EBCA6B & _MASK
+    found = (found ^ found >> 13) * 0xC2B2AE35 & _MASK
+    return found ^ found >> 16
+
+
+def _mixed(block: int) -> int:
+    block = block * _C1 & _MASK
+    return (block << 15 | block >> 17) * _C2 & _MASK
+
+
+def _of_whole_number(value: int) -> bytes:
+    return struct.pack("<q", value)
+
+
+def _of_decimal(value: Decimal) -> bytes:
+    sign, digits, _ = value.as_tuple()
+    unscaled = int("".join(map(str, digits))) * (-1 if sign else 1)
+    length = ((unscaled if unscaled >= 0 else ~unscaled).bit_length() + 8) // 8
+    return unscaled.to_bytes(length, "big", signed=True)
+
+
+_BYTES: Mapping[type, Callable[[Any], bytes]] = {
+    str: str.encode,
+    int: _of_whole_number,
+    date: lambda value: _of_whole_number((value - _EPOCH.date()).days),
+    datetime: lambda value: _of_whole_number((value - _EPOCH) // timedelta(microseconds=1)),
+    Decimal: _of_decimal,
+}
+
+BUCKETED_TYPES = frozenset({"string", "long", "date", "timestamp", "decimal"})
+"""The kinds of columns that have buckets."""
