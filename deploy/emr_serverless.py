@@ -13,7 +13,7 @@ from boto3.session import Session
 
 from compactor.core.errors import SettingsError
 from compactor.settings.settings import Settings, load_settings
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 from deploy import ROOT
 from deploy.artefacts import artefact_key
 from deploy.emr_archive import ARCHIVE

@@ -13,8 +13,8 @@ from pydantic.fields import FieldInfo
 
 from compactor.settings.settings import SECTIONS
 from compactor.settings.streams import OWN_KEYS, OneStream
-from compactor.settings.writing.descriptions import binary_size, comment, default_of, type_in_words, unit
-from compactor.settings.writing.toml import toml
+from compactor.settings.template import binary_size, comment, default_of, type_in_words, unit
+from compactor.settings.toml import toml
 from tools.document_tables import with_tables
 
 _HEAD = "| key | meaning | value | default |\n|---|---|---|---|"

@@ -16,7 +16,7 @@ from pyiceberg.table import Table
 from bench.late.events import Lateness, lines
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 
 NAME = "lake.events"
 _FILES = 8  # of a manifest

@@ -17,7 +17,7 @@ from compactor.core.documents.records import Done
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import is_delivery
 from compactor.settings.settings import parse_settings
-from compactor.settings.writing.toml import toml, toml_of
+from compactor.settings.toml import toml, toml_of
 from compactor.wiring.job.app import App
 from compactor.wiring.job.streams_app import StreamsApp
 

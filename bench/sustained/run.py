@@ -20,7 +20,7 @@ from bench.sustained.processes import ProcessorTime, Watch, started
 from bench.sustained.proof import Proved, Prover
 from compactor.core.layout import is_delivery
 from compactor.settings.settings import parse_settings
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 from compactor.wiring.job.app import App
 
 ROOM_BYTES = 8_000_000_000

@@ -13,8 +13,8 @@ from compactor.demo.commands import Commands, Echo, Terminated
 from compactor.demo.events import DayCounts, Flaws, write_day
 from compactor.demo.kafka_broker import check_broker, kafka_broker
 from compactor.demo.outcome import REASON_OF_KIND, Outcome, read_outcome
+from compactor.settings.toml import toml_of
 from compactor.settings.types import MIB
-from compactor.settings.writing.toml import toml_of
 from compactor.wiring.job.app import App
 from compactor.wiring.settings_files.remote_settings import settings_at
 

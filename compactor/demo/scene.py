@@ -6,8 +6,8 @@ from pathlib import Path
 from compactor.adapters.stores import StoreSpec
 from compactor.core.ports import ObjectStore
 from compactor.demo.events import FILE_BYTES, DayCounts, Flaws, write_day
+from compactor.settings.toml import toml_of
 from compactor.settings.types import MIB
-from compactor.settings.writing.toml import toml_of
 
 RAW_BUCKET = "raw"
 SETTINGS_BUCKET = "settings"

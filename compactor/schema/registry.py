@@ -7,9 +7,9 @@ from threading import Lock
 from compactor.core.documents.records import read_record
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout, schema_number
+from compactor.core.partitions import PartitionField
 from compactor.core.ports import Clock, ObjectStore
 from compactor.schema.field_ids import Ids, with_field_ids
-from compactor.schema.partition_columns import name_faults
 from compactor.schema.schema import (
     ColumnLimits,
     ColumnsUsed,
@@ -22,6 +22,45 @@ from compactor.schema.schema import (
     retirement_faults,
     without,
 )
+
+_TIMES = {"day": ("timestamp", "date"), "hour": ("timestamp",)}
+_NO_BUCKETS = ("double", "boolean")
+
+
+def partition_faults(
+    fields: Sequence[PartitionField], declared: Sequence[DeclaredColumn], *, has_table: bool
+) -> Iterator[str]:
+    """Each reason why partitions cannot be told by the columns of the schema file.
+
+    Args:
+        fields: What divides the output.
+        declared: The columns of the schema file.
+        has_table: Whether a table lists the output, which tells partitions by columns of the same type.
+    """
+    types = {column.key: column.type for column in declared}
+    for field in fields:
+        found = types.get(field.key)
+        where = f"output.partition_by: {str(field)!r}"
+        if has_table and found is None:
+            yield f"{where}: its key has no column in the schema file -> expected one, as the table finds it by that"
+        elif has_table and field.transform in _TIMES and found not in _TIMES[field.transform]:
+            yield f"{where}: the column is of type {found} -> expected {' or '.join(_TIMES[field.transform])}"
+        elif has_table and field.transform == "bucket" and found in _NO_BUCKETS:
+            yield f"{where}: the column is of type {found} -> expected one that Iceberg has buckets for"
+        elif field.transform == "hour" and found == "date":
+            yield f"{where}: the column is of type date -> expected one with a time"
+
+
+def name_faults(names: Sequence[str], schema: SchemaVersion, declared: Sequence[DeclaredColumn]) -> Iterator[str]:
+    """Each folder of partitions that has the name of a column: readers take the one for the other, or refuse both."""
+    columns = {column.name.lower() for column in schema.columns} | {column.name.lower() for column in declared}
+    for name in names:
+        if name.lower() in columns:
+            yield (
+                f"output.partition_by: {name!r} is the name of a column -> expected another name for the folder, as in "
+                f"NAME = day(KEY)"
+            )
+
 
 EMPTY_SCHEMA = SchemaVersion(version=0, created_at=datetime(1970, 1, 1, tzinfo=UTC), manifest_id="", columns=())
 
@@ -198,3 +237,48 @@ class SchemaRegistry:
         uri = self._layout.schema(number)
         parse, data = SchemaVersion.model_validate_json, self._store.read(uri)
         return read_record(parse, data, uri, kind="SchemaVersion", expected="a schema version")
+
+
+class ManifestColumns:
+    """The columns of one attempt at a manifest.
+
+    The manifest that begins the table has the limit of the day alone.
+
+    Attributes:
+        added: The names of the columns that the manifest added.
+    """
+
+    def __init__(self, registry: SchemaRegistry, manifest_id: str) -> None:
+        self.added: set[str] = set()
+        self._registry = registry
+        self._manifest_id = manifest_id
+        # Without room no key makes a new version, so that a newer one would not be met with.
+        if not registry.key_limits(max_new=None).max_new_columns:
+            registry.refresh()
+        self._is_first = registry.latest().keys <= registry.declared_keys
+        self._from_keys: set[str] = set()
+
+    @property
+    def key_limits(self) -> KeyLimits:
+        """Which of its keys may become columns now."""
+        return self._registry.key_limits(self._max_new)
+
+    def __call__(self, keys: Mapping[str, str], *, rescued_from: str = "") -> SchemaVersion:
+        """Return a version with a column for each of these keys that may have one; create it if necessary.
+
+        Args:
+            keys: In first-seen order, each with the URI of the first file that has it.
+            rescued_from: The first file with keys that can get no column; empty if there is none.
+        """
+        schema = self._registry.covering(keys, self._manifest_id, rescued_from=rescued_from, max_new=self._max_new)
+        if schema.manifest_id == self._manifest_id:
+            new = [column for column in schema.columns if column.added_in == schema.version]
+            self.added.update(column.name for column in new)
+            self._from_keys.update(column.key for column in new if column.key is not None and column.key in keys)
+        return schema
+
+    @property
+    def _max_new(self) -> int | None:
+        if self._is_first:
+            return None
+        return max(0, self._registry.limits.max_new_per_manifest - len(self._from_keys))

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from compactor.settings.maintenance_window import MaintenanceWindow
 from compactor.settings.sections import Control
+from compactor.settings.types import MaintenanceWindow
 
 
 class Policy(Control):

@@ -26,8 +26,7 @@ from compactor.core.ports import ClaimTable
 from compactor.ledger.kafka.planned_work import PlannedWork
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.schema.catalog import CatalogTable, Published, catalog_columns, published
-from compactor.schema.partition_columns import partition_faults
-from compactor.schema.registry import SchemaRegistry
+from compactor.schema.registry import SchemaRegistry, partition_faults
 from compactor.schema.schema import ColumnLimits, DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.sections import retry_rules

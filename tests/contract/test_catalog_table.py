@@ -21,7 +21,7 @@ from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.schema.catalog import Drift, TableColumns, catalog_columns, drift
 from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.schema.schema import Column, SchemaVersion
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 from compactor.upkeep import catalog_columns as columns_task
 from compactor.upkeep.catalog_columns import CHECK_SECONDS, FIRST_PAUSE_SECONDS, TableUpdater
 from tests.deployment.resolving import parameters_of, resources, template

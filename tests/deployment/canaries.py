@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from compactor.settings.settings import Settings, load_settings
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 from deploy.package import FUNCTIONS_ZIP, JOB_ZIP
 from tests.deployment.deployments import NAME, Deployment
 from tests.deployment.resolving import ROOT, Document

@@ -21,7 +21,7 @@ from compactor.cli.entry import compactor as command
 from compactor.core.layout import KEEP_MARKER, base_name
 from compactor.ops.canary import checker
 from compactor.settings.settings import load_settings
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 from compactor.wiring.canary import canary_checker
 from compactor.wiring.functions import build_messages, forget_components, seal_parts
 from compactor.wiring.job.app import App

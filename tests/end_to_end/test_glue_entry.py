@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.core.errors import SettingsError
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 from compactor.wiring.settings_files.job_arguments import job_arguments, overriding
 from tests.faults.conftest import wait_until
 from tests.support.extras import KAFKA

@@ -27,7 +27,7 @@ from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
 from compactor.demo.process_job import ProcessJob
 from compactor.settings.control_policy import Policy
 from compactor.settings.settings import load_settings
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 from compactor.wiring.control import ControlComponents
 from compactor.wiring.job.app import App
 from deploy.restart import Restart

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 from tests.faults.nursery import Nursery
 from tests.protocol.tlc import missing
 from tests.protocol.traces import Trace, fingerprint, recorded, strays

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 from tests.faults.s3_server import ROOT
 from tests.soak.files import MAX_LINE_BYTES
 from tests.soak.place import Place

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 
 
 def folder_settings(root: Path | str, **sections: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -13,7 +13,7 @@ from compactor.core.ports import ObjectStore
 from compactor.manifests.building.routing import RoutedBuilder, RoutedReport
 from compactor.manifests.claiming import claim_key
 from compactor.settings.settings import Settings, parse_settings
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 from compactor.wiring.components import Components
 from compactor.wiring.stream_functions import routed_builder
 

@@ -14,7 +14,7 @@ from compactor.core.layout import is_s3
 from compactor.core.text.safe_text import quoted
 from compactor.settings.places import EXPECTED
 from compactor.settings.settings import parse_settings, parse_toml
-from compactor.settings.writing.template import Answers, draft, read_answer, read_answers
+from compactor.settings.template import Answers, draft, read_answer, read_answers
 
 _DEFAULT_FILE = "compactor.toml"
 _QUESTIONS = {

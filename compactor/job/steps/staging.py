@@ -18,8 +18,7 @@ from compactor.engines.staged_files import VerifiedFile, misfits_by_column, veri
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
 from compactor.ndjson.lines import Limits
-from compactor.schema.manifest_columns import ManifestColumns
-from compactor.schema.registry import SchemaRegistry
+from compactor.schema.registry import ManifestColumns, SchemaRegistry
 from compactor.schema.schema import ColumnsUsed
 from compactor.telemetry.logs import log_event
 

@@ -15,7 +15,7 @@ from compactor.ledger.heartbeat import Runs
 from compactor.settings import compact_paths
 from compactor.settings.compact_paths import CompactPaths, Document, Options
 from compactor.settings.settings import Settings, parse_settings, parse_toml
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 
 _COMMENT = (
     "Written by `compactor compact`, which reads it again for the same DST. You may edit it; missing keys have their",

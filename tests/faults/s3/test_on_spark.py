@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 from tests.faults.fault_rules import FOR_AN_OPERATOR, LOST_ANSWERS, FaultKind, Operation, Rule
 from tests.faults.proxy import FaultProxy
 from tests.faults.s3.cases import SEED, record_and_judge

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.settings.writing.toml import toml_of
+from compactor.settings.toml import toml_of
 from tests.faults.fault_rules import PASSING, FaultKind, Operation, Rule, applies
 from tests.faults.proxy import FaultProxy
 from tests.faults.s3.cases import record_and_judge, shortened

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from compactor.cli.commands import init as module
 from compactor.cli.entry import compactor as command
 from compactor.settings.settings import SECTIONS, load_settings, parse_settings
-from compactor.settings.writing.template import Answers, draft, read_answers
+from compactor.settings.template import Answers, draft, read_answers
 
 PLACES = {
     "local": ("/raw", "/lake", "/own"),

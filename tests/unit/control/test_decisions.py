@@ -21,8 +21,8 @@ from compactor.ledger.backlog import Backlog
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.streams_seen import StreamSeen
 from compactor.settings.control_policy import Policy
-from compactor.settings.maintenance_window import MaintenanceWindow
 from compactor.settings.sections import Control
+from compactor.settings.types import MaintenanceWindow
 from tests.support.recent_commits import recent_commit
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)  # a Wednesday

@@ -12,7 +12,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import SettingsError
 from compactor.core.manifest_key import ManifestKey
 from compactor.engines.engine import Engine
-from compactor.schema.partition_columns import partition_faults
+from compactor.schema.registry import partition_faults
 from tests.support.engines import DEFAULT, PLAIN
 from tests.support.extras import NATIVE
 from tests.support.harness import DAY, DiedError, Harness, dying_at, sink_of

@@ -11,12 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compactor.ndjson.rawjson import values
-from compactor.schema.column_profile import Place, TableProfile
+from compactor.schema.column_profile import Place, TableProfile, shape_of
 from compactor.schema.column_types import canonical_text, parse_type, value_of
-from compactor.schema.inference import infer
 from compactor.schema.schema_file import parse_schema_file
-from compactor.schema.suggestion import SuggestionRules, suggestion
-from compactor.schema.value_shapes import shape_of
+from compactor.schema.suggestion import SuggestionRules, infer, suggestion
 
 NUMBERS = st.one_of(
     st.integers().map(str),

@@ -16,8 +16,8 @@ from compactor.settings.compact_paths import (
 )
 from compactor.settings.sections import Paths
 from compactor.settings.settings import parse_settings
+from compactor.settings.toml import toml_of
 from compactor.settings.types import JOURNAL_CLAIMS
-from compactor.settings.writing.toml import toml_of
 
 DATES = "COMPACTOR_SCHEMA__METADATA_COLUMNS"
 SLA = "COMPACTOR_CONTROL__SLA_SECONDS"

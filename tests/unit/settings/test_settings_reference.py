@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.settings.settings import SECTIONS
-from compactor.settings.writing.descriptions import default_of, type_in_words, unit
-from compactor.settings.writing.toml import toml
+from compactor.settings.template import default_of, type_in_words, unit
+from compactor.settings.toml import toml
 from tools.settings_reference import with_comments, with_reference
 
 ROOT = Path(__file__).parents[3]

@@ -1,1 +1,0 @@
-"""Writes settings: a first file, its comments, and TOML."""
