@@ -64,7 +64,7 @@ test: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) ## Run the tests
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 3 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
-test-all: export REQUIRE ?= native,cargo,versitygw,chromium,history,tlc,rest-catalog,iceberg-spark,kafka,kinesis,readers
+test-all: export REQUIRE ?= native,cargo,versitygw,chromium,tlc,rest-catalog,iceberg-spark,kafka,kinesis,readers
 test-all: $(READY) $(TLA_TOOLS) $(REST_CATALOG) $(KAFKA) $(KINESIS) $(READERS) $(VERSITYGW) ## Run what a release has to pass: hours; goes on after a stop (AGAIN=1 runs all, MINUTES=20 of soak)
 	@$(BIN)/python -m tests.release $(if $(AGAIN),--again) --beside soak $(RELEASE_STEPS)
 
@@ -152,8 +152,8 @@ bench-dirty: $(READY) ## Run the compactor, DuckDB and dlt on the same dirty fol
 scoreboard: $(READY) ## Time every contender on every set, and account for every line; writes .bench/scoreboard (SCOREBOARD_ARGS="--size 20mb")
 	@$(BIN)/python -m bench.scoreboard $(SCOREBOARD_ARGS)
 
-bench-guard: $(READY) ## Fail if this tree takes over 5 % more CPU time than the release before (GUARD_ARGS="--size 1gb")
-	@$(BIN)/python -m bench.guard $(GUARD_ARGS)
+bench-guard: $(READY) ## Fail if this tree takes over 5 % more CPU time than an earlier commit (BASE=COMMIT GUARD_ARGS="--size 1gb")
+	@$(BIN)/python -m bench.guard $(if $(BASE),--base $(BASE)) $(GUARD_ARGS)
 
 bench-cliffs: $(READY) ## Search MINUTES=20 for shapes of input whose cost falls off a cliff (SEED=7 CLIFFS_ARGS="--engine native --sizes 10mb,40mb")
 	@$(BIN)/python -m compactor.ops.doctor.java

@@ -25,7 +25,6 @@ __all__ = [
     "ObjectNotFound",
     "OperatorError",
     "Progress",
-    "RecordTooNew",
     "RecordUnreadable",
     "ScratchFull",
     "SettingsError",

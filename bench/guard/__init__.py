@@ -1,1 +1,1 @@
-"""Compares the CPU time of this tree with that of the release before, in one run."""
+"""Compares the CPU time of this tree with that of an earlier commit, in one run."""

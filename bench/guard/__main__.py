@@ -1,4 +1,4 @@
-"""Compares the CPU time of this tree with that of the release before: `make bench-guard`.
+"""Compares the CPU time of this tree with that of an earlier commit: `make bench-guard BASE=COMMIT`.
 
 Both programs compact the same files, one after the other and in turn the first, in a process of their own each time.
 A shape gets further pairs until they tell whether the new one takes over 5 % more, or there are enough of them.
@@ -13,12 +13,12 @@ from pathlib import Path
 import click
 
 from bench import shape_lines
+from bench.guard.base import base_of, unpack_commit
 from bench.guard.programs import ROOT, Program, check_apart
 from bench.guard.rule import LEAST_PAIRS, Verdict
 from bench.guard.table import HEADING, Row, closing
 from bench.inputs import check_room, chosen, parse_size
 from bench.shapes import MB, SHAPES, Shape, write_shape
-from tests.support.previous_release import COMMIT, has_history, unpack_previous
 
 STEP_PAIRS = 4
 _DISK_PER_INPUT_BYTE = 2
@@ -33,9 +33,10 @@ GUARDED = (
 @click.option("--size", default="300mb", show_default=True, help="Make this much input of each shape.")
 @click.option("--pairs", default=48, show_default=True, help="Stop after so many pairs of a shape.")
 @click.option("--only", help="Compare only these shapes, separated by commas.")
+@click.option("--base", default="main", show_default=True, help="Compare with the commit that parted from this one.")
 @click.option("--seed", default=7, show_default=True, help="Make the input from this seed.")
-def guard(*, size: str, pairs: int, only: str | None, seed: int) -> None:
-    """Fail if this tree takes over 5 % more CPU time than the release before."""
+def guard(*, size: str, pairs: int, only: str | None, base: str, seed: int) -> None:
+    """Fail if this tree takes over 5 % more CPU time than the commit that it comes from."""
     try:
         total_bytes = parse_size(size)
         names = chosen(only, [shape.name for shape in GUARDED])
@@ -43,14 +44,13 @@ def guard(*, size: str, pairs: int, only: str | None, seed: int) -> None:
         raise click.UsageError(str(exc)) from exc
     if pairs < LEAST_PAIRS:
         raise click.UsageError(f"--pairs: expected {LEAST_PAIRS} or more")
-    if not has_history():
-        raise click.ClickException(f"commit {COMMIT} is not here: `git fetch --unshallow` brings it")
     with tempfile.TemporaryDirectory(prefix="bench-guard-") as name:
         work = Path(name)
         (work / "old").mkdir()
-        click.echo(f"building the release before, {COMMIT[:12]}, unless it is built ...", err=True)
         try:
-            unpack_previous(work / "old")
+            commit = base_of(base)
+            click.echo(f"building commit {commit[:12]}, unless it is built ...", err=True)
+            unpack_commit(commit, work / "old")
             programs = Program("old", work / "old"), Program("new", ROOT)
             check_apart(*programs, work)
             rows = [

@@ -47,10 +47,10 @@ def closing(rows: Sequence[Row]) -> tuple[int, str]:
     of = {verdict: [row.shape for row in rows if row.judged.verdict is verdict] for verdict in Verdict}
     limit = f"{100 * (LIMIT - 1):.0f} %"
     if slower := of[Verdict.SLOWER]:
-        return FAILED, f"FAILED: {', '.join(slower)} take over {limit} more CPU time than the release before."
+        return FAILED, f"FAILED: {', '.join(slower)} take over {limit} more CPU time than before."
     if undecided := of[Verdict.UNDECIDED]:
         return UNDECIDED, (
             f"UNDECIDED: {', '.join(undecided)} may take over {limit} more CPU time or not; the pairs differ too much "
             "to tell. Run it again on a machine that does nothing else, or with a larger --size."
         )
-    return PASSED, f"Passed: no shape takes over {limit} more CPU time than the release before."
+    return PASSED, f"Passed: no shape takes over {limit} more CPU time than before."

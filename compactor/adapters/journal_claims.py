@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from threading import Lock
 
-from compactor.core.documents.records import ClaimsEntry, read_record
+from compactor.core.documents.records import ClaimsEntry
 from compactor.core.errors import AccessError, ObjectNotFound, RecordUnreadable, TryAgainError
 from compactor.core.layout import base_name, index_folder
 from compactor.core.map_ordered import map_ordered
@@ -92,7 +92,7 @@ class JournalClaims:
     def _append(self, entry: ClaimsEntry) -> None:
         """Write an entry after the last known one, or read the entry that another planner wrote there."""
         number = (self._entries or 0) + 1
-        if self.store.create(self._uri(number), entry.model_dump_json().encode()):
+        if self.store.create(self._uri(number), entry.to_json()):
             self._apply(number, entry)
         else:
             self._catch_up()
@@ -157,7 +157,7 @@ class JournalClaims:
     def _read(self, name: str) -> tuple[int, ClaimsEntry]:
         uri, expected = self.folder + name, "an entry of the journal of claims"
         data = self.store.read(uri)
-        entry = read_record(ClaimsEntry.model_validate_json, data, uri, kind="ClaimsEntry", expected=expected)
+        entry = ClaimsEntry.read(data, uri, expected)
         return int(name.removesuffix(".json")), entry
 
     def _read_indexed(self, name: str) -> tuple[int, ClaimsEntry]:

@@ -11,7 +11,8 @@ from compactor.control.diagnosis.history import RunHistory
 from compactor.control.ports import JobRuns, Queue
 from compactor.control.runs import newest_first
 from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, RunSeen, Snapshot, Source
-from compactor.core.documents.records import Document, RecentCommit
+from compactor.core.documents.document import Document
+from compactor.core.documents.records import RecentCommit
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.rules.sharding import Shard
@@ -74,9 +75,7 @@ class Sources:
 
     def close_breaker(self, now: datetime) -> None:
         """Close the breaker: failures up to now no longer count."""
-        self.state.store.put(
-            self._own(self.state.layout.breaker_closed), BreakerClosed(closed_at=now).model_dump_json().encode()
-        )
+        self.state.store.put(self._own(self.state.layout.breaker_closed), BreakerClosed(closed_at=now).to_json())
 
     def keep_seen(self, refusals: Refusals | None, run: RunSeen | None) -> None:
         """Put on record which starts were refused in a row, and since when the latest run has been in its states."""
@@ -86,7 +85,7 @@ class Sources:
             run_id=run.run_id if run else "",
             since_by_state=dict(run.since) if run else {},
         )
-        self.state.store.put(self._own(self.state.layout.job_seen), record.model_dump_json().encode())
+        self.state.store.put(self._own(self.state.layout.job_seen), record.to_json())
 
     def _own(self, uri: str) -> str:
         return of_shard(uri, self.shard)

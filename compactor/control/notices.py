@@ -9,7 +9,7 @@ from compactor.control.diagnosis.alarms import unread
 from compactor.control.diagnosis.health import Condition
 from compactor.control.ports import Notifier
 from compactor.control.snapshot import Source
-from compactor.core.documents.records import Document
+from compactor.core.documents.document import Document
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.ports import ObjectStore
 from compactor.core.text.safe_text import visible
@@ -89,7 +89,7 @@ class Notices:
                 self.notifier.tell(self._subject(done, new), _text(done, new, over, alarms))
             if new or over or passing != record.passing:
                 kept = record.model_copy(update={"alarms": dict(alarms), "passing": passing})
-                self.store.put(self.uri, kept.model_dump_json().encode())
+                self.store.put(self.uri, kept.to_json())
         except CompactorError as exc:
             log_event("control.not_told", error=exc)
 

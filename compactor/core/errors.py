@@ -15,7 +15,6 @@
     │   └── StagingError          a staged result that does not add up, so it was not committed
     ├── StuckError            a person must fix one manifest: leave it as it is, go on with the others
     │   ├── RecordUnreadable      a record of the ledger that cannot be read
-    │   │   └── RecordTooNew          a record in a format that only a newer release reads
     │   ├── StagingLost           staged files of a commit that are gone, and were not published
     │   └── TableHeldBack         a manifest whose files the table's catalog refuses for ever
     ├── EngineLost            the engine died with everything in flight: end this process, another one goes on
@@ -159,13 +158,7 @@ class StuckError(CompactorError):
 class RecordUnreadable(StuckError):
     """A ledger record is damaged."""
 
-    next_move = "restore an earlier version of the object, or use the release that wrote it; then run it again"
-
-
-class RecordTooNew(RecordUnreadable):
-    """A newer release wrote a record in a format that this one does not read. It stays as it is."""
-
-    next_move = "deploy the release that the error names, or a later one, for every part; then run it again"
+    next_move = "restore an earlier version of the object, then run it again"
 
 
 class StagingLost(StuckError):

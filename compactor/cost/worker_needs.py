@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, AwareDatetime, Field
 
-from compactor.core.documents.records import Document
+from compactor.core.documents.document import Document
 from compactor.cost.lines import Load
 from compactor.cost.prices import DPU_PER_WORKER, HOUR_SECONDS, TERABYTE, JobSize
 

@@ -92,8 +92,7 @@ def _schema(data: bytes) -> pa.Schema:
 def _fields(version: SchemaVersion, metadata_columns: Collection[str]) -> list[pa.Field]:
     """The columns of all files up to a version, retired ones included, in the order of their ids."""
     metadata = [
-        arrow_field(name, METADATA_TYPES[name], METADATA_IDS[name])
-        for name in metadata_names(version, metadata_columns)
+        arrow_field(name, METADATA_TYPES[name], METADATA_IDS[name]) for name in metadata_names(metadata_columns)
     ]
     columns = [(each.field_id, each.name, each.type) for each in version.columns]
     columns += [(each.field_id, each.name, RETIRED_TYPE) for each in version.retired]

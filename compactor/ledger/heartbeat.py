@@ -189,7 +189,7 @@ class Heartbeat:
             shard=self._shard,
         )
         try:
-            self._store.put(self._layout.run(self.run_id), beat.model_dump_json().encode())
+            self._store.put(self._layout.run(self.run_id), beat.to_json())
             written = self._store.stat(self._layout.run(self.run_id))
             is_prompt = (self._clock.now() - begun_at).total_seconds() < PROMPT_SECONDS
             if written is not None and is_prompt:

@@ -12,6 +12,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from compactor.core.documents.closed_dates import COMMIT_MARK
+from compactor.core.documents.document import Document, parsed
 from compactor.core.documents.records import (
     OUTCOME,
     Accepted,
@@ -20,11 +21,9 @@ from compactor.core.documents.records import (
     AttemptsFolded,
     Commit,
     DeadLetter,
-    Document,
     Done,
     OpenMarker,
     RecentCommit,
-    read_record,
 )
 from compactor.core.errors import ObjectNotFound, StuckError, TryAgainError
 from compactor.core.layout import Layout, base_name, done_name, is_date, outcome_generation
@@ -89,7 +88,7 @@ class Ledger:
             The record that is valid from now on: this one, or an earlier one.
         """
         uri = self._layout.accepted(record.manifest_id)
-        if self._store.create(uri, _json(record)):  # guard: an id is bound once
+        if self._store.create(uri, record.to_json()):  # guard: an id is bound once
             return record
         return _parsed(Accepted, uri, self._store.read(uri))  # guard: an id is bound to its first manifest for good
 
@@ -151,7 +150,7 @@ class Ledger:
             first_started_at=attempts.folded.first_started_at if attempts.folded else first[0].attempt.started_at,
             folded_at=self._clock.now(),
         )
-        self._store.create(self._layout.folded_attempts(key, upto), _json(folded))
+        self._store.create(self._layout.folded_attempts(key, upto), folded.to_json())
         places = [
             (self._layout.attempt(key, number), self._layout.attempt_failure(key, number))
             for number in (state.attempt.number for state in first)
@@ -169,7 +168,7 @@ class Ledger:
         """Add a manifest to the index of open ones. A rebuild names its generation and its attempt."""
         marker = OpenMarker(manifest_id=key.id, date=key.date)
         # guard: open manifests are found again after a death
-        self._store.create(self._layout.open_marker(key.id, generation, attempt), _json(marker))
+        self._store.create(self._layout.open_marker(key.id, generation, attempt), marker.to_json())
 
     def close(self, manifest_id: str, generation: int = 1) -> None:
         """Remove a manifest from the index of open ones. A rebuild of a later generation stays in it."""
@@ -188,7 +187,7 @@ class Ledger:
         """Mark a manifest that is done, so that the next summary of its date takes it in. Call it before `close`."""
         key = outcome.key
         is_commit = isinstance(outcome, Commit)
-        mark = COMMIT_MARK if is_commit else _json(OpenMarker(manifest_id=key.id, date=key.date))
+        mark = COMMIT_MARK if is_commit else OpenMarker(manifest_id=key.id, date=key.date).to_json()
         self._store.create(self._layout.unsummarised(key, outcome.generation), mark)
 
     def open_ids(self) -> Iterator[str]:
@@ -242,12 +241,12 @@ class Ledger:
                 started_at=self._clock.now(),
             )
             # guard: an attempt is on record before its work starts
-            if self._store.create(self._layout.attempt(key, number), _json(attempt)):
+            if self._store.create(self._layout.attempt(key, number), attempt.to_json()):
                 return attempt
 
     def fail(self, key: ManifestKey, failure: AttemptFailure) -> None:
         """Record that an attempt ended without an outcome, unless that is on record."""
-        self._store.create(self._layout.attempt_failure(key, failure.number), _json(failure))
+        self._store.create(self._layout.attempt_failure(key, failure.number), failure.to_json())
 
     def outcome(self, key: ManifestKey) -> Commit | DeadLetter:
         """The valid outcome of a manifest that has one: the commit of its last rebuild, or else its first outcome.
@@ -277,14 +276,14 @@ class Ledger:
         Returns:
             The outcome that is valid from now on: this one, or another driver's.
         """
-        if self._store.create(self._layout.outcome(outcome.key, outcome.generation), _json(outcome)):
+        if self._store.create(self._layout.outcome(outcome.key, outcome.generation), outcome.to_json()):
             return outcome
         return self.outcome(outcome.key)  # guard: the outcome that holds is read back by the driver that lost
 
     def finish(self, key: ManifestKey, generation: int = 1) -> datetime:
         """Record that everything is in its final place; returns the time of the record."""
         done = Done(manifest_id=key.id, run_id=self.run_id, done_at=self._clock.now())
-        self._store.create(self._layout.done(key, generation), _json(done))
+        self._store.create(self._layout.done(key, generation), done.to_json())
         return done.done_at
 
     def is_done(self, key: ManifestKey, generation: int = 1) -> bool:
@@ -301,7 +300,7 @@ class Ledger:
             if self._next_slot is None:
                 self._next_slot = self._first_slot()
             slot, self._next_slot = self._next_slot, (self._next_slot + 1) % RECENT_SLOTS
-        self._store.put(self._layout.recent(slot), _json(commit))
+        self._store.put(self._layout.recent(slot), commit.to_json())
 
     def _first_slot(self) -> int:
         """A slot that is free, or that of the oldest commit. When a slot was written says nothing: see `revise`."""
@@ -324,7 +323,7 @@ class Ledger:
         with suppress(TryAgainError, StuckError, ObjectNotFound):
             for uri, known in self._recent():
                 if known.manifest_id in manifest_ids and isinstance(outcome := self.outcome(known.key), Commit):
-                    self._store.put(uri, _json(revised(known, outcome)))
+                    self._store.put(uri, revised(known, outcome).to_json())
 
     def _recent(self) -> Iterator[tuple[str, RecentCommit]]:
         """The summaries in the ring, with their places."""
@@ -373,13 +372,12 @@ class Ledger:
     def verified_commit(self, key: ManifestKey, attempt: int) -> Commit | None:
         """The commit of a verified attempt that has not taken effect; None if the attempt did not come so far."""
         uri = self._layout.verified_commit(key.id, attempt)
-        data, parse = self._read(uri), Commit.model_validate_json
-        return None if data is None else read_record(parse, data, uri, kind="Outcome", expected="a verified commit")
+        return Commit.find(self._store, uri, "a verified commit")
 
     def keep_verified(self, commit: Commit) -> None:
         """Keep the commit of a verified attempt, so that any driver can decide it without doing its work again."""
         uri = self._layout.verified_commit(commit.manifest_id, commit.attempt, commit.generation)
-        self._store.put(uri, _json(commit))
+        self._store.put(uri, commit.to_json())
 
     def _read(self, uri: str) -> bytes | None:
         try:
@@ -392,8 +390,7 @@ Record = TypeVar("Record", bound=Document)
 
 
 def _parsed(kind: type[Record], uri: str, data: bytes) -> Record:
-    name = kind.__name__
-    return read_record(kind.model_validate_json, data, uri, kind=name, expected=f"a record of kind {name}")
+    return kind.read(data, uri)
 
 
 def newest_generation(names: Iterable[str]) -> int | None:
@@ -407,12 +404,8 @@ def is_done(outcome: Commit | DeadLetter | None, names: Collection[str]) -> bool
 
 
 def _outcome(data: bytes, uri: str) -> Commit | DeadLetter:
-    return read_record(OUTCOME.validate_json, data, uri, kind="Outcome", expected="a commit or a dead letter")
+    return parsed(OUTCOME.validate_json, data, uri, "a commit or a dead letter")
 
 
 def _numbers(pattern: re.Pattern[str], names: Iterable[str]) -> list[int]:
     return sorted(int(found["number"]) for name in names if (found := pattern.fullmatch(name)))
-
-
-def _json(document: Document) -> bytes:
-    return document.model_dump_json().encode()

@@ -12,11 +12,10 @@ The manifest that a pending part is sealed into claims the part in the same way.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from typing import Literal
 
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.records import Accepted, read_record
+from compactor.core.documents.records import Accepted
 from compactor.core.errors import ObjectNotFound, SettingsError
 from compactor.core.layout import canonical, digest
 from compactor.core.map_ordered import map_ordered
@@ -176,9 +175,9 @@ class Claimer:
                 data = self.state.store.read(self._place(holder, kind))
             except ObjectNotFound:
                 continue
-            read = partial(read_record, Manifest.model_validate_json, data, self._place(holder, kind), kind="Manifest")
+            manifest = Manifest.read(data, self._place(holder, kind), f"a {kind} of the id {holder}")
             # guard: what is written is not taken for safe before it is bound
-            return self._bound(read(expected=f"a {kind} of the id {holder}"), data, kind)
+            return self._bound(manifest, data, kind)
         record = self.state.ledger.accepted(holder)  # it may have been archived, or sealed, in between
         return "unwritten" if record is None else _fate_by(record)
 

@@ -17,7 +17,7 @@ any planner goes on where others died.
 from collections.abc import Iterable, Sequence
 from itertools import count
 
-from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Accepted, Redrive
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.layout import canonical, digest, redriven_id
@@ -57,7 +57,7 @@ def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manife
         new_id = redriven_id(holder.manifest_id, number)
         bound, redrive = state.ledger.accepted(new_id), log.at(holder.key, number)
         if redrive is None and bound is None:
-            keys = {"manifest_id": new_id, "files": tuple(left), **version_keys(left)}
+            keys = {"manifest_id": new_id, "files": tuple(left)}
             redrive = _recorded(log, holder, number, planned.model_copy(update=keys))
         # guard: a redrive whose id is taken has nothing of a plan
         if redrive is None or not _may_take_effect(redrive, bound):

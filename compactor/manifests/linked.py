@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from compactor.core.documents.chains.kinesis_records import KinesisDraft
-from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
-from compactor.core.documents.records import Accepted, read_record
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.records import Accepted
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import base_name, digest, redrive_number, root_id
 from compactor.core.map_ordered import map_ordered
@@ -90,7 +90,7 @@ def settle(state: State, draft: Manifest, wanted: Iterable[Wanted[L]]) -> Outcom
         return Outcome(None, lost, is_over=True)
     files = tuple(file for file in draft.files if file.uri in won)
     # With the keys that are left out of a draft as it is read, or else its bytes would tell who settled it.
-    manifest, is_over = _written(state, draft.model_copy(update={"files": files, **version_keys(files)}))
+    manifest, is_over = _written(state, draft.model_copy(update={"files": files}))
     return Outcome(manifest, lost, is_over)
 
 
@@ -119,10 +119,7 @@ def _written(state: State, planned: Manifest) -> tuple[Manifest | None, bool]:
 
 
 def _write_bound(state: State, record: Accepted, *, is_begun: bool) -> bool:
-    """Write the manifest that an id is bound to, unless a job has begun with it; False if that is no planned one.
-
-    Another release may have bound it, which writes a manifest otherwise. A job takes in the bytes of the record alone.
-    """
+    """Write the manifest that an id is bound to, unless a job has begun with it; False if that is no planned one."""
     if record.manifest is None or not names_planned(state, record.manifest):
         return False
     data = record.manifest.to_json()
@@ -190,12 +187,12 @@ def read_draft(state: State, kind: type[D], uri: str) -> D:
 
     Raises:
         ObjectNotFound: Its manifest needs it no longer.
-        RecordUnreadable: It is damaged, or of a newer release.
+        RecordUnreadable: It is damaged.
     """
     expected = (
         "the draft of a manifest; restore an earlier version of it: nothing else says what the manifest is to have"
     )
-    return read_record(kind.model_validate_json, state.store.read(uri), uri, kind=kind.__name__, expected=expected)
+    return kind.read(state.store.read(uri), uri, expected)
 
 
 def id_of_draft(uri: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
-from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.dates import FileDate
 from compactor.core.layout import folder, is_within
@@ -181,7 +181,6 @@ class Planner:
             created_at=now,
             files=tuple(files),
             listed_at=now,
-            **version_keys(files),
         )
 
     def _note_misdated(self, plan: Plan, *, dry_run: bool) -> None:

@@ -98,7 +98,7 @@ def catalog_columns(schema: SchemaVersion, metadata_columns: Collection[str]) ->
     The catalog does not distinguish case: of two names that differ only in it, the first one has the column. Names that
     the catalog refuses are left out, for it would refuse the others with them; only `exact` names can be so.
     """
-    columns = {name: METADATA_TYPES[name] for name in metadata_names(schema, metadata_columns)}
+    columns = {name: METADATA_TYPES[name] for name in metadata_names(metadata_columns)}
     for each in schema.columns:
         if _NAME.fullmatch(each.name):
             columns.setdefault(each.name.lower(), _HIVE_TYPES.get(each.type, each.type))

@@ -4,12 +4,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Lock
 
-from compactor.core.documents.records import read_record
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout, schema_number
 from compactor.core.partitions import PartitionField
 from compactor.core.ports import Clock, ObjectStore
-from compactor.schema.field_ids import Ids, with_field_ids
 from compactor.schema.schema import (
     ColumnLimits,
     ColumnsUsed,
@@ -106,7 +104,6 @@ class SchemaRegistry:
         self.declared_keys = frozenset(column.key for column in declared)
         self._lock = Lock()
         self._latest: SchemaVersion | None = None
-        self._field_ids: Ids = {}
 
     def latest(self) -> SchemaVersion:
         """The newest version that this driver knows; `EMPTY_SCHEMA` if there is none yet."""
@@ -191,9 +188,7 @@ class SchemaRegistry:
                     reserved=self._reserved,
                     rescued_keys=self._rescued_keys,
                 )
-                if wanted is latest or self._store.create(
-                    self._layout.schema(wanted.version), wanted.model_dump_json().encode()
-                ):
+                if wanted is latest or self._store.create(self._layout.schema(wanted.version), wanted.to_json()):
                     self._latest = wanted
                     return wanted
                 self._latest = self._newest_stored()
@@ -209,7 +204,7 @@ class SchemaRegistry:
             if faults := list(retirement_faults(latest, names, self._declared)):
                 raise SettingsError(faults)
             wanted = without(latest, names, now=self._clock.now())
-            if self._store.create(self._layout.schema(wanted.version), wanted.model_dump_json().encode()):
+            if self._store.create(self._layout.schema(wanted.version), wanted.to_json()):
                 self._latest = wanted
                 return wanted
 
@@ -231,12 +226,8 @@ class SchemaRegistry:
         return sorted(number for number in found if number is not None)
 
     def _read(self, number: int) -> SchemaVersion:
-        return with_field_ids(self._stored(number), self._stored, self._field_ids)
-
-    def _stored(self, number: int) -> SchemaVersion:
         uri = self._layout.schema(number)
-        parse, data = SchemaVersion.model_validate_json, self._store.read(uri)
-        return read_record(parse, data, uri, kind="SchemaVersion", expected="a schema version")
+        return SchemaVersion.read(self._store.read(uri), uri, "a schema version")
 
 
 class ManifestColumns:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import model_validator
 
+from compactor.core.documents.document import Document
 from compactor.schema.column_types import ColumnType, Epoch, parse_type
 
 FILE_DATE = "file_date"
@@ -100,7 +101,7 @@ NO_NEW_KEYS = KeyLimits(0, -1)
 """No key without a column is collected, not even the empty one."""
 
 
-class Column(BaseModel):
+class Column(Document):
     """One column of the data.
 
     Attributes:
@@ -110,10 +111,8 @@ class Column(BaseModel):
         type: The type, such as `string` or `decimal(10,2)`.
         epoch: The unit of numbers in a timestamp column.
         source_uri: The first input file that had the key; empty for a column of the schema file.
-        field_id: The number by which tables know the column for ever, from 1; 0 if it is not known.
+        field_id: The number by which tables know the column for ever, from 1.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")  # the next version keeps what a newer release wrote
 
     key: str | None
     name: str
@@ -150,17 +149,15 @@ class DeclaredColumn:
     epoch: Epoch | None = None
 
 
-class RetiredColumn(BaseModel):
+class RetiredColumn(Document):
     """A column whose place was given back. Files of older versions have it; its key and its name get no other column.
 
     Attributes:
         key: The JSON key, whose values go to the rescued data from then on.
         name: The name in the Parquet files of older versions.
         retired_in: The first schema version without it.
-        field_id: The number by which tables know the column for ever, from 1; 0 if it is not known.
+        field_id: The number by which tables know the column for ever, from 1.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")  # the next version keeps what a newer release wrote
 
     key: str
     name: str
@@ -168,7 +165,7 @@ class RetiredColumn(BaseModel):
     field_id: int = 0
 
 
-class SchemaVersion(BaseModel):
+class SchemaVersion(Document):
     """A list of columns. Each later version begins with the same columns in the same order, without retired ones.
 
     Attributes:
@@ -178,8 +175,6 @@ class SchemaVersion(BaseModel):
         new_on_day: How many columns keys got on the UTC day of `created_at`, up to this version. Those of the schema
             file do not count.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")  # the next version keeps what a newer release wrote
 
     version: int
     created_at: datetime
@@ -410,22 +405,17 @@ def column_name(key: str, used: Collection[str], *, names: Names) -> str:
     return name
 
 
-def metadata_names(schema: SchemaVersion, wanted: Collection[str]) -> tuple[str, ...]:
-    """Which of the wanted metadata columns the output has, in order.
-
-    A registry of an earlier release may have given such a name to a key. The key keeps it, even if its column was
-    retired, because files have it: two columns of one name could not be told apart.
-    """
-    taken = {column.name for column in schema.columns} | {column.name for column in schema.retired}
-    return tuple(name for name in METADATA_COLUMNS if name in wanted and name not in taken)
+def metadata_names(wanted: Collection[str]) -> tuple[str, ...]:
+    """The metadata columns of the settings, in the order that the output has them."""
+    return tuple(name for name in METADATA_COLUMNS if name in wanted)
 
 
 def parquet_columns(schema: SchemaVersion, metadata_columns: Collection[str]) -> tuple[str, ...]:
     """The names of an output file's columns in order: metadata first, so that new keys are always appended."""
-    return (*metadata_names(schema, metadata_columns), *[column.name for column in schema.columns])
+    return (*metadata_names(metadata_columns), *[column.name for column in schema.columns])
 
 
 def parquet_types(schema: SchemaVersion, metadata_columns: Collection[str]) -> tuple[str, ...]:
     """The types of `parquet_columns`, in the same order."""
-    metadata = (METADATA_TYPES[name] for name in metadata_names(schema, metadata_columns))
+    metadata = (METADATA_TYPES[name] for name in metadata_names(metadata_columns))
     return (*metadata, *[column.type for column in schema.columns])

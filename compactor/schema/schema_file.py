@@ -8,7 +8,7 @@ from typing import Any
 
 from compactor.core.errors import SettingsError
 from compactor.schema.column_types import EXPECTED, Epoch, parse_type
-from compactor.schema.schema import FILE_DATE, RESERVED_NAMES, DeclaredColumn, Names
+from compactor.schema.schema import RESERVED_NAMES, DeclaredColumn, Names
 from compactor.settings.validation import shown
 
 _FIELDS = ("name", "type", "key", "epoch")
@@ -111,7 +111,7 @@ def _name_faults(where: str, table: Mapping[str, Any], names: Names) -> Iterator
         yield f"{where}: not set -> expected the name of the column"
     elif not isinstance(name, str) or not name:
         yield f"{where}: {shown(name)} -> expected a string of at least one character"
-    elif _lowered(name, names) in RESERVED_NAMES - {FILE_DATE}:  # who declares that one has no metadata column of it
+    elif _lowered(name, names) in RESERVED_NAMES:
         yield f"{where}: {shown(name)} -> expected a name that the compactor does not use itself"
     elif names == "safe" and not _SAFE_NAME.fullmatch(name):
         yield f'{where}: {shown(name)} -> expected 1 to 255 of a-z, 0-9 and _, as schema.names is "safe"'

@@ -13,7 +13,6 @@ from functools import partial
 from compactor.core.documents.table_records import TableBatch
 from compactor.core.errors import (
     OperatorError,
-    RecordTooNew,
     RecordUnreadable,
     StuckError,
     TableCommitUnknown,
@@ -89,7 +88,7 @@ class Applier:
         try:
             return self._sent(head, batch, self.changes.of(batch, head.schema_version, partial(self._live, head)))
         except (TableRefused, RecordUnreadable) as error:
-            if isinstance(error, RecordTooNew) or self.changes.has_moved_rows(batch, partial(self._live, head)):
+            if self.changes.has_moved_rows(batch, partial(self._live, head)):
                 raise
             self._check_may_hold(batch, error)
             try:

@@ -49,7 +49,7 @@ def table_columns(schema: SchemaVersion, metadata_columns: Collection[str]) -> t
     """
     metadata = [
         TableColumn(METADATA_IDS[name], name, iceberg_type(METADATA_TYPES[name]))
-        for name in metadata_names(schema, metadata_columns)
+        for name in metadata_names(metadata_columns)
     ]
     columns = [_column(each.field_id, each.name, each.type) for each in schema.columns]
     retired = [_column(each.field_id, each.name, RETIRED_TYPE) for each in schema.retired]
@@ -86,11 +86,6 @@ def faults(schema: SchemaVersion, metadata_columns: Collection[str], needed: Col
     for name in METADATA_COLUMNS:
         if name in needed and name not in metadata_columns:
             yield f"schema.metadata_columns: {name!r} is not in it -> expected it, as the table needs it"
-        elif name in needed and name not in metadata_names(schema, metadata_columns):
-            yield (
-                f"schema version {schema.version}: {name!r} is the column of a key, from an earlier release -> "
-                f"expected it to be free for the date of the files, as it is in a stream with a state folder of its own"
-            )
     columns = [(column.name, column.field_id) for column in schema.columns]
     for name, field_id in columns + [(column.name, column.field_id) for column in schema.retired]:
         if not 0 < field_id < MAX_COLUMN_ID:

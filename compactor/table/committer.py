@@ -19,7 +19,6 @@ from functools import partial
 from compactor.core.documents.table_records import BatchedManifest, MergedFile, TableBatch, TableMerge
 from compactor.core.errors import (
     OperatorError,
-    RecordTooNew,
     RecordUnreadable,
     StuckError,
     TableConflict,
@@ -324,8 +323,6 @@ class Committer:
         for each in placed:
             try:
                 going |= self._replaced([each])
-            except RecordTooNew:
-                raise
             except RecordUnreadable as error:
                 progress.stuck[each] = error
             else:
@@ -364,8 +361,6 @@ class Committer:
             return None
         try:
             moved = self._moved(replaced, placed)
-        except RecordTooNew:
-            raise
         except RecordUnreadable as error:
             return error
         # guard: a rebuild waits for a person if another program may have moved the rows that it replaces

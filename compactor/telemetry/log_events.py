@@ -16,7 +16,6 @@ EventName = Literal[
     "checkpoint.rotated",
     "checkpoints.kept",
     "closing.failed",
-    "columns.left_out",
     "columns.nearly_full",
     "columns.refused",
     "command.failed",
@@ -293,11 +292,6 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "rows of a manifest are in a partition without a time, because their value is no time",
         {"manifest_id": _MANIFEST, "rows": "such rows"},
         "tell the producer; numbers are times only with a unit, as in day(KEY, milliseconds)",
-    ),
-    "columns.left_out": _warning(
-        "the output has no metadata column of this name, because a key has it since an earlier release",
-        {"column": "name of the column"},
-        "none, or take it out of schema.metadata_columns; a table that needs the column needs a stream of its own",
     ),
     "columns.nearly_full": _warning(
         "at least 90 % of the columns are taken; once all are, every new key goes to _rescued_data",

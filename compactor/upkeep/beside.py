@@ -80,4 +80,4 @@ class LastTime:
             self._overwrite(last.model_copy(update=changes))
 
     def _overwrite(self, last: LastCall) -> None:
-        self.state.store.put(self.uri, last.model_dump_json().encode())
+        self.state.store.put(self.uri, last.to_json())

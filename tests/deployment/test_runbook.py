@@ -8,7 +8,7 @@ from compactor.cli.ui.failures import ExitCode
 from compactor.control.diagnosis.health import Condition, Word
 from compactor.core.documents import manifest
 from compactor.core.documents.records import FileStatus
-from compactor.core.errors import RecordTooNew, StuckError
+from compactor.core.errors import StuckError
 from compactor.cost.cost import ALARMS, FUNCTION_GB
 from compactor.ndjson import inspection
 from compactor.ops.status.health import STALE_PENDING
@@ -67,7 +67,7 @@ def test_every_reason_has_its_next_move() -> None:
         assert all(len(cells) == 2 and cells[1] for cells in rows.values())
     (files,) = re.findall(r"^### Files.*$", OPERATIONS, re.MULTILINE)
     assert set(table(files)) == set(FileStatus) - {FileStatus.COMPACTED}
-    stuck = (StuckError, *StuckError.__subclasses__(), RecordTooNew)
+    stuck = (StuckError, *StuckError.__subclasses__())
     assert set(table("### Stuck manifests")) == {each.__name__ for each in stuck}
     assert set(table("## Exit codes")) == {str(code.value) for code in ExitCode}
 

@@ -13,7 +13,6 @@ from tests.protocol.tlc import found_jar
 from tests.support.browser import found_browser
 from tests.support.kafka_broker import is_there as is_kafka_there
 from tests.support.kinesis_server import is_there as is_kinesis_there
-from tests.support.previous_release import has_history
 from tests.support.rest_catalog import FOR_SPARK, is_fetched
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,7 +73,6 @@ NATIVE = Extra("native", is_installed, "`make dev` builds the native engine, wit
 CARGO = Extra("cargo", lambda: shutil.which("cargo") is not None, "install Rust 1.88 or later")
 VERSITYGW = Extra("versitygw", lambda: versitygw_path() is not None, "`make versitygw` builds it, with Go")
 CHROMIUM = Extra("chromium", lambda: found_browser() is not None, "`make browser` installs it where apt-get may")
-HISTORY = Extra("history", has_history, "`git fetch --unshallow` in a clone brings the code of the release before")
 TLC = Extra("tlc", lambda: found_jar() is not None, "`make spec` downloads it, with Java")
 REST_CATALOG = Extra("rest-catalog", is_fetched, "`make dev` downloads it, with Java")
 ON_SPARK = Extra("iceberg-spark", lambda: is_fetched(FOR_SPARK), "`make dev` downloads it, with Java")
@@ -85,7 +83,7 @@ READERS = Extra(
 )
 EXTRAS = {
     each.name: each
-    for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, HISTORY, TLC, REST_CATALOG, ON_SPARK, KAFKA, KINESIS, READERS)
+    for each in (NATIVE, CARGO, VERSITYGW, CHROMIUM, TLC, REST_CATALOG, ON_SPARK, KAFKA, KINESIS, READERS)
 }
 
 

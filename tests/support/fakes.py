@@ -130,7 +130,7 @@ class PlainEngine:
             "_manifest_id": pa.array([request.manifest.manifest_id] * len(rows), pa.string()),
             "file_date": pa.array([date.fromisoformat(request.manifest.date)] * len(rows), pa.date32()),
         }
-        columns = {name: metadata[name] for name in metadata_names(schema, self._metadata_columns)}
+        columns = {name: metadata[name] for name in metadata_names(self._metadata_columns)}
         for column in schema.columns:
             if column.key is not None:
                 kind = column.column_type

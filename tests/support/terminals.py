@@ -1,4 +1,4 @@
-"""A terminal of a given width, with a command in it."""
+"""The command, in this process or in a terminal of a given width."""
 
 import fcntl
 import os
@@ -9,7 +9,16 @@ import subprocess
 import termios
 from collections.abc import Sequence
 
+from click.testing import CliRunner, Result
+
+from compactor.cli.entry import compactor
+
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def call(*arguments: str) -> Result:
+    """Run a command in this process."""
+    return CliRunner().invoke(compactor, arguments)
 
 
 def on_terminal(columns: int, command: Sequence[str]) -> list[str]:

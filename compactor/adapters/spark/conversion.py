@@ -206,10 +206,7 @@ def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]
         FILE_DATE: F.lit(task.date),
     }
     return [
-        *[
-            _named(metadata[name], name, METADATA_IDS[name])
-            for name in metadata_names(task.schema, task.metadata_columns)
-        ],
+        *[_named(metadata[name], name, METADATA_IDS[name]) for name in metadata_names(task.metadata_columns)],
         *[
             _named(_output_column(task, each, position), each.name, each.field_id)
             for each in task.schema.columns
@@ -224,7 +221,7 @@ def _with_null_columns(selected: DataFrame, task: ConvertTask) -> DataFrame:
     One call adds them all, where a call of its own for each would take the driver longer than many rows take Spark.
     """
     found = {field.name: field for field in selected.schema}
-    own = metadata_names(task.schema, task.metadata_columns)
+    own = metadata_names(task.metadata_columns)
     if len(found) == len(own) + len(task.schema.columns):
         return selected
     nulls = {

@@ -12,7 +12,8 @@ from compactor.cli.invocation import Invocation, body, json_option, stream_optio
 from compactor.cli.numbers import FiniteRange
 from compactor.cli.ui.cost_screen import Shown, show_estimate, show_needs
 from compactor.cli.ui.output import picked, print_json, shallow
-from compactor.core.documents.records import RecentCommit, parse_document
+from compactor.core.documents.document import parsed
+from compactor.core.documents.records import RecentCommit
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable
 from compactor.core.rules.sharding import MAX_SHARDS
 from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Estimate, Shape, estimate
@@ -260,7 +261,7 @@ def _deployment(settings: Settings | None, options: Mapping[str, Any]) -> Deploy
 def _bench_result(path: Path) -> BenchResult:
     expected = "what `python -m bench` writes to .bench/last.json"
     try:
-        return parse_document(BenchResult.model_validate_json, path.read_bytes(), str(path), expected=expected)
+        return parsed(BenchResult.model_validate_json, path.read_bytes(), str(path), expected)
     except OSError as exc:
         raise CompactorError(f"{path}: {exc.strerror}; expected {expected}") from exc
     except RecordUnreadable as exc:  # whose next move is for records of the ledger

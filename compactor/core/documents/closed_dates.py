@@ -10,7 +10,8 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import AwareDatetime, Field
 
-from compactor.core.documents.records import Document, FileStatus
+from compactor.core.documents.document import Document
+from compactor.core.documents.records import FileStatus
 from compactor.core.manifest_key import ManifestKey
 
 T = TypeVar("T")

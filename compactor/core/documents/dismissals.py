@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime
 
-from compactor.core.documents.records import Document
+from compactor.core.documents.document import Document
 
 How = Literal["accepted", "dismissed", "removed", "excluded"]
 """Why input is given up.

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, Field
 
-from compactor.core.documents.records import Document
+from compactor.core.documents.document import Document
 
 Inputs = Literal["keep", "delete"]
 """What becomes of input files that hold a value: they are only named, or deleted."""

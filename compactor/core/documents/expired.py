@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime
 
-from compactor.core.documents.records import Document
+from compactor.core.documents.document import Document
 from compactor.core.manifest_key import ManifestKey
 
 Part = Literal["rows", "rejects", "archive", "redriven"]

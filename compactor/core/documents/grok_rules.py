@@ -1,9 +1,9 @@
 """What reads lines of text as records: the expression that a pattern of grok stands for, and the keys of its groups."""
 
-from pydantic import BaseModel, ConfigDict
+from compactor.core.documents.document import Document
 
 
-class GrokRules(BaseModel):
+class GrokRules(Document):
     """Everything that decides what a line becomes. A commit keeps it, since the pattern of the settings may change.
 
     Attributes:
@@ -12,8 +12,6 @@ class GrokRules(BaseModel):
             a key.
         max_steps: The most steps that matching a line may take.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     regex: str
     keys: tuple[str, ...]

@@ -1,13 +1,10 @@
 """Manifests: the files that are compacted together, and why a manifest can become a dead letter."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, field_serializer
+from pydantic import Field, NonNegativeInt, field_serializer
 
-from compactor.core.documents.formats import FORMAT_KEY
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.documents.document import Document
 from compactor.core.kafka.record_columns import RecordColumn
 from compactor.core.kafka.value_lines import KafkaValues
 from compactor.core.manifest_key import ManifestKey
@@ -43,7 +40,7 @@ UNKNOWN_SIZE_BYTES = 4 * 1024 * 1024
 """The assumed length of a file whose manifest gives none; about what producers write."""
 
 
-class FileRange(BaseModel):
+class FileRange(Document):
     """The lines of a local file behind those that earlier manifests have, up to the end of its last whole line.
 
     Attributes:
@@ -54,8 +51,6 @@ class FileRange(BaseModel):
         digest_before: The digest of all bytes before it, which are those of a version on record.
         digest: That of all bytes of the file up to its end.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")  # as below
 
     continues: str
     from_byte: NonNegativeInt
@@ -70,7 +65,7 @@ class FileRange(BaseModel):
         return self.to_byte - self.from_byte
 
 
-class ManifestFile(BaseModel):
+class ManifestFile(Document):
     """One input file, at the version that was listed or announced.
 
     Attributes:
@@ -89,8 +84,6 @@ class ManifestFile(BaseModel):
         range: Of a file that grew, the lines to read; None for all.
         part_of: Of a part of a range of Kafka that is redriven in parts, that range; only in the record of the redrive.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")  # a copy keeps what a newer release wrote
 
     uri: str
     size_bytes: int | None = None
@@ -126,17 +119,14 @@ class ManifestFile(BaseModel):
         return UNKNOWN_SIZE_BYTES if self.size_bytes is None else self.size_bytes
 
 
-class Manifest(BaseModel):
+class Manifest(Document):
     """Files that are compacted together into the Parquet of one date. Immutable once written.
 
     Attributes:
         rejects_of: If it redrives rejected lines, the manifest that rejected them.
         listed_at: When a listing found its files, which counts as their arrival; None if something announced them.
         ignored_date: The date that its writer gave, if that is outside the window of dates; not written.
-        version: 2 if it may name ranges.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")  # a copy keeps what a newer release wrote
 
     version: int = 1
     manifest_id: str
@@ -158,14 +148,3 @@ class Manifest(BaseModel):
     def to_json(self) -> bytes:
         """The bytes of this manifest."""
         return self.model_dump_json(exclude_none=True).encode()
-
-
-RANGES_VERSION = 2
-"""The version of manifests that may name ranges."""
-
-
-def version_keys(files: Iterable[ManifestFile]) -> dict[str, Any]:
-    """The keys of a new manifest that say which releases read it: none without a range."""
-    if not any(file.range or is_topic_or_stream(file.uri) for file in files):
-        return {}
-    return {"version": RANGES_VERSION, FORMAT_KEY: RANGES_VERSION}

@@ -10,9 +10,8 @@ import orjson
 from pydantic import ValidationError
 
 from compactor.core import layout
-from compactor.core.documents.formats import newer_document
-from compactor.core.documents.manifest import OUTSIDE, RANGES_VERSION, FileRange, Manifest, ManifestFile
-from compactor.core.errors import ManifestError, RecordTooNew
+from compactor.core.documents.manifest import OUTSIDE, FileRange, Manifest, ManifestFile
+from compactor.core.errors import ManifestError
 from compactor.core.inputs.dates import DEFAULT_WINDOW, DateWindow
 from compactor.core.inputs.named_dates import RULES, NamedDate, named_date
 from compactor.core.inputs.path_columns import MAX_PATH_COLUMNS, are_path_columns, path_columns
@@ -36,7 +35,6 @@ _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]
 _BUCKET_MAX_CHARACTERS = 255  # of an old bucket in us-east-1; 63 of any other [S3 user guide]
 _PATH_MAX_BYTES = 4096  # Linux, PATH_MAX
 _ETAG_MAX_CHARACTERS = 1024
-_VERSIONS = (1, RANGES_VERSION)
 _ETAG = re.compile(rf"[\x20-\x7e]{{0,{_ETAG_MAX_CHARACTERS}}}")  # an ETag is sent in a header of a request
 
 
@@ -105,12 +103,9 @@ def parse_manifest(
 
     Raises:
         ManifestError: It cannot be accepted; the reason is one of `REASONS`.
-        RecordTooNew: A newer release of the compactor wrote it, in a version that this one does not read.
     """
     rules.check_length(uri, len(data))
     document = _document(data, uri, rules)
-    if newer := newer_document(document, "Manifest"):
-        raise RecordTooNew(f"{uri}: {newer}")
     if "version" in document:
         manifest = _versioned(document, uri, modified_at, rules)
     elif "fileLocations" in document:
@@ -152,8 +147,8 @@ def _too_many(found: str, rules: ManifestRules) -> ManifestError:
 
 def _versioned(document: dict[str, Any], uri: str, modified_at: datetime, rules: ManifestRules) -> Manifest:
     version = document["version"]
-    if version not in _VERSIONS or isinstance(version, bool):
-        raise ManifestError("unknown_version", f"{uri}: version is {_shown(version)}, expected 1 or 2")
+    if version != 1 or isinstance(version, bool):
+        raise ManifestError("unknown_version", f"{uri}: version is {_shown(version)}, expected 1")
     manifest_id = document.get("manifest_id")
     if not isinstance(manifest_id, str) or not layout.MANIFEST_ID.fullmatch(manifest_id):
         raise ManifestError(
@@ -171,7 +166,6 @@ def _versioned(document: dict[str, Any], uri: str, modified_at: datetime, rules:
         raise _too_many(f"{uri}: names {len(files)} files, expected at most {rules.max_files}", rules)
     found = rules.dates.of_named(NamedDate(date, "name"), modified_at)
     return Manifest(
-        version=int(version),
         manifest_id=manifest_id,
         date=found.date,
         ignored_date=found.ignored,
@@ -308,7 +302,7 @@ def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str], 
     seen: set[str] = set()
     for file in manifest.files:
         path = layout.canonical(file.uri)
-        is_range = manifest.version == RANGES_VERSION and is_topic_or_stream(path)
+        is_range = is_topic_or_stream(path)
         fault = _range_fault(file) if is_range else uri_fault(path)
         if fault:
             raise ManifestError("bad_uri", f"{uri}: {_shown(file.uri)} {fault}")
@@ -365,7 +359,7 @@ def uri_fault(path: str) -> str:
 
 
 def _range_fault(file: ManifestFile) -> str:
-    """Return why a manifest of version 2 cannot name a range, with what was expected; empty if it can."""
+    """Return why a manifest cannot name a range, with what was expected; empty if it can."""
     is_gap = is_kinesis(file.uri)
     try:
         if is_gap:

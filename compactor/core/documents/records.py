@@ -3,62 +3,19 @@
 Each is written once and never changed.
 """
 
-from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, Field, TypeAdapter
 
-from compactor.core.documents.formats import FORMAT_KEY, RELEASE_KEY, newer_format
+from compactor.core.documents.document import Document
 from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.documents.manifest import FileRange, Manifest, ManifestFile
-from compactor.core.errors import RecordTooNew, RecordUnreadable
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.kafka.record_columns import RecordColumn
 from compactor.core.kafka.value_lines import KafkaValues, ValueLines
 from compactor.core.manifest_key import ManifestKey
-
-T = TypeVar("T")
-
-
-def read_record(parse: Callable[[bytes], T], data: bytes, uri: str, *, kind: str, expected: str) -> T:
-    """Parse a record of the state.
-
-    Args:
-        parse: Raises `ValidationError` if the bytes are not such a document.
-        data: The bytes.
-        uri: Where they are stored.
-        kind: One of `compactor.core.documents.formats.FORMATS`.
-        expected: The expected kind of document, as the error message names it.
-
-    Raises:
-        RecordTooNew: A newer release wrote it in a format that this one does not read.
-        RecordUnreadable: The bytes are not such a document; the message names the first fault.
-    """
-    if newer := newer_format(data, kind):
-        raise RecordTooNew(f"{uri}: {newer}")
-    record = parse_document(parse, data, uri, expected=expected)
-    if unknown := getattr(record, "model_extra", None):
-        for key in (FORMAT_KEY, RELEASE_KEY):  # they are about the stored record, and no copy of it is in that format
-            unknown.pop(key, None)
-    return record
-
-
-def parse_document(parse: Callable[[bytes], T], data: bytes, uri: str, *, expected: str) -> T:
-    """Parse a stored document that is no record of the state; see `read_record`."""
-    try:
-        return parse(data)
-    except ValidationError as exc:
-        first = exc.errors(include_url=False, include_input=False)[0]
-        field = ".".join(map(str, first["loc"])) or "the document"
-        raise RecordUnreadable(f"{uri}: {field}: {first['msg']}; expected {expected}") from exc
-
-
-class Document(BaseModel):
-    """A record that is never changed. Readers ignore keys that they do not know, and copies keep them."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class FileStatus(StrEnum):

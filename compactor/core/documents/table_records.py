@@ -4,7 +4,8 @@ from datetime import datetime
 
 from pydantic import Field
 
-from compactor.core.documents.records import Document, LastCall
+from compactor.core.documents.document import Document
+from compactor.core.documents.records import LastCall
 from compactor.core.manifest_key import ManifestKey
 
 

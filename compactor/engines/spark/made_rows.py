@@ -85,7 +85,7 @@ class MadeRows:
     def __init__(self, plan: RowsPlan) -> None:
         self.rescued_values = 0
         self._plan = plan
-        metadata = metadata_names(plan.schema, plan.metadata_columns)
+        metadata = metadata_names(plan.metadata_columns)
         columns = len(metadata) + len(plan.schema.columns)
         self._most_rows = max(1, min(_MOST_ROWS, int(ROW_GROUP_BYTES / _CELL_BYTES) // columns))
         # A table of as many rows as there can be shares its row group with others, whose values have other places.

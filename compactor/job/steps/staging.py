@@ -8,7 +8,7 @@ from functools import partial
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.documents.records import Accepted, Attempt, Commit, FileReport, FileStatus, StagedFile
-from compactor.core.errors import CompactorError, InputRefused, RecordTooNew, RecordUnreadable
+from compactor.core.errors import CompactorError, InputRefused, RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.partitions import folders
@@ -134,15 +134,9 @@ class Stager:
         return None
 
     def _read_verified(self, key: ManifestKey, number: int) -> Commit | None:
-        """A verified commit; None if it is damaged, for its work can be done again.
-
-        Raises:
-            RecordTooNew: A newer release verified it.
-        """
+        """A verified commit; None if it is damaged, for its work can be done again."""
         try:
             return self.state.ledger.verified_commit(key, number)
-        except RecordTooNew:
-            raise
         except RecordUnreadable as exc:  # guard: verified work whose record is damaged is done again
             log_event("attempt.unreadable", manifest_id=key.id, attempt=number, error=exc)
             return None

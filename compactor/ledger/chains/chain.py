@@ -27,7 +27,7 @@ class Link(Protocol):
     def end(self) -> int:
         """The position at which the next one begins."""
 
-    def model_dump_json(self) -> str:
+    def to_json(self) -> bytes:
         """The bytes of the document, as text."""
 
 
@@ -60,7 +60,7 @@ class Chain(Generic[L]):
         """Create a link, unless there is one that begins at the same position; return the one that is there then."""
         uri = self._uri(link.first)
         # guard: a link of a chain is never replaced
-        return link if self.store.create(uri, link.model_dump_json().encode()) else self._read(uri)
+        return link if self.store.create(uri, link.to_json()) else self._read(uri)
 
     def at(self, first: int) -> L | None:
         """The link that begins at a position; None if there is none."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from compactor.core.documents.chains.plan_progress import PlanProgress
-from compactor.core.documents.records import read_record
 from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable
 from compactor.ledger.state import State
 
@@ -31,9 +30,7 @@ class ProgressNote(Generic[P]):
     def read(self) -> P | None:
         """What was noted last; None if nothing was, or if that cannot be read."""
         with suppress(ObjectNotFound, RecordUnreadable):
-            data = self.state.store.read(self.uri)
-            parse = self.kind.model_validate_json
-            return read_record(parse, data, self.uri, kind=self.kind.__name__, expected="progress")
+            return self.kind.read(self.state.store.read(self.uri), self.uri, "progress")
         return None
 
     def expected(self) -> P:
@@ -42,13 +39,13 @@ class ProgressNote(Generic[P]):
         if found is not None:
             return found
         expected = self.kind(run_id="", expected_since=self.state.clock.now())
-        self.state.store.create(self.uri, expected.model_dump_json().encode())
+        self.state.store.create(self.uri, expected.to_json())
         return self.read() or expected
 
     def write(self, progress: P) -> None:
         """Note how far planning is."""
         with suppress(CompactorError):
-            self.state.store.put(self.uri, progress.model_dump_json().encode())
+            self.state.store.put(self.uri, progress.to_json())
 
     def write_failure(self, run_id: str, error: str, progress: P | None = None) -> None:
         """Note that a plan failed, and why.

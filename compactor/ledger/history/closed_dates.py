@@ -19,7 +19,6 @@ from compactor.core.documents.closed_dates import (
     Member,
     totals_with,
 )
-from compactor.core.documents.records import read_record
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
@@ -76,7 +75,7 @@ class ClosedDates:
 
     def begin(self, begun: ClosingBegun) -> None:
         """Declare that it is so from now on."""
-        self.store.create(self.layout.closing_begun, begun.model_dump_json().encode())
+        self.store.create(self.layout.closing_begun, begun.to_json())
 
     def mark_date(self, date: str, run_id: str) -> None:
         """Have all records of a date read until its next summary."""
@@ -107,7 +106,7 @@ class ClosedDates:
 
     def keep_totals(self, totals: ClosedTotals) -> None:
         """Keep the totals for later readings."""
-        self.store.put(self.layout.closed_totals, totals.model_dump_json().encode())
+        self.store.put(self.layout.closed_totals, totals.to_json())
 
     def read(self, place: int) -> ClosedDate:
         """One summary, without what stands behind its document.
@@ -193,7 +192,7 @@ class ClosedDates:
             update={"members": len(members), "member_bytes": len(lines), "versions": len(versions)}
         )
         stored = _native(Versions(versions.digests[:], versions.members[:]))
-        data = (head.model_dump_json().encode(), b"\n", lines, stored.digests.tobytes(), stored.members.tobytes())
+        data = (head.to_json(), b"\n", lines, stored.digests.tobytes(), stored.members.tobytes())
         return self.store.create(self.layout.summary(place), b"".join(data))
 
     def _headed(self, place: int) -> tuple[ClosedDate, bytes, int]:
@@ -202,8 +201,7 @@ class ClosedDates:
         while b"\n" not in (head := self.store.read_range(uri, 0, length)) and len(head) == length:
             length *= 8
         line, _, rest = head.partition(b"\n")
-        parse = ClosedDate.model_validate_json
-        summary = read_record(parse, line, uri, kind="ClosedDate", expected="the summary of a closed date")
+        summary = ClosedDate.read(line, uri, "the summary of a closed date")
         return summary, rest, len(line) + 1
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compactor.core.documents.dismissals import Dismissal
-from compactor.core.documents.records import read_record
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 
@@ -20,7 +19,7 @@ class Dismissals:
         """Put a dismissal on record; returns False if there was one in the same way before, which stays."""
         name = hashlib.sha256(f"{dismissal.how} {dismissal.uri}".encode()).hexdigest()[:32]
         uri = f"{self.state.layout.dismissals(dismissal.manifest_id)}{name}.json"
-        return self.state.store.create(uri, dismissal.model_dump_json().encode())
+        return self.state.store.create(uri, dismissal.to_json())
 
     def of(self, manifest_id: str) -> Iterator[Dismissal]:
         """The dismissals of a manifest; several of an input that was given up in several ways.
@@ -32,7 +31,4 @@ class Dismissals:
         return map_ordered(self._read, (info.uri for info in infos))
 
     def _read(self, uri: str) -> Dismissal:
-        data = self.state.store.read(uri)
-        return read_record(
-            Dismissal.model_validate_json, data, uri, kind="Dismissal", expected="the dismissal of an input"
-        )
+        return Dismissal.read(self.state.store.read(uri), uri, "the dismissal of an input")

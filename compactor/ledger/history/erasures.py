@@ -23,7 +23,7 @@ class Erasures:
 
     def begin(self, erasure: Erasure) -> None:
         """Record that an erasure began, before it changes anything."""
-        self.state.store.create(self.state.layout.erasure(erasure.id), erasure.model_dump_json().encode())
+        self.state.store.create(self.state.layout.erasure(erasure.id), erasure.to_json())
 
     def end(self, erasure: Erasure, *, deleted_inputs: int, left: int) -> None:
         """Record what an erasure did, in place of what another call has recorded that believed this one dead.
@@ -71,7 +71,7 @@ class Erasures:
             finished_at=self.state.clock.now(),
             died=died,
         )
-        return done.model_dump_json().encode()
+        return done.to_json()
 
     def _went(self, erasure_id: str, found: ErasedManifest) -> bool | None:
         """Whether an erasure has taken what it found of a manifest: the outcome tells, once there is one to read."""

@@ -22,7 +22,7 @@ class ExpiredLog:
 
     def begin(self, record: Expired) -> None:
         """Put the intention on record, so that the next run carries it out if this one dies."""
-        self.state.store.create(self._begun(record), record.model_dump_json().encode())
+        self.state.store.create(self._begun(record), record.to_json())
 
     def record(self, record: Expired) -> Expired:
         """Put on record what expires.
@@ -34,7 +34,7 @@ class ExpiredLog:
             RecordUnreadable: There is such a record, and it cannot be read.
         """
         uri = self.state.layout.expired(record.kind, record.date, record.name)
-        if self.state.store.create(uri, record.model_dump_json().encode()):
+        if self.state.store.create(uri, record.to_json()):
             return record
         return self.state.ledger.record(uri, Expired)
 

@@ -88,7 +88,7 @@ class RedriveLog:
         uri = self.state.layout.redrive(root, redrive.number)
         dates = ClosedDates(self.state.store, self.state.layout)
         dates.mark_date(root.date, self.state.ledger.run_id)  # a closed date has a record more now
-        is_new = self.state.store.create(uri, redrive.model_dump_json().encode())
+        is_new = self.state.store.create(uri, redrive.to_json())
         dates.mark_date(root.date, self.state.ledger.run_id)  # a closing may have taken the mark in between
         return is_new
 

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from compactor.core.documents.chains.kafka_records import KafkaLink, KafkaOrigin
-from compactor.core.documents.records import read_record
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.kafka.ranges import SCHEME, Topic
 from compactor.core.map_ordered import map_ordered
@@ -52,7 +50,7 @@ class Chains:
         """
         origin = KafkaOrigin(first=first, planned_at=self.state.clock.now(), partitions=partitions)
         uri = self._origin(place)
-        if self.state.store.create(uri, origin.model_dump_json().encode()):
+        if self.state.store.create(uri, origin.to_json()):
             return first
         return self._read_origin(uri).first
 
@@ -138,9 +136,8 @@ class Chains:
         return f"{self._folder(place)}origin.json"
 
     def _read_origin(self, uri: str) -> KafkaOrigin:
-        read = partial(read_record, kind="KafkaOrigin", expected="the beginning of a chain")
-        return read(KafkaOrigin.model_validate_json, self.state.store.read(uri), uri)
+        return KafkaOrigin.read(self.state.store.read(uri), uri, "the beginning of a chain")
 
 
 def _read_link(data: bytes, uri: str) -> KafkaLink:
-    return read_record(KafkaLink.model_validate_json, data, uri, kind="KafkaLink", expected="a link of a chain")
+    return KafkaLink.read(data, uri, "a link of a chain")

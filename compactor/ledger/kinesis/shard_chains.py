@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 
 from compactor.core.documents.chains.kinesis_records import (
     KinesisFirstPlan,
@@ -12,7 +11,6 @@ from compactor.core.documents.chains.kinesis_records import (
     KinesisOrigin,
     KinesisSeen,
 )
-from compactor.core.documents.records import read_record
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.kinesis.places import SCHEME, KinesisStream
 from compactor.ledger.chains.chain import Chain, children
@@ -96,20 +94,15 @@ class ShardChains:
     def first_plan(self, stream: KinesisStream, stream_id: str) -> KinesisFirstPlan | None:
         """When a stream was first planned; None if it was not."""
         uri = self._first_plan(stream, stream_id)
-        try:
-            data = self.state.store.read(uri)
-        except ObjectNotFound:
-            return None
-        read = partial(read_record, kind="KinesisFirstPlan", expected="when a stream was first planned")
-        return read(KinesisFirstPlan.model_validate_json, data, uri)
+        return KinesisFirstPlan.find(self.state.store, uri, "when a stream was first planned")
 
     def begin_stream(self, stream: KinesisStream, stream_id: str, first: KinesisFirstPlan) -> None:
         """Note when a stream was first planned, unless another planner did so before."""
-        self.state.store.create(self._first_plan(stream, stream_id), first.model_dump_json().encode())
+        self.state.store.create(self._first_plan(stream, stream_id), first.to_json())
 
     def begin(self, place: ShardPlace, origin: KinesisOrigin) -> None:
         """Begin a chain, unless another planner began it before."""
-        self.state.store.create(self._origin(place), origin.model_dump_json().encode())
+        self.state.store.create(self._origin(place), origin.to_json())
 
     def head(self, place: ShardPlace) -> Head | None:
         """Where a chain ends; None if it was not begun."""
@@ -136,12 +129,11 @@ class ShardChains:
             ObjectNotFound: It was not begun.
         """
         uri = self._origin(place)
-        read = partial(read_record, kind="KinesisOrigin", expected="the beginning of a chain")
-        return read(KinesisOrigin.model_validate_json, self.state.store.read(uri), uri)
+        return KinesisOrigin.read(self.state.store.read(uri), uri, "the beginning of a chain")
 
     def note_seen(self, place: ShardPlace, seen: KinesisSeen) -> None:
         """Note that a shard has no record behind a sequence number. An earlier note, written later, tells less."""
-        self.state.store.put(self._seen_uri(place), seen.model_dump_json().encode())
+        self.state.store.put(self._seen_uri(place), seen.to_json())
 
     def places(self, stream: KinesisStream | None = None) -> Iterator[ShardPlace]:
         """All chains that were begun, of one stream or of all."""
@@ -183,9 +175,8 @@ class ShardChains:
             data = self.state.store.read(uri)
         except ObjectNotFound:
             return None
-        read = partial(read_record, kind="KinesisSeen", expected="a note of an empty shard")
         try:
-            found = read(KinesisSeen.model_validate_json, data, uri)
+            found = KinesisSeen.read(data, uri)
         except RecordUnreadable:  # without it a gap may be told of that there is not; the next note takes its place
             return None
         return found if found.after == after else None
@@ -215,8 +206,8 @@ class ShardChains:
 
 
 def _read_loss(data: bytes, uri: str) -> KinesisLoss:
-    return read_record(KinesisLoss.model_validate_json, data, uri, kind="KinesisLoss", expected="a loss of a shard")
+    return KinesisLoss.read(data, uri, "a loss of a shard")
 
 
 def _read_link(data: bytes, uri: str) -> KinesisLink:
-    return read_record(KinesisLink.model_validate_json, data, uri, kind="KinesisLink", expected="a link of a chain")
+    return KinesisLink.read(data, uri, "a link of a chain")

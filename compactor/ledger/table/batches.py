@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from compactor.core.documents.records import Document, read_record
 from compactor.core.documents.table_records import BatchedManifest, FinishedBatches, TableBatch
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import Layout
@@ -39,11 +38,7 @@ class TableBatches:
     def batch(self, number: int) -> TableBatch | None:
         """The batch of a number; None if there is none yet. It never changes."""
         uri = self.layout.table_batch(number)
-        try:
-            data = self.store.read(uri)
-        except ObjectNotFound:
-            return None
-        return read_record(TableBatch.model_validate_json, data, uri, kind="TableBatch", expected="a batch")
+        return TableBatch.find(self.store, uri, "a batch")
 
     def has(self, number: int) -> bool:
         """Whether a number has a batch."""
@@ -72,7 +67,7 @@ class TableBatches:
             run_id=self.run_id,
             created_at=self.clock.now(),
         )
-        if self.store.create(self.layout.table_batch(number), _json(made)):
+        if self.store.create(self.layout.table_batch(number), made.to_json()):
             return made
         found = self.batch(number)
         if found is None:
@@ -127,13 +122,8 @@ class TableBatches:
             data = self.store.read(uri)
         except ObjectNotFound:
             return 0
-        parse = FinishedBatches.model_validate_json
-        return read_record(parse, data, uri, kind="FinishedBatches", expected="the number of a batch").upto
+        return FinishedBatches.read(data, uri, "the number of a batch").upto
 
     def note_finished(self, upto: int) -> None:
         """Record that every manifest of the batches up to this one is done."""
-        self.store.put(self.layout.finished_batches, _json(FinishedBatches(upto=upto)))
-
-
-def _json(document: Document) -> bytes:
-    return document.model_dump_json().encode()
+        self.store.put(self.layout.finished_batches, FinishedBatches(upto=upto).to_json())

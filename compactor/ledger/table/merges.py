@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from compactor.core.documents.records import read_record
 from compactor.core.documents.table_records import MergedFile, TableMerge
-from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
@@ -20,16 +19,12 @@ class Merges:
 
     def create(self, merge: TableMerge) -> None:
         """Record a merge, whose id no other one has."""
-        self.store.create(self.layout.table_merge(merge.id), merge.model_dump_json().encode())
+        self.store.create(self.layout.table_merge(merge.id), merge.to_json())
 
     def merge(self, merge_id: str) -> TableMerge | None:
         """A merge; None if none of this id is on record. It never changes."""
         uri = self.layout.table_merge(merge_id)
-        try:
-            data = self.store.read(uri)
-        except ObjectNotFound:
-            return None
-        return read_record(TableMerge.model_validate_json, data, uri, kind="TableMerge", expected="a merge")
+        return TableMerge.find(self.store, uri, "a merge")
 
     def files(self, uris: Iterable[str], *, skips_damaged: bool = False) -> dict[str, MergedFile]:
         """Those of these files that are merged files on record, by their names.

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from compactor.core.documents.records import read_record
 from compactor.core.documents.table_records import BatchedManifest, TableProgress
 from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable
 from compactor.core.layout import base_name
@@ -58,7 +57,7 @@ class ProgressNotes:
         named = {"waiting": len(left), "placed": tuple(left[:NOTED_MANIFESTS]), "run_id": self.run_id}
         self._last = self._known().model_copy(update={**changes, **named})
         with suppress(CompactorError):
-            self.state.store.put(self.state.layout.table_progress(self.shard), self._last.model_dump_json().encode())
+            self.state.store.put(self.state.layout.table_progress(self.shard), self._last.to_json())
 
     def _known(self) -> TableProgress:
         """What was last written, by this run or an earlier one."""
@@ -73,7 +72,7 @@ def read_progress(state: State, shard: int) -> TableProgress | None:
     uri = state.layout.table_progress(shard)
     with suppress(ObjectNotFound, RecordUnreadable):
         data = state.store.read(uri)
-        return read_record(TableProgress.model_validate_json, data, uri, kind="TableProgress", expected="progress")
+        return TableProgress.read(data, uri, "progress")
     return None
 
 
@@ -88,7 +87,7 @@ def note_working(state: State) -> None:
         if last is not None and last.failures:
             fine = last.model_copy(update={"failures": 0, "failing_since": None, "error": ""})
             with suppress(CompactorError):
-                state.store.put(info.uri, fine.model_dump_json().encode())
+                state.store.put(info.uri, fine.to_json())
 
 
 def noted_placed(state: State, *, but_shard: int) -> list[BatchedManifest]:

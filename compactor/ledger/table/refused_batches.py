@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compactor.core.documents.records import read_record
 from compactor.core.documents.table_records import BatchedManifest, HeldManifest, RefusedBatch, TableBatch
-from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
@@ -48,10 +47,9 @@ class RefusedBatches:
             held_by=held.run_id if held is not None else "",
         )
         uri = self.layout.refused_batch(batch.number)
-        if self.store.create(uri, refusal.model_dump_json().encode()) or held is None or held.run_id != self.run_id:
+        if self.store.create(uri, refusal.to_json()) or held is None or held.run_id != self.run_id:
             return
-        parse = RefusedBatch.model_validate_json
-        first = read_record(parse, self.store.read(uri), uri, kind="RefusedBatch", expected="a refused batch")
+        first = RefusedBatch.read(self.store.read(uri), uri, "a refused batch")
         if first.held_by not in {"", self.run_id}:  # guard: a process that was overtaken holds back what it held back
             self.release(held)  # guard: what was released is not held back again by a process that was late
 
@@ -59,7 +57,7 @@ class RefusedBatches:
         """Hold a manifest back, unless it is; return the record of that, or None if it was released just now."""
         named = alone.model_dump()
         held = HeldManifest(**named, batch=batch, reason=reason, run_id=self.run_id, created_at=self.clock.now())
-        is_made = self.store.create(self.layout.held(alone.key, alone.generation), held.model_dump_json().encode())
+        is_made = self.store.create(self.layout.held(alone.key, alone.generation), held.to_json())
         return held if is_made else self.held(alone.key, alone.generation)
 
     def is_held(self, key: ManifestKey, generation: int) -> bool:
@@ -96,12 +94,7 @@ class RefusedBatches:
         return held is not None and self.is_due(held)
 
     def _held(self, uri: str) -> HeldManifest | None:
-        try:
-            data = self.store.read(uri)
-        except ObjectNotFound:
-            return None
-        parse = HeldManifest.model_validate_json
-        return read_record(parse, data, uri, kind="HeldManifest", expected="a manifest that is held back")
+        return HeldManifest.find(self.store, uri, "a manifest that is held back")
 
 
 def refused_batches(state: State) -> RefusedBatches:

@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compactor.core.documents.records import read_record
 from compactor.core.documents.table_records import MergedFile, ReleasedParts
-from compactor.core.errors import ObjectNotFound
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 
@@ -20,7 +18,7 @@ class Releases:
         """Record that the parts of a merged file may be gone from now on, and are to be removed."""
         layout, store = self.state.layout, self.state.store
         record = ReleasedParts(file=file, run_id=self.state.ledger.run_id, created_at=self.state.clock.now())
-        data = record.model_dump_json().encode()
+        data = record.to_json()
         store.create(layout.releasing(file.uri), data)
         store.create(layout.released(file.date, file.uri), data)
 
@@ -58,9 +56,4 @@ class Releases:
         return (found.file for found in map_ordered(self._read, uris) if found is not None)
 
     def _read(self, uri: str) -> ReleasedParts | None:
-        try:
-            data = self.state.store.read(uri)
-        except ObjectNotFound:  # another process has finished it
-            return None
-        parse = ReleasedParts.model_validate_json
-        return read_record(parse, data, uri, kind="ReleasedParts", expected="a merged file with its parts")
+        return ReleasedParts.find(self.state.store, uri, "a merged file with its parts")

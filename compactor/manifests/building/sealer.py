@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.documents.manifest import Manifest
-from compactor.core.documents.records import read_record
 from compactor.core.errors import (
     AccessError,
     CredentialsRefused,
@@ -181,7 +180,7 @@ class Sealer:
             data = self.state.store.read(uri)
         except ObjectNotFound:  # another sealer was faster
             return None
-        part = read_record(Manifest.model_validate_json, data, uri, kind="Manifest", expected="a pending part")
+        part = Manifest.read(data, uri, "a pending part")
         name = base_name(uri).removesuffix(".json")
         if part.manifest_id != name:
             raise RecordUnreadable(f"{uri}: manifest_id is {part.manifest_id}, expected {name}")

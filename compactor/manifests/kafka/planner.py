@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from compactor.core.documents.manifest import Manifest, version_keys
+from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import CompactorError, SettingsError, StoreUnavailable, StuckError
 from compactor.core.kafka.ports import Bounds, KafkaLog, LiveTopic
 from compactor.core.kafka.ranges import KafkaRange, Topic
@@ -216,7 +216,6 @@ class KafkaPlanner:
         now = self.state.clock.now()
         date = f"{now:%Y-%m-%d}"
         return Manifest(
-            **version_keys(group.files),
             manifest_id=new_manifest_id(date) if manifest_id is None else manifest_id,
             date=date,
             created_at=now,

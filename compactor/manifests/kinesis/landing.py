@@ -11,7 +11,7 @@ from compactor.core.documents.chains.kinesis_records import (
     ShardLink,
     ShardLoss,
 )
-from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import RecordUnreadable, StoreUnavailable
 from compactor.core.inputs.named_dates import ARRIVAL
 from compactor.core.kinesis.places import KinesisStream, StreamGap
@@ -103,7 +103,6 @@ class Landing:
         files += [self._lost(each.shard_id, int(each.loss.after)) for each in losses]
         dated = tuple(each.model_copy(update={"event_time": now, "dated_by": ARRIVAL}) for each in files)
         manifest = Manifest(
-            **version_keys(dated),
             manifest_id=manifest_id,
             date=f"{now:%Y-%m-%d}",
             created_at=now,
@@ -123,7 +122,7 @@ class Landing:
         """
         state, manifest_id = self.chains.state, draft.manifest.manifest_id
         if is_new:
-            state.store.create(self._draft(manifest_id), draft.model_dump_json().encode())
+            state.store.create(self._draft(manifest_id), draft.to_json())
         named = {file.uri: file for file in draft.manifest.files}
         of_links = [self._wanted(each, named) for each in draft.links]
         of_losses = [self._wanted_loss(each, named) for each in draft.losses]

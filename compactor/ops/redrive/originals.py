@@ -19,7 +19,7 @@ def original_of(letter: DeadLetter, state: State, allowed_prefixes: Sequence[str
     """
     accepted = state.ledger.accepted(letter.manifest_id)
     manifest = accepted.manifest if accepted is not None else None
-    parsed = parse_manifest(
+    return parse_manifest(
         _kept(letter, state) if manifest is None else manifest.to_json(),
         uri=letter.source_uri,
         # Where the original has no date in it, it keeps the date that it got as a dead letter.
@@ -28,19 +28,6 @@ def original_of(letter: DeadLetter, state: State, allowed_prefixes: Sequence[str
         redriven_folder=state.layout.redriven_folder,
         rules=state.rules,
     )
-    return parsed if manifest is None else _with_unknown_keys(parsed, manifest)
-
-
-def _with_unknown_keys(parsed: Manifest, recorded: Manifest) -> Manifest:
-    """The manifest with what a newer release has on record of its files.
-
-    The parser leaves out keys that it does not know, because manifests may be of other writers. The ledger is our own.
-    """
-    unknown = {file.uri: file.model_extra for file in recorded.files if file.model_extra}
-    if not unknown:
-        return parsed
-    files = tuple(file.model_copy(update=unknown.get(file.uri, {})) for file in parsed.files)
-    return parsed.model_copy(update={"files": files})
 
 
 def _kept(letter: DeadLetter, state: State) -> bytes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_redrive_crash_point
-from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Commit, DeadLetter, FileStatus, Redrive, RedrivenInput
 from compactor.core.errors import InputError, ManifestError, StagingError, StuckError
 from compactor.core.layout import MANIFEST_ID, redriven_id
@@ -248,7 +248,6 @@ class Redriver:
 
     def _redriven(self, found: _NextRedrive, draft: Draft, files: Sequence[ManifestFile]) -> Manifest:
         return Manifest(
-            **version_keys(files),
             manifest_id=found.manifest_id,
             date=draft.date,
             created_at=self.state.clock.now(),

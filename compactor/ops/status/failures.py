@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from compactor.core.documents.records import Commit, DeadLetter, RecentCommit, read_record
+from compactor.core.documents.records import Commit, DeadLetter, RecentCommit
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
@@ -94,8 +94,7 @@ class FailureReader:
             return known
         data = self.state.store.read(info.uri)
         try:
-            parse = DeadLetter.model_validate_json
-            letter = read_record(parse, data, info.uri, kind="Outcome", expected="a dead letter")
+            letter = DeadLetter.read(data, info.uri, "a dead letter")
         except StuckError as exc:  # not cached: it may be repaired
             return _unreadable(manifest_id, info, str(exc))
         self.cache.letters[info.uri] = letter

@@ -6,7 +6,6 @@ more, no change can need: one that was prepared on an earlier snapshot cannot la
 
 from dataclasses import dataclass
 
-from compactor.core.documents.records import read_record
 from compactor.core.documents.table_records import DoomedMetadata
 from compactor.core.errors import ObjectNotFound
 from compactor.core.text.formatting import count
@@ -38,7 +37,7 @@ class MetadataEraser:
         if (before := catalog.folder()) is not None:
             # guard: an erasure that died finds what to remove of the table's metadata
             names = sorted({*self._doomed(state), *before.named})
-            state.store.put(state.layout.doomed_metadata, DoomedMetadata(names=names).model_dump_json().encode())
+            state.store.put(state.layout.doomed_metadata, DoomedMetadata(names=names).to_json())
         report = self.maintainer.maintain()
         if report.keeps_all:
             return ["the table's property gc.enabled is false, so that its earlier snapshots stay, with values of rows"]
@@ -60,8 +59,7 @@ class MetadataEraser:
             data = state.store.read(uri)
         except ObjectNotFound:
             return frozenset()
-        parse = DoomedMetadata.model_validate_json
-        return frozenset(read_record(parse, data, uri, kind="DoomedMetadata", expected="names of files").names)
+        return frozenset(DoomedMetadata.read(data, uri, "names of files").names)
 
     def _kept(self, catalog: TableCatalog) -> list[str]:
         """Why earlier snapshots stay, if something asks the table to keep them."""

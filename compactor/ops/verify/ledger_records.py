@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from compactor.core.documents.document import Document
 from compactor.core.documents.records import (
     Accepted,
     Attempt,
@@ -13,7 +14,6 @@ from compactor.core.documents.records import (
     AttemptsFolded,
     Commit,
     DeadLetter,
-    Document,
     Done,
     Redrive,
 )

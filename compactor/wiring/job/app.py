@@ -22,7 +22,6 @@ from compactor.job.delivery.planning import TopicPlanning
 from compactor.job.delivery.run_checkpoints import RunCheckpoints
 from compactor.job.delivery.shared_slots import StreamSlots
 from compactor.job.delivery.work_queue import WorkQueue
-from compactor.job.left_out_columns import tell_left_out
 from compactor.job.recovery import Recovery
 from compactor.job.retries import Retries
 from compactor.job.rotating_source import RotatingSource
@@ -286,7 +285,6 @@ class App(TableComponents):
 
     def _check_columns(self) -> None:
         self.job_registry.check_declared()
-        tell_left_out(self.job_registry.latest(), self.settings.metadata_columns)
 
     @cached_property
     def source_choice(self) -> SourceChoice:

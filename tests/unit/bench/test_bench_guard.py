@@ -96,7 +96,7 @@ def test_what_is_said() -> None:
     """One slower shape fails, and is named; one that is undecided does not pass."""
     assert closing([row("a", 1.0), row("b", 1.04)])[0] == PASSED
     code, said = closing([row("a", 1.0), row("b", 1.06), row("c", 1.0, pairs=3)])
-    assert (code, said) == (FAILED, "FAILED: b take over 5 % more CPU time than the release before.")
+    assert (code, said) == (FAILED, "FAILED: b take over 5 % more CPU time than before.")
     code, said = closing([row("a", 1.0), row("c", 1.0, pairs=3)])
     assert code == UNDECIDED
     assert said.startswith("UNDECIDED: c may take over 5 % more CPU time or not")

@@ -17,8 +17,8 @@ import pytest
 
 from compactor import trace
 from tests.support import extras
-from tests.support.releases import call
 from tests.support.report_pages import read_page
+from tests.support.terminals import call
 
 pytestmark = extras.NATIVE.needed
 

@@ -18,7 +18,7 @@ from compactor.core.ports import ObjectInfo
 from compactor.manifests.planning import Plan
 from compactor.manifests.sources.patient_planning import PatientPlanner
 from tests.support import extras
-from tests.support.releases import call
+from tests.support.terminals import call
 
 pytestmark = extras.NATIVE.needed
 

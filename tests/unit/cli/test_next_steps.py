@@ -25,7 +25,7 @@ from compactor.core.rules.next_steps import (
 from compactor.core.text.suggestions import Suggestions
 from compactor.manifests.planning import LINKS
 from tests.support import extras
-from tests.support.releases import call
+from tests.support.terminals import call
 
 DOCS = Path(__file__).parents[3] / "docs"
 FOLDER = Suggestions("rows", "compactor compact SRC rows")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.documents.manifest import REASONS, Manifest, ManifestFile, version_keys
+from compactor.core.documents.manifest import REASONS, Manifest, ManifestFile
 from compactor.core.documents.manifest_parsing import DEFAULT_RULES, ManifestRules, parse_manifest
-from compactor.core.errors import ManifestError, RecordTooNew
+from compactor.core.errors import ManifestError
 from tests.support.sampling import few
 
 URI = "s3://b/manifests/2025-12-20-name.json"
@@ -26,7 +26,7 @@ VERSION_1: dict[str, Any] = {
 }
 RANGE = {"uri": "kafka://main/orders/3?from=12&to=50", "size_bytes": 70, "etag": "AbC-_1"}
 GAP = {"uri": "kinesis://main/orders/shardId-000000000003?after=7&before=21", "size_bytes": 0, "etag": "AbC-_1"}
-VERSION_2 = {**VERSION_1, "version": 2, "record_format": 2, "files": [RANGE, FILE]}
+WITH_RANGE = {**VERSION_1, "files": [RANGE, FILE]}
 ALLOWED = ["s3://raw/in", "/data/raw/", "kafka://main/orders"]
 NOT_FROM_ITS_BYTES = {
     "forbidden",
@@ -105,9 +105,8 @@ REFUSED: list[tuple[str, Any]] = [
             "2025-13-40", "2025-02-29", "20251221", "2025-W51-7", "2025-12-21T00:00", " 2025-12-21", "", 5, None,
         )
     ),
-    ("bad_uri", {**VERSION_2, "version": 1, "record_format": 1}),
     *(
-        ("bad_uri", {**VERSION_2, "files": [{**RANGE, **changes}]})
+        ("bad_uri", {**WITH_RANGE, "files": [{**RANGE, **changes}]})
         for changes in (
             {"uri": "kafka://main/orders/3"},
             {"uri": "kafka://main/orders/3?from=50&to=12"},
@@ -118,7 +117,7 @@ REFUSED: list[tuple[str, Any]] = [
         )
     ),
     *(
-        ("bad_uri", {**VERSION_2, "files": [{**GAP, **changes}]})
+        ("bad_uri", {**WITH_RANGE, "files": [{**GAP, **changes}]})
         for changes in (
             {"uri": "kinesis://main/orders"},
             {"uri": "kinesis://main/orders/shardId-000000000003?sequence=7"},
@@ -131,13 +130,12 @@ REFUSED: list[tuple[str, Any]] = [
             {"size_bytes": 10**18},
         )
     ),
-    ("bad_uri", {**VERSION_1, "files": [GAP]}),
     ("bad_uri", located(GAP["uri"])),
-    ("outside_allowed_prefixes", {**VERSION_2, "files": [GAP, {**RANGE, "uri": "kafka://main/other/3?from=12&to=50"}]}),
-    ("outside_allowed_prefixes", {**VERSION_2, "files": [GAP, {**FILE, "uri": "s3://raw/secret/x.ndjson"}]}),
-    ("duplicate_uri", {**VERSION_2, "files": [GAP, GAP]}),
-    ("outside_allowed_prefixes", {**VERSION_2, "files": [{**RANGE, "uri": "kafka://main/other/3?from=12&to=50"}]}),
-    ("duplicate_uri", {**VERSION_2, "files": [RANGE, RANGE]}),
+    ("outside_allowed_prefixes", {**WITH_RANGE, "files": [GAP, {**RANGE, "uri": "kafka://main/other/3?from=12&to=50"}]}),
+    ("outside_allowed_prefixes", {**WITH_RANGE, "files": [GAP, {**FILE, "uri": "s3://raw/secret/x.ndjson"}]}),
+    ("duplicate_uri", {**WITH_RANGE, "files": [GAP, GAP]}),
+    ("outside_allowed_prefixes", {**WITH_RANGE, "files": [{**RANGE, "uri": "kafka://main/other/3?from=12&to=50"}]}),
+    ("duplicate_uri", {**WITH_RANGE, "files": [RANGE, RANGE]}),
     ("bad_uri", located(RANGE["uri"])),
     *(("no_files", with_key("files", value)) for value in ([], {}, None, "s3://raw/in/x", 3)),
     ("no_files", {"fileLocations": []}),
@@ -226,19 +224,14 @@ def test_version_1() -> None:
     )
 
 
-def test_version_2() -> None:
-    """It may name ranges beside files, and is written with the format that earlier releases leave alone."""
-    found = parse(VERSION_2)
-    assert (found.version, [file.uri for file in found.files]) == (2, [RANGE["uri"], FILE["uri"]])
-    assert version_keys(found.files) == {"version": 2, "record_format": 2}
-    assert version_keys(found.files[1:]) == {}
-    with pytest.raises(RecordTooNew):
-        parse({**VERSION_2, "record_format": 3})
+def test_ranges() -> None:
+    """A manifest may name them beside files."""
+    assert [file.uri for file in parse(WITH_RANGE).files] == [RANGE["uri"], FILE["uri"]]
 
 
 def test_gaps_are_named_wherever_input_may_come_from() -> None:
     """Nothing is read of them, so that what was landed is compacted although the allowed prefixes changed."""
-    found = parse({**VERSION_2, "files": [GAP, FILE]})
+    found = parse({**WITH_RANGE, "files": [GAP, FILE]})
     assert [file.uri for file in found.files] == [GAP["uri"], FILE["uri"]]
 
 

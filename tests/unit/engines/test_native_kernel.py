@@ -356,17 +356,6 @@ def test_each_column_has_the_field_id_of_the_registry(compression):
     }
 
 
-def test_columns_without_an_id_are_written_without():
-    """A version of an earlier release may lack them, where the version that added a column is gone."""
-    schema = schema_of({"a": "string", "b": "string"})
-    columns = (schema.columns[0].model_copy(update={"field_id": 0}), schema.columns[1])
-    kernel = NativeKernel(plan_of(schema.model_copy(update={"columns": columns})))
-    kernel.begin_file("a")
-    feed(kernel, b'{"a":1,"b":2}\n')
-    kernel.end_file()
-    assert field_ids(io.BytesIO(ended(kernel))) == {"c0": None, "c1": 2}
-
-
 def test_keys_that_are_not_collected_are_rescued_at_once():
     """A long key makes no row wait for a column, and no file is refused for its keys."""
     limits = KeyLimits(max_new_columns=1 - COUNTED_KEYS, max_key_characters=9)

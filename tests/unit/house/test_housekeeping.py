@@ -1,11 +1,9 @@
 """The house is kept: nothing unused, nothing used that is not declared, and nothing that grew too long."""
 
 import ast
-import statistics
 import sys
 import tomllib
 import typing
-from collections import Counter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -28,11 +26,7 @@ from tests.support.housekeeping import (
 from tests.support.requirements import declared
 
 MOST_LINES = 50
-MEDIAN_LINES = 120
 README_LINES = 250
-MODULES_A_FOLDER = 12
-A_MODULE_A_COMMAND = {"compactor/cli/commands", "compactor/cli/documents"}
-"""Folders in which a module is found by the name of its command, however many there are."""
 
 KEPT = {
     "CODECS": "names every codec, for documentation and for the tests of each of them",
@@ -222,28 +216,6 @@ def test_what_is_declared_is_used() -> None:
 def test_no_function_is_long() -> None:
     """No function is over 50 lines, its documentation not counted."""
     assert [long for path, tree in trees(*PRODUCT).items() for long in long_functions(path, tree, MOST_LINES)] == []
-
-
-def test_modules_are_short() -> None:
-    """Half of all modules of each top-level folder have 120 lines at most."""
-    lines = {
-        place: statistics.median(len(path.read_text().splitlines()) for path in trees(place))
-        for place in PRODUCT
-        if not place.endswith(".py")
-    }
-    assert {place: median for place, median in lines.items() if median > MEDIAN_LINES} == {}
-
-
-def test_no_folder_is_crowded() -> None:
-    """A folder has so few modules that a stranger reads the list of their names."""
-    modules = Counter(
-        path.parent.relative_to(ROOT).as_posix()
-        for place in ("compactor", "bench")
-        for path in (ROOT / place).rglob("*.py")
-        if path.name != "__init__.py"
-    )
-    crowded = {folder for folder, count in modules.items() if count > MODULES_A_FOLDER}
-    assert crowded == A_MODULE_A_COMMAND
 
 
 def test_readme_is_short() -> None:

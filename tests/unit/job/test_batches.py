@@ -211,7 +211,7 @@ def test_results_are_told_once(harness: Harness) -> None:
 
 @pytest.mark.parametrize("record", ["accepted", "attempt"])
 def test_a_record_that_cannot_be_read(harness: Harness, record: str) -> None:
-    """A record of a newer release, or a damaged one, holds up its own manifest and no other."""
+    """A damaged record holds up its own manifest and no other."""
     uris = [harness.deliver("m1", GOOD), harness.deliver("m2", GOOD)]
     layout = harness.layout
     harness.store.put(

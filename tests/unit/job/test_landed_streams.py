@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from compactor.adapters.memory.store import ManualClock
 from compactor.cli.entry import compactor as command
-from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout
 from compactor.ops.verify.planned import unwritten
@@ -158,9 +158,7 @@ def test_manifests_that_no_plan_wrote(lake: Lake) -> None:
         "open-gap": (gap.model_copy(update={"uri": gap.uri.partition("&")[0]}),),
     }
     for manifest_id, files in named.items():
-        manifest = accepted.manifest.model_copy(
-            update={**version_keys(files), "manifest_id": manifest_id, "files": files}
-        )
+        manifest = accepted.manifest.model_copy(update={"manifest_id": manifest_id, "files": files})
         lake.app.store.put(lake.layout.manifest(manifest_id), manifest.to_json())
     lake.run()
     after = lake.call("verify", "--deep", code=3)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Redrive
 from compactor.core.kafka.ranges import KafkaRange
 from compactor.core.layout import base_name, redriven_id
@@ -89,7 +89,7 @@ def is_settled(made: Scene) -> bool:
 
 def with_files(manifest: Manifest, *uris: str, **changed: Any) -> bytes:
     files = tuple(ManifestFile(uri=uri, size_bytes=1, etag="one") for uri in uris)
-    return manifest.model_copy(update={"files": files, **version_keys(files), **changed}).to_json()
+    return manifest.model_copy(update={"files": files, **changed}).to_json()
 
 
 OTHERS: dict[str, Callable[[Manifest], bytes]] = {

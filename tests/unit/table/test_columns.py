@@ -2,15 +2,11 @@
 
 from datetime import UTC, datetime
 
-import pytest
-
 from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.schema.schema import (
     FILE_DATE,
     METADATA_COLUMNS,
-    Column,
     DeclaredColumn,
-    RetiredColumn,
     SchemaVersion,
     extend,
     without,
@@ -63,27 +59,6 @@ def test_added_columns() -> None:
     assert added_columns(EMPTY_SCHEMA, third, (FILE_DATE,)) == table_columns(third, (FILE_DATE,))
     assert [column.name for column in table_columns(third, ())] == ["a", "b", "_rescued_data", "c"]
     assert lacking_columns({1, 2, 3, 10_000_004}, table_columns(third, (FILE_DATE,))) == added[1:]
-
-
-def with_file_date(*, retired: bool) -> SchemaVersion:
-    """A version of an earlier release, in which a data key has the name."""
-    columns = (Column(key="a", name="a", added_in=1, field_id=1),)
-    data = {"key": FILE_DATE, "name": FILE_DATE, "field_id": 2}
-    if retired:
-        gone = (RetiredColumn(**data, retired_in=2),)
-        return SchemaVersion(version=2, created_at=NOW, manifest_id="m", columns=columns, retired=gone)
-    return SchemaVersion(version=1, created_at=NOW, manifest_id="m", columns=(*columns, Column(**data, added_in=1)))
-
-
-@pytest.mark.parametrize("retired", [False, True])
-def test_name_is_taken(retired: bool) -> None:
-    """A data key keeps the name `file_date` from an earlier release; a table that needs the date cannot be made."""
-    schema = with_file_date(retired=retired)
-    assert table_columns(schema, (FILE_DATE,))[-1] == TableColumn(2, FILE_DATE, "string")
-    assert len(table_columns(schema, (FILE_DATE,))) == 2
-    (fault,) = faults(schema, (FILE_DATE,), needed=(FILE_DATE,))
-    assert "'file_date' is the column of a key" in fault
-    assert not list(faults(schema, (FILE_DATE,)))
 
 
 def test_faults() -> None:

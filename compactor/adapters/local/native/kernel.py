@@ -170,7 +170,7 @@ def digest_kernel(columns: Mapping[str, ColumnType]) -> DigestKernel:
 
 
 def _columns(plan: RowPlan) -> list[_Column]:
-    chosen = metadata_names(plan.schema, plan.metadata_columns)
+    chosen = metadata_names(plan.metadata_columns)
     return [*[_metadata_column(name, plan) for name in chosen], *map(_column, plan.schema.columns)]
 
 

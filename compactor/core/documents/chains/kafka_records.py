@@ -8,7 +8,7 @@ gap, and no offset twice.
 from pydantic import AwareDatetime
 
 from compactor.core.documents.chains.plan_progress import PlanProgress
-from compactor.core.documents.records import Document
+from compactor.core.documents.document import Document
 
 
 class KafkaOrigin(Document):

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from pydantic import AwareDatetime
 
 from compactor.core.documents.chains.plan_progress import PlanProgress
+from compactor.core.documents.document import Document
 from compactor.core.documents.manifest import Manifest
-from compactor.core.documents.records import Document
 
 
 class KinesisFirstPlan(Document):

@@ -2,7 +2,7 @@
 
 from pydantic import AwareDatetime
 
-from compactor.core.documents.records import Document
+from compactor.core.documents.document import Document
 
 
 class PlanProgress(Document):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from compactor.core.documents.chains.kafka_records import KafkaLink
-from compactor.core.documents.manifest import Manifest, ManifestFile, version_keys
+from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Accepted
 from compactor.core.kafka.ranges import KafkaRange
 from compactor.core.layout import digest
@@ -133,9 +133,7 @@ def many(partitions: int, manifests: int) -> tuple[Scene, list[str]]:
             for each in range(partitions)
         )
         now = made.clock.now()
-        manifest = Manifest(
-            **version_keys(files), manifest_id=manifest_id, date="2026-11-26", created_at=now, files=files
-        )
+        manifest = Manifest(manifest_id=manifest_id, date="2026-11-26", created_at=now, files=files)
         record = Accepted(
             manifest_id=manifest_id,
             kind="manifest",

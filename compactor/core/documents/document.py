@@ -1,0 +1,54 @@
+"""What all records of the state are: immutable models, stored as JSON."""
+
+from collections.abc import Callable
+from typing import Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.ports import ObjectStore
+
+T = TypeVar("T")
+
+
+class Document(BaseModel):
+    """A record that is never changed. Readers ignore keys that they do not know."""
+
+    model_config = ConfigDict(frozen=True)
+
+    @classmethod
+    def read(cls, data: bytes, uri: str, expected: str = "") -> Self:
+        """Parse a stored record.
+
+        Args:
+            data: The bytes.
+            uri: Where they are stored.
+            expected: What was expected there, as the error says it; by default, a record of this kind.
+
+        Raises:
+            RecordUnreadable: The bytes are no such record; the message names the first fault.
+        """
+        return parsed(cls.model_validate_json, data, uri, expected or f"a record of kind {cls.__name__}")
+
+    @classmethod
+    def find(cls, store: ObjectStore, uri: str, expected: str = "") -> Self | None:
+        """The record at a place, as `read`; None if there is none."""
+        try:
+            data = store.read(uri)
+        except ObjectNotFound:
+            return None
+        return cls.read(data, uri, expected)
+
+    def to_json(self) -> bytes:
+        """The bytes to store."""
+        return self.model_dump_json().encode()
+
+
+def parsed(parse: Callable[[bytes], T], data: bytes, uri: str, expected: str) -> T:
+    """What a model makes of stored bytes; see `Document.read`."""
+    try:
+        return parse(data)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"])) or "the document"
+        raise RecordUnreadable(f"{uri}: {field}: {first['msg']}; expected {expected}") from exc
