@@ -27,11 +27,11 @@ from compactor.adapters.local.sqlite.summarised_names import LocalSummarisedFile
 from compactor.adapters.source_listing import SourceListing
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import is_s3
+from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.manifests.fates.summarised_runs import StoredSummarisedFiles
 from compactor.manifests.sources.planning import SourcePlanner
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 from compactor.ops.rejects.query import Query
 from compactor.ops.report.period import Period
 from compactor.ops.report.reading.reader import ReportReader

@@ -14,9 +14,9 @@ from compactor.api.display import Display, StopRequests
 from compactor.api.progress import Progress, ProgressDisplay
 from compactor.api.verify import VerifyResult
 from compactor.core.errors import SettingsError
+from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.manifests.planning import LeftOut
 from compactor.manifests.sources.planning import OnReplaced
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.settings.compact_paths import Options, parse_compact_paths, parse_exclusions
 from compactor.wiring.compact.folder import folder_settings
 

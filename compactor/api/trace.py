@@ -14,7 +14,7 @@ from compactor.core.kinesis.places import GAP_EXPECTED, RECORD_EXPECTED, is_kine
 from compactor.core.layout import MANIFEST_ID, canonical
 from compactor.core.rules.next_steps import Cause, NextStep, giving_up, next_step
 from compactor.core.text.suggestions import Suggestions
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
+from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ops.trace.tables import TracedTable
 from compactor.ops.trace.trace import Trace, TracedAttempt, TracedKind, TracedRedrive, TracedReject, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS, Tracer

@@ -10,7 +10,7 @@ from compactor.api.display import StepDisplay, VerifyProgress
 from compactor.api.progress import Progress, ProgressDisplay
 from compactor.core.errors import CompactorError, RecordUnreadable, SettingsError
 from compactor.core.manifest_key import ManifestKey
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
+from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, ExpiredFiles, VerifyReport
 from compactor.ops.verify.verified_table import VerifiedTable
 from compactor.settings.settings import Settings

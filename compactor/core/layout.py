@@ -38,6 +38,7 @@ _LOCAL = ("/", "file:///")
 _SLASHES = re.compile(r"/+")
 _FOLDER_SEGMENT = re.compile(r"(?![._])[^\x00-\x1f\x7f*?\[\]{}\\]+")  # not hidden, and not a Spark pattern
 _ID_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_NEW_ID = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{16}(-|$)")
 _REDRIVEN_ID = re.compile(r"(?P<root>.+)-r(?P<number>[1-9]\d{0,8})")
 _GENERATION = r"(?:-(?P<generation>[1-9]\d{0,8}))?\.json"
 _OUTCOME_NAME = re.compile(f"outcome{_GENERATION}")
@@ -173,6 +174,11 @@ def duplicate_id(manifest_id: str, fingerprint: str) -> str:
     if MANIFEST_ID.fullmatch(manifest_id + ending):
         return manifest_id + ending
     return f"{manifest_id[:_ID_MAX_CHARACTERS]}-{digest(manifest_id.encode())[:8]}{ending}"
+
+
+def is_of_new(manifest_id: str) -> bool:
+    """Whether an id is like those that planners make, or made of one by a redrive or for a duplicate."""
+    return _NEW_ID.match(manifest_id) is not None
 
 
 def redriven_id(root: str, number: int) -> str:

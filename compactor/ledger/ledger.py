@@ -363,7 +363,11 @@ class Ledger:
 
     def record_names(self, key: ManifestKey) -> frozenset[str]:
         """The names of all records of one manifest, such as `attempt-1.json`; empty if it was never begun."""
-        return frozenset(base_name(info.uri) for info in self._records(self._layout.ledger_records(key)))
+        return frozenset(self.records(key))
+
+    def records(self, key: ManifestKey) -> dict[str, datetime]:
+        """The names of these records, with the times when the store got them."""
+        return {base_name(info.uri): info.modified_at for info in self._records(self._layout.ledger_records(key))}
 
     def _records(self, folder: str) -> Iterator[ObjectInfo]:
         """The records in a folder, without the empty objects that mark folders in the S3 console."""

@@ -1,6 +1,5 @@
 """Groups files, and pending parts, into manifests. Decisions, no I/O."""
 
-import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +15,6 @@ MAX_FILES = 20_000
 
 _JSON_CHARACTER_MAX_BYTES = 6  # of a control character in a name, as in \u0001
 _JSON_FILE_MAX_BYTES = 1024  # of a file without its name
-
-_NEW_ID = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{16}(-|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +118,6 @@ def due(
 def new_manifest_id(date: str) -> str:
     """A unique id for a manifest of a date."""
     return f"{date}-{secrets.token_hex(8)}"
-
-
-def is_of_new(manifest_id: str) -> bool:
-    """Whether an id is like those of `new_manifest_id`, or made of one by a redrive or for a duplicate."""
-    return _NEW_ID.match(manifest_id) is not None
 
 
 def _weight(file: ManifestFile, target_bytes: float, rules: ManifestRules) -> float:

@@ -337,16 +337,13 @@ class OperatorComponents(CatalogComponents):
     @cached_property
     def tracer(self) -> "Tracer":
         from compactor.manifests.file_search import FileSearch
-        from compactor.ops.trace.histories import Histories
         from compactor.ops.trace.tables import TableTracer
         from compactor.ops.trace.tracer import Tracer
 
         allowed_prefixes = self.settings.input.allowed_prefixes
         return Tracer(
             state=self.state,
-            histories=Histories(
-                state=self.state, redrive_log=self.redrive_log, rules=retry_rules(self.settings.stream)
-            ),
+            rules=retry_rules(self.settings.stream),
             search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes, skip_unreadable=True),
             claims=self.claims_if_any,
             tables=TableTracer(self.state, table) if (table := self.listed_table) else None,

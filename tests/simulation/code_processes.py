@@ -7,11 +7,12 @@ from typing import Any
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
+from compactor.ledger.accounts.account import Kind
+from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.manifests.building.builder import BuildReport
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Kind, Scope
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import Settings
 from compactor.wiring.components import Components

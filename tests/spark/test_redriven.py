@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from compactor.ledger.accounts.account import Kind
+from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Kind, Scope
 from compactor.wiring.job.app import App
 from tests.support.engine_workspace import DAY, EngineWorkspace, NewWorkspace
 

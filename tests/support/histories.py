@@ -13,9 +13,10 @@ from compactor.core.documents.closed_dates import ManifestSums
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import CompactorError
 from compactor.core.ports import ObjectStore
+from compactor.ledger.accounts.account import Kind
+from compactor.ledger.accounts.reading import Scope
 from compactor.ops.closing.report import ClosingReport
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Kind, Scope
 from compactor.ops.rejects.query import Query
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period

@@ -11,10 +11,11 @@ import pytest
 from compactor.core.crash_points import OnRedriveCrashPoint, ignore_redrive_crash_point
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import Commit, FileStatus
+from compactor.ledger.accounts.account import Kind
+from compactor.ledger.accounts.reading import Scope
 from compactor.ndjson.lines import Limits
 from compactor.ops.redrive.redrive_report import RedriveReport
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Kind, Scope
 from tests.support import fakes
 from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, Harness

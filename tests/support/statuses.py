@@ -7,8 +7,8 @@ from compactor.control.diagnosis.health import Condition, finding
 from compactor.control.snapshot import LivingRun
 from compactor.core.documents.records import DeadLetter, FileStatus, RecentCommit
 from compactor.cost.prices import JobSize
+from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import drain, output_sizes
 from compactor.ops.status.health import Rules, health
 from compactor.ops.status.values import (

@@ -16,8 +16,8 @@ from compactor.settings.compact_paths import CompactPaths
 from compactor.wiring.engine_choice import EngineChoice
 
 if TYPE_CHECKING:
+    from compactor.ledger.accounts.account import QuarantinedFile
     from compactor.ops.rebuild.rebuild_report import Rebuilt
-    from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 
 
 @dataclass(slots=True)

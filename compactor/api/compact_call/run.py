@@ -25,6 +25,7 @@ from compactor.core.text.formatting import count, duration
 from compactor.job.run_report import ManifestsUnfinished, RunReport
 from compactor.job.service import Service
 from compactor.job.steps.results import CompactionResult
+from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog, read_backlog
 from compactor.manifests.changed_files import changed_files
 from compactor.manifests.fates.grown_files import is_of
@@ -35,7 +36,6 @@ from compactor.manifests.sources.patient_planning import SETTLE_SECONDS, SETTLIN
 from compactor.manifests.sources.planning import OnReplaced, SourcePlanner, left_out
 from compactor.ndjson.files.envelopes import find_envelopes, longest_rows
 from compactor.ops.accept.dismisser import Dismisser
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import Settings
 from compactor.telemetry.logs import run_in_log

@@ -13,9 +13,11 @@ from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.prompts import not_confirmed
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import by_name, count
+from compactor.ledger.accounts.account import Kind
+from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.redrive_report import Redriven, RedriveReport
 from compactor.ops.redrive.scan import ScanResult, find_redrivable
-from compactor.ops.redrive.selection import REASONS, THINGS, Kind, Scope
+from compactor.ops.redrive.selection import REASONS, THINGS
 from compactor.wiring.job.app import App
 
 ASKED_ABOVE = 1_000
@@ -70,7 +72,7 @@ def redrive(
 
 
 def _asked(scan: ScanResult) -> ExitCode | None:
-    things = f"{count(scan.things, THINGS[scan.scope.kind])} of {count(len(scan.sources), 'manifest')}"
+    things = f"{count(scan.things, THINGS[scan.kind])} of {count(len(scan.sources), 'manifest')}"
     return not_confirmed("redrive", things, question=f"Redrive {things}?", done="redriven")
 
 

@@ -4,8 +4,8 @@ from pydantic import Field
 
 from compactor.cli.documents.accept import NotLost
 from compactor.cli.documents.common import Document
+from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ops.accept.dismisser import Dismissible
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 
 
 class DismissedFile(Document, of=QuarantinedFile):

@@ -3,8 +3,8 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Document
+from compactor.ledger.accounts.account import Kind
 from compactor.ops.redrive import redrive_report
-from compactor.ops.redrive.selection import Kind
 
 
 class RedriveReport(Document, of=redrive_report.RedriveReport):

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Document
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
+from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ops.verify.report import VerifyReport
 
 

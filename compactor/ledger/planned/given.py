@@ -51,6 +51,43 @@ def check_given(state: State, manifest: Manifest, uri: str) -> None:
         raise ManifestError("not_planned", f"{uri}: names {named}; expected {_EXPECTED}")
 
 
+def files_not_in(files: Sequence[ManifestFile], manifest: Manifest) -> list[ManifestFile]:
+    """The files that a manifest does not have, and the parts of ranges that it does not have.
+
+    Raises:
+        ValueError: One of the files looks like a range and is none.
+    """
+    uris = {canonical(file.uri) for file in manifest.files}
+    ranges = sorted((KafkaRange.parse(file.uri), file.etag or "") for file in manifest.files if is_kafka(file.uri))
+    left = list[ManifestFile]()
+    for file in files:
+        if is_kafka(file.uri):
+            left += _parts_left(file, [each for each, topic_id in ranges if topic_id == (file.etag or "")])
+        elif canonical(file.uri) not in uris:
+            left.append(file)
+    return left
+
+
+def _parts_left(file: ManifestFile, others: Sequence[KafkaRange]) -> list[ManifestFile]:
+    """What of a range is in none of others, which are in order; the file itself if that is all of it."""
+    wanted, parts = KafkaRange.parse(file.uri), list[KafkaRange]()
+    at = wanted.first
+    for each in others:
+        if (each.topic, each.partition) == (wanted.topic, wanted.partition) and each.end > at:
+            if min(each.first, wanted.end) > at:
+                parts.append(KafkaRange(wanted.topic, wanted.partition, at, min(each.first, wanted.end)))
+            at = max(at, each.end)
+    if at < wanted.end:
+        parts.append(KafkaRange(wanted.topic, wanted.partition, at, wanted.end))
+    if parts == [wanted]:
+        return [file]
+    size_bytes = file.size_bytes or 0
+    sizes = [max(size_bytes * each.offsets // wanted.offsets, 1) for each in parts]
+    return [
+        file.model_copy(update={"uri": str(each), "size_bytes": size}) for each, size in zip(parts, sizes, strict=True)
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class _Given:
     """What links give to one manifest."""

@@ -8,11 +8,11 @@ from compactor.core.documents.records import Commit, FileReport
 from compactor.core.kafka.ports import OpenKafka
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.kinesis.places import is_kinesis
+from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.dismissals import Dismissals
 from compactor.ledger.state import State
 from compactor.ops.redrive.ranges import NothingLeft, RangesLeft, Untold
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,9 @@ class Acceptor:
         search = _Search(RangesLeft(self.kafka), gone_clusters)
         search.found.refused += [NotLost(each.manifest_id, "", each.why) for each in scan.refused]
         for source in scan.sources:
-            settled = scan.scope.settled.get(source.key.id, ())
             outcome = self.state.ledger.outcome(source.key)
             if isinstance(outcome, Commit):
-                search.add(outcome, {each.uri for each in source.files if each.uri not in settled})
+                search.add(outcome, {each.uri for each in source.files})
         return search.found
 
     def accept(self, losses: Losses, why: str) -> None:

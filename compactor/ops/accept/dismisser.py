@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from compactor.core.documents.dismissals import Dismissal, How
 from compactor.core.inputs.topics_and_streams import is_topic_or_stream
 from compactor.core.layout import canonical
+from compactor.ledger.accounts.account import QuarantinedFile
+from compactor.ledger.accounts.reading import Scope
+from compactor.ledger.accounts.settling import is_gone
 from compactor.ledger.history.dismissals import Dismissals
 from compactor.ledger.state import State
 from compactor.ops.accept.acceptor import NotLost
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, is_gone
 
 
 @dataclass(slots=True)
@@ -43,9 +44,8 @@ class Dismisser:
         found, scan = Dismissible(), find_redrivable(self.state, Scope("files"))
         open_files: dict[str, list[QuarantinedFile]] = {}
         for source in scan.sources:
-            settled = scan.scope.settled.get(source.key.id, ())
             for file in source.files:
-                if file.uri not in settled and not is_topic_or_stream(file.uri):
+                if not is_topic_or_stream(file.uri):
                     open_files.setdefault(canonical(file.uri), []).append(file)
         for uri in dict.fromkeys(uris):
             versions = open_files.get(canonical(uri), [])

@@ -6,7 +6,7 @@ those that were there before the records were read: so what ends meanwhile keeps
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -25,13 +25,12 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count, duration
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.history.closed_dates import ClosedDates, Mark
-from compactor.ledger.history.unsummarised import Found, recorded, summarised_generations, unsummarised_if_readable
+from compactor.ledger.history.unsummarised import Found, recorded, summarised_generations
 from compactor.ledger.state import State
 from compactor.ops.closing.draft import Draft
 from compactor.ops.closing.report import ClosingReport, LeftOpen, Summarised
 from compactor.ops.closing.settling import settled_files, settled_letters
 from compactor.ops.closing.version_index import VersionIndex, shared_within
-from compactor.ops.redrive.settling.quarantined_file import later_keys
 from compactor.ops.verify.doubled import doubled_versions
 from compactor.ops.verify.report import sums_of
 from compactor.ops.verify.verifier import Verifier
@@ -187,9 +186,7 @@ class Closer:
     def _verified(self, found: _Candidates, draft: Draft, report: ClosingReport) -> bool:
         """Verify the manifests, and complete the draft with them; False if they cannot be summarised."""
         is_closed = bool(found.places)
-        verified = self.verifier.verify_for_summary(
-            None if is_closed else found.date, found.keys, self._later_keys, draft.add
-        )
+        verified = self.verifier.verify_for_summary(None if is_closed else found.date, found.keys, draft.add)
         if verified.discrepancies:  # guard: a date with a discrepancy stays open
             report.discrepancies += verified.discrepancies
             why = f"{count(len(verified.discrepancies), 'discrepancy', 'discrepancies')}"
@@ -203,16 +200,6 @@ class Closer:
             superseded = added(superseded, sums)
         draft.complete(self.state, verified, superseded)
         return True
-
-    def _later_keys(self, moments: Sequence[datetime]) -> Iterator[ManifestKey] | None:
-        """The manifests that may have later versions of files; they are searched only if one was quarantined.
-
-        None, for all, if a record of another manifest or date cannot be read: only its own date has to wait for it.
-        """
-        if not moments:
-            return iter(())
-        found = unsummarised_if_readable(self.state)
-        return None if found is None else later_keys(self.state, found, moments)
 
     def _write(self, found: _Candidates, draft: Draft, index: VersionIndex, report: ClosingReport) -> None:
         """Give the draft the next place in the log; do nothing if another process has summarised the date meanwhile."""

@@ -11,19 +11,18 @@ from compactor.core.documents.records import Redrive
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.accounts.account import QuarantinedFile
+from compactor.ledger.accounts.settling import Settling, open_file
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
-from compactor.ops.redrive.settling.dead_letters import letter_fates
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, settled
 from compactor.ops.verify.report import DeadLetterManifest
-from compactor.ops.verify.summaries import quarantined_file
 
 
 def settled_letters(state: State, totals: ClosedTotals, keys: Sequence[ManifestKey]) -> list[str]:
     """Those dead letters whose redrive is accepted, or of which one of these manifests took over the last file."""
     ids = [each.manifest_id for each in totals.letters]
     redriven = set(_redriven_letters(state, ids))
-    fates = letter_fates(state, [each for each in ids if each not in redriven], keys)
+    fates = Settling(state).letters([each for each in ids if each not in redriven], keys)
     return [each for each in ids if each in redriven or fates[each].settled_by]
 
 
@@ -48,11 +47,11 @@ def open_files(state: State, files: Sequence[QuarantinedFile]) -> list[Quarantin
 
 def settled_files(state: State, totals: ClosedTotals, keys: Sequence[ManifestKey]) -> list[SettledFile]:
     """Those quarantined files whose redrive is accepted, or of which one of these manifests has a later version."""
-    files = [quarantined_file(each) for each in totals.quarantined]
+    files = [open_file(each) for each in totals.quarantined]
     redrives = _redrives(state, (each.manifest_id for each in files))
     return [
         SettledFile(manifest_id=each.manifest_id, uri=each.uri)
-        for each in settled(state, files, keys)
+        for each in Settling(state).files(files, keys)
         if (found := redrives[each.manifest_id]) is not None and (each.settled_by or each.uri in _taken(found))
     ]
 

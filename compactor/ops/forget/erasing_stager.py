@@ -17,6 +17,7 @@ from compactor.core.partitions import folders, parse_fields
 from compactor.engines.parquet_files import open_parquet, parquet_facts
 from compactor.engines.rows_place import RowsPlace
 from compactor.job.steps.staging import discard_staged
+from compactor.ledger.accounts.reading import Detail, account_of, redriven_lines
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
 from compactor.ndjson.files.rejects import RejectsWriter
@@ -24,7 +25,6 @@ from compactor.ops.forget.erased_reports import erased_reports
 from compactor.ops.forget.reject_search import RejectFound, rejects_found
 from compactor.ops.forget.row_search import RowSearch
 from compactor.ops.redrive.rejected_lines.line_numbers import numbers_of
-from compactor.ops.redrive.settling.settled import settled_of
 from compactor.schema.schema import METADATA_COLUMNS
 from compactor.table.merging.committed_rows import OpenedRows
 
@@ -104,8 +104,10 @@ class ErasingStager:
         return RowsPlace.final(folder, self.compression)
 
     def _reports(self, files: Sequence[FileReport], found: Sequence[RejectFound]) -> list[FileReport]:
-        redriven = numbers_of(settled_of(self.state, self.commit.manifest_id).inputs) if found else {}
-        return erased_reports(files, found, redriven)
+        if not found:
+            return erased_reports(files, found, {})
+        account = account_of(self.state, self.commit.manifest_id, Detail.LINEAGE)
+        return erased_reports(files, found, numbers_of(redriven_lines(self.state, account).inputs))
 
     def _output(self, file: StagedFile, place: RowsPlace, staged: str) -> tuple[StagedFile, int]:
         """Stage a file without the rows that go; return it, and how many went."""

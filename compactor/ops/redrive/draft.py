@@ -5,20 +5,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import Commit, DeadLetter, Redrive
+from compactor.core.documents.records import DeadLetter
 from compactor.core.inputs.dates import possible_dates
 from compactor.core.layout import canonical, number_of_redrive, root_id
 from compactor.core.manifest_key import ManifestKey
+from compactor.ledger.accounts.account import Account
 from compactor.manifests.file_search import Naming
 from compactor.ops.redrive.redrive_report import Refused
-from compactor.ops.redrive.selection import Scope, files_left
 
 
 @dataclass(slots=True)
 class Draft:
     """The files that a new manifest may name."""
 
-    outcome: Commit | DeadLetter
+    account: Account  # of the manifest that is redriven
     root: ManifestKey  # of its lineage
     date: str  # the date of the new manifest
     alias: str = ""  # the id inside the original of a dead letter, if it differs from the id of the letter
@@ -65,16 +65,16 @@ class Draft:
 
     def refusals(self) -> list[Refused]:
         """The files that were left out."""
-        return [Refused(self.outcome.manifest_id, uri, why) for uri, why in self.refused.items()]
+        return [Refused(self.account.id, uri, why) for uri, why in self.refused.items()]
 
-    def files_left(self, scope: Scope, redrives: Sequence[Redrive]) -> list[ManifestFile]:
-        """The files that were not redriven meanwhile."""
-        if isinstance(self.outcome, DeadLetter):
-            of_plans = next((each.manifest.manifest_id for each in redrives if each.kind == "planned"), "")
+    def files_left(self, account: Account, reason: str | None) -> list[ManifestFile]:
+        """The files that were not redriven meanwhile, by the account of the manifest as it is now."""
+        if isinstance(account.outcome, DeadLetter):
+            of_plans = next((each.manifest.manifest_id for each in account.taken if each.kind == "planned"), "")
             if of_plans:
                 self.refuse(dict.fromkeys(self.planned, f"manifest {of_plans} has what was planned for this id"))
             return list(self.files)
-        left = {report.uri for report in files_left(scope, self.outcome, redrives)}
+        left = {report.uri for report in account.open_reports(reason)}
         return [file for file in self.files if file.redriven_uri in left]
 
     def unclaimed_files(self) -> list[ManifestFile]:
@@ -84,4 +84,4 @@ class Draft:
         """The dates whose manifests may have the files without a claim."""
         day = datetime.fromisoformat(self.date).replace(tzinfo=UTC)
         own = (possible_dates(file.uri, file.event_time or day) for file in self.unclaimed_files())
-        return {self.date, self.outcome.date}.union(*own)
+        return {self.date, self.account.key.date}.union(*own)

@@ -5,19 +5,20 @@ from datetime import UTC, datetime
 
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.manifest_parsing import parse_manifest
-from compactor.core.documents.records import Commit, DeadLetter
+from compactor.core.documents.records import Accepted, Commit, DeadLetter
 from compactor.core.errors import ManifestError, ObjectNotFound
 from compactor.job.steps.planned_ranges import redrive_on_record
 from compactor.ledger.state import State
 
 
-def original_of(letter: DeadLetter, state: State, allowed_prefixes: Sequence[str]) -> Manifest:
+def original_of(
+    letter: DeadLetter, accepted: Accepted | None, state: State, allowed_prefixes: Sequence[str]
+) -> Manifest:
     """The original of a dead letter.
 
     Raises:
         ManifestError: It is still wrong.
     """
-    accepted = state.ledger.accepted(letter.manifest_id)
     manifest = accepted.manifest if accepted is not None else None
     return parse_manifest(
         _kept(letter, state) if manifest is None else manifest.to_json(),

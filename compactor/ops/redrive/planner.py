@@ -6,7 +6,7 @@ from functools import cached_property
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.manifest_parsing import is_allowed
-from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus, Redrive
+from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.errors import AccessError, StuckError
 from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.kafka.ranges import is_kafka
@@ -15,6 +15,7 @@ from compactor.core.layout import canonical, redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
+from compactor.ledger.accounts.account import Account
 from compactor.ledger.planned.given import check_given, is_planned, names_planned
 from compactor.ledger.state import State
 from compactor.manifests.file_search import FileSearch, Naming
@@ -22,7 +23,6 @@ from compactor.ops.redrive.claims import RedriveClaims
 from compactor.ops.redrive.draft import Draft
 from compactor.ops.redrive.originals import committed_under, original_of
 from compactor.ops.redrive.ranges import NothingLeft, RangesLeft, Untold
-from compactor.ops.redrive.selection import Scope, files_left
 
 _GONE = "there is no such object; expected it to be there by now, or `compactor dismiss` to give it up"
 
@@ -42,18 +42,16 @@ class RedrivePlanner:
     def _ranges(self) -> RangesLeft:
         return RangesLeft(self.kafka)
 
-    def draft(
-        self, scope: Scope, root: ManifestKey, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]
-    ) -> Draft:
-        """Draft the redrive of a manifest, which has these redrives in effect.
+    def draft(self, account: Account, root: ManifestKey, reason: str | None) -> Draft:
+        """Draft the redrive of a manifest: of files with a reason, or of all.
 
         Raises:
             ManifestError: The manifest is a dead letter and still wrong.
         """
-        if isinstance(outcome, DeadLetter):
-            draft = self._draft_of_letter(root, outcome)
+        if account.letter is not None:
+            draft = self._draft_of_letter(account, account.letter, root)
         else:
-            draft = self._draft_of_files(scope, root, outcome, redrives)
+            draft = self._draft_of_files(account, root, reason)
         holders = self.claims.holders(draft.files)
         draft.refuse_held({uri: holder for uri, holder in holders.items() if not draft.is_own(holder)})
         draft.unclaimed.update(file.uri for file in draft.files if file.uri not in holders)
@@ -105,11 +103,12 @@ class RedrivePlanner:
             naming = Naming(manifest_id, canonical(file.uri), file.etag, "waiting")
             self._named_here.setdefault(naming.uri, []).append(naming)
 
-    def _draft_of_files(self, scope: Scope, root: ManifestKey, commit: Commit, redrives: Sequence[Redrive]) -> Draft:
-        draft = Draft(commit, root, commit.date, rejects_of=commit.rejects_of or None)
-        accepted = self.state.ledger.accepted(commit.manifest_id)
+    def _draft_of_files(self, account: Account, root: ManifestKey, reason: str | None) -> Draft:
+        rejects_of = account.commit.rejects_of if account.commit is not None else ""
+        draft = Draft(account, root, account.key.date, rejects_of=rejects_of or None)
+        accepted = account.accepted
         draft.listed_at = accepted.manifest.listed_at if accepted and accepted.manifest else None
-        for report in files_left(scope, commit, redrives):
+        for report in account.open_reports(reason):
             named = self._named_again(report)
             if isinstance(named, str):
                 draft.refuse({report.uri: named})
@@ -133,13 +132,13 @@ class RedrivePlanner:
         parts = self._ranges.parts_of(report)
         return parts.why if isinstance(parts, NothingLeft | Untold) else parts
 
-    def _draft_of_letter(self, root: ManifestKey, letter: DeadLetter) -> Draft:
-        original = original_of(letter, self.state, self.allowed_prefixes)
-        draft = Draft(letter, root, original.date, files=list(original.files), rejects_of=original.rejects_of)
+    def _draft_of_letter(self, account: Account, letter: DeadLetter, root: ManifestKey) -> Draft:
+        accepted = account.accepted
+        original = original_of(letter, accepted, self.state, self.allowed_prefixes)
+        draft = Draft(account, root, original.date, files=list(original.files), rejects_of=original.rejects_of)
         if names_planned(self.state, original):  # a copy under another id may name what the first one has
             claimed = original.model_copy(update={"manifest_id": redriven_id(root.id, 1)})
             check_given(self.state, claimed, letter.source_uri)
-            accepted = self.state.ledger.accepted(letter.manifest_id)
             if accepted is None or accepted.manifest is None:
                 draft.planned.update(file.uri for file in original.files if is_planned(self.state, file))
         draft.listed_at = original.listed_at

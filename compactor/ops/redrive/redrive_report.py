@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from compactor.ops.redrive.selection import Kind
+from compactor.ledger.accounts.account import Kind
 
 
 @dataclass(frozen=True, slots=True)

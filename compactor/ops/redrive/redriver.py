@@ -7,16 +7,18 @@ redrive takes effect. Last the manifest is written. If that is interrupted, the 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_redrive_crash_point
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.records import Commit, DeadLetter, FileStatus, Redrive, RedrivenInput
+from compactor.core.documents.records import Commit, FileStatus, Redrive, RedrivenInput
 from compactor.core.errors import InputError, ManifestError, StagingError, StuckError
 from compactor.core.layout import MANIFEST_ID, redriven_id
 from compactor.core.text.formatting import by_name, count
-from compactor.ledger.history.redrive_log import RedriveLog, taken_from
+from compactor.ledger.accounts.account import Account, Kind
+from compactor.ledger.accounts.reading import Detail, account_of
+from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
 from compactor.ops.redrive.draft import Draft
 from compactor.ops.redrive.planner import RedrivePlanner
@@ -25,7 +27,6 @@ from compactor.ops.redrive.rejected_lines.line_numbers import numbers_of
 from compactor.ops.redrive.rejected_lines.recheck import Recheck
 from compactor.ops.redrive.rejected_lines.writing import Wanted, WrittenLines, write_lines
 from compactor.ops.redrive.scan import ScanResult, Source
-from compactor.ops.redrive.selection import Scope, left_of
 from compactor.telemetry.logs import log_event
 
 _DRAFTS_AT_ONCE = 64  # they share one search of the ledger
@@ -35,8 +36,8 @@ _DRAFTS_AT_ONCE = 64  # they share one search of the ledger
 class _NextRedrive:
     """The next redrive of a manifest, as the log has it now."""
 
+    account: Account  # of the manifest, with its redrives as they are now
     left: Counter[str]  # how many manifests, files or lines are left to redrive, by reason
-    taken: list[Redrive]  # its redrives so far that take effect
     number: int
     manifest_id: str
 
@@ -50,13 +51,14 @@ class _NextRedrive:
 class _Run:
     """One call, and its report so far."""
 
-    scope: Scope
+    kind: Kind
+    reason: str | None
     dry_run: bool
     report: RedriveReport
 
     def add(self, source: Source, manifest_id: str, counts: dict[str, int], files: int) -> None:
         new_id = None if self.dry_run else manifest_id
-        self.report.redriven.append(Redriven(source.key.id, new_id, self.scope.kind, counts, files))
+        self.report.redriven.append(Redriven(source.key.id, new_id, self.kind, counts, files))
 
     def leave(self, source: Source, unchanged: Counter[str]) -> None:
         """Refuse lines that would be rejected again, by reason."""
@@ -91,10 +93,10 @@ class Redriver:
 
     def redrive(self, scan: ScanResult, *, dry_run: bool = False) -> RedriveReport:
         """Redrive what a scan found, except what was redriven since. A dry run claims and writes nothing."""
-        run = _Run(scan.scope, dry_run, RedriveReport(refused=list(scan.refused)))
+        run = _Run(scan.kind, scan.scope.reason, dry_run, RedriveReport(refused=list(scan.refused)))
         sources = iter(scan.sources)
         while batch := list(islice(sources, _DRAFTS_AT_ONCE)):
-            if scan.scope.kind == "rejects":
+            if scan.kind == "rejects":
                 for source in batch:
                     self._redrive_rejects(run, source)
             else:
@@ -114,25 +116,28 @@ class Redriver:
                 log_event("redrive.healed", manifest_id=manifest_id, source=entry.redrive.source)
             run.report.healed.append(manifest_id)
 
-    def _next(self, scope: Scope, source: Source, outcome: Commit | DeadLetter) -> _NextRedrive:
+    def _account(self, source: Source) -> Account:
+        """The account of a manifest, of whose files only those are left that the scan found."""
+        return replace(account_of(self.state, source.key.id, Detail.ACCEPTED), quarantined=source.files)
+
+    def _next(self, run: _Run, source: Source, account: Account) -> _NextRedrive:
         while True:
             entries = self._log.entries(source.root)
             number = self._log.next_number(source.root, entries)
             if number is not None:
-                taken = taken_from(source.key.id, entries)
-                left = left_of(scope, outcome, taken)
-                return _NextRedrive(left, taken, number, redriven_id(source.root.id, number))
+                now = account.with_lineage(entries)
+                left = now.left(run.kind, run.reason)
+                return _NextRedrive(now, left, number, redriven_id(source.root.id, number))
 
     def _redrive_files(self, run: _Run, sources: Sequence[Source]) -> None:
         drafts: list[tuple[Source, Draft]] = []
         for source in sources:
             with run.refusing(source):
                 self._heal(run, source)
-                outcome = self.state.ledger.outcome(source.key)
-                found = self._next(run.scope, source, outcome)
+                found = self._next(run, source, self._account(source))
                 if found.left:
                     found.check_id(source)
-                    draft = self.redrive_planner.draft(run.scope, source.root, outcome, found.taken)
+                    draft = self.redrive_planner.draft(found.account, source.root, run.reason)
                     drafts.append((source, draft))
         self.redrive_planner.refuse_known([draft for _, draft in drafts])
         for source, draft in drafts:
@@ -142,8 +147,8 @@ class Redriver:
 
     def _redrive_draft(self, run: _Run, source: Source, draft: Draft) -> bool:
         """Redrive the files of a draft; False if another redrive took the number."""
-        found = self._next(run.scope, source, draft.outcome)
-        left = draft.files_left(run.scope, found.taken) if found.left else []
+        found = self._next(run, source, draft.account)
+        left = draft.files_left(found.account, run.reason) if found.left else []
         files = self.redrive_planner.free(draft, left)
         if files and not run.dry_run:
             files = self.redrive_planner.claim(draft, files, found.manifest_id)
@@ -161,13 +166,13 @@ class Redriver:
     def _redrive_rejects(self, run: _Run, source: Source) -> None:
         with run.refusing(source):
             self._heal(run, source)
-            outcome = self.state.ledger.outcome(source.key)
-            while isinstance(outcome, Commit) and not self._redrive_lines(run, source, outcome):
+            account = self._account(source)
+            while account.commit is not None and not self._redrive_lines(run, source, account, account.commit):
                 self._heal(run, source)
 
-    def _redrive_lines(self, run: _Run, source: Source, commit: Commit) -> bool:
+    def _redrive_lines(self, run: _Run, source: Source, account: Account, commit: Commit) -> bool:
         """Write rejected lines to new input files and redrive those; False if another redrive took the number."""
-        found = self._next(run.scope, source, commit)
+        found = self._next(run, source, account)
         if not found.left:
             return True
         found.check_id(source)
@@ -201,7 +206,7 @@ class Redriver:
             rejects=[file.final for file in commit.rejects],
             sources={file.origin_uri for file in commit.files if file.status is FileStatus.COMPACTED},
             reasons=found.left.keys(),
-            taken=numbers_of(each for redrive in found.taken for each in redrive.inputs),
+            taken=numbers_of(each for redrive in found.account.taken for each in redrive.inputs),
             recheck=self.recheck,
             is_redrive=bool(commit.rejects_of),
             reports={file.origin_uri: file for file in commit.files},
@@ -228,7 +233,7 @@ class Redriver:
         """Put a redrive on record and write its manifest; False if another redrive took the number."""
         new_id = found.manifest_id
         redrive = Redrive(
-            kind=run.scope.kind,
+            kind=run.kind,
             source=source.key.id,
             number=found.number,
             counts=counts,
@@ -242,7 +247,7 @@ class Redriver:
         self.on_crash_point(RedriveCrashPoint.RECORDED, new_id)
         self._log.deliver(redrive)
         self.on_crash_point(RedriveCrashPoint.DELIVERED, new_id)
-        log_event("manifest.redriven", source=source.key.id, manifest_id=new_id, kind=run.scope.kind, counts=counts)
+        log_event("manifest.redriven", source=source.key.id, manifest_id=new_id, kind=run.kind, counts=counts)
         run.add(source, new_id, counts, len({file.origin_uri for file in manifest.files}))
         return True
 

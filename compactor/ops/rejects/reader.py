@@ -1,7 +1,7 @@
 """Reads rejected lines, manifest by manifest, in memory that does not grow with their number."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import merge
@@ -12,19 +12,17 @@ import pyarrow as pa
 
 from compactor.core.documents.records import Commit, FileReport, RedrivenInput
 from compactor.core.documents.totals import without_zeros
-from compactor.core.errors import ObjectNotFound, RecordUnreadable, StagingError
+from compactor.core.errors import StagingError
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import quoted
 from compactor.engines.parquet_files import open_parquet
+from compactor.ledger.accounts.account import Account
+from compactor.ledger.accounts.reading import Detail, Scope, accounts, redriven_lines
+from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.expired_log import ExpiredParts
-from compactor.ledger.history.unsummarised import members_with_rejects, unsummarised_if_readable
-from compactor.ledger.ledger import is_done
+from compactor.ledger.history.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
 from compactor.ledger.state import State
 from compactor.ops.redrive.rejected_lines.line_numbers import LineNumbers, numbers_of
-from compactor.ops.redrive.settling.later_rows import KnownRows
-from compactor.ops.redrive.settling.quarantined_file import quarantined_files, settled
-from compactor.ops.redrive.settling.settled import may_be_redriven, settled_of
 from compactor.ops.rejects.query import Query
 
 _COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw"]
@@ -103,42 +101,25 @@ class RejectsReader:
     state: State
     on_unreadable: Callable[[str], None]  # called with what is wrong with a record, or with a file of rejects
     on_expired: Callable[[str, int], None] = lambda _why, _rows: None  # called with why a file expired, and its rows
-    _known: KnownRows = field(default_factory=KnownRows, init=False)
 
     def manifests(self, query: Query) -> Iterator[RejectsOf]:
         """Yield the manifests that have rejects, by date and id."""
-        return (found for found in map_ordered(self._of(query), self._keys(query)) if found)
+        found = unsummarised_if_readable(self.state)
+        keys = None if found is None or query.date is not None else _with_rejects(self.state, found)
+        settling = Settling(self.state, found=found)
+        for account in accounts(self.state, Scope(date=query.date, keys=keys, details=Detail.LINEAGE)):
+            if account.fault is not None:
+                self.on_unreadable(str(account.fault))
+            elif account.commit is not None and account.is_done:
+                rejects = self._of(account, account.commit, query, settling)
+                yield from () if rejects is None else (rejects,)
 
-    def _keys(self, query: Query) -> Iterable[ManifestKey]:
-        """The manifests that may have rejects; those of closed dates by the summaries."""
-        found = unsummarised_if_readable(self.state) if query.date is None else None
-        if found is None:
-            return self.state.ledger.manifests(query.date)
-        rejecting = members_with_rejects(self.state, found.totals, counted=True)
-        by_date = (sorted(keys, key=_in_ledger) for _, keys in groupby(rejecting, key=lambda key: key.date))
-        sampled = (ManifestKey(each.date, each.manifest_id) for each in found.totals.quarantined)
-        others = sorted({*sampled, *found.keys}, key=_in_ledger)
-        return (key for key, _ in groupby(merge(chain.from_iterable(by_date), others, key=_in_ledger)))
-
-    def _of(self, query: Query) -> Callable[[ManifestKey], RejectsOf | None]:
-        def of(key: ManifestKey) -> RejectsOf | None:
-            ledger = self.state.ledger
-            try:
-                names = ledger.record_names(key)
-                outcome = ledger.recorded_outcome(key, names)
-                if not isinstance(outcome, Commit) or not is_done(outcome, names):
-                    return None
-                is_redriven = may_be_redriven(key.id, names) and any(file.rejects for file in outcome.files)
-                redriven = settled_of(self.state, key.id).inputs if is_redriven else ()
-                sampled = {file.uri for file in outcome.files if file.reject_rows and not file.rejects}
-                files = [each for each in quarantined_files(outcome) if each.uri in sampled]
-                passed = {each.uri for each in settled(self.state, files, known=self._known) if each.is_settled}
-            except (ObjectNotFound, RecordUnreadable) as exc:
-                self.on_unreadable(str(exc))
-                return None
-            return rejects_of(outcome, query, redriven, passed)
-
-        return of
+    def _of(self, account: Account, commit: Commit, query: Query, settling: Settling) -> "RejectsOf | None":
+        has_rejects = any(file.rejects for file in commit.files)
+        redriven = redriven_lines(self.state, account).inputs if account.lineage and has_rejects else ()
+        sampled = {file.uri for file in commit.files if file.reject_rows and not file.rejects}
+        files = settling.files([each for each in account.quarantined if each.uri in sampled]) if sampled else []
+        return rejects_of(commit, query, redriven, {each.uri for each in files if each.is_settled})
 
     def lines(self, found: RejectsOf, query: Query) -> Iterator[RejectedLine]:
         """Yield the rejected lines of a manifest, in the order of its files. A long line is cut at its limit."""
@@ -184,6 +165,15 @@ class RejectsReader:
                 for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[number], columns=_COLUMNS):
                     columns = [batch.column(name).to_pylist() for name in _COLUMNS]
                     yield from map(Piece, *columns)
+
+
+def _with_rejects(state: State, found: Unsummarised) -> Iterator[ManifestKey]:
+    """The manifests that may have rejects; those of closed dates by the summaries."""
+    rejecting = members_with_rejects(state, found.totals, counted=True)
+    by_date = (sorted(keys, key=_in_ledger) for _, keys in groupby(rejecting, key=lambda key: key.date))
+    sampled = (ManifestKey(each.date, each.manifest_id) for each in found.totals.quarantined)
+    others = sorted({*sampled, *found.keys}, key=_in_ledger)
+    return (key for key, _ in groupby(merge(chain.from_iterable(by_date), others, key=_in_ledger)))
 
 
 def _in_ledger(key: ManifestKey) -> str:

@@ -10,12 +10,12 @@ from compactor.core.distributions import Distribution
 from compactor.core.documents.records import FileStatus
 from compactor.core.documents.totals import quarantined_of
 from compactor.core.rules.next_steps import Cause
+from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.history.expired_seen import ExpiredSeen
 from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import SizedBytes
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.streams_seen import StreamSeen
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.report.period import Period
 from compactor.table.standing import TableSeen
 

@@ -15,14 +15,12 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.rules.retiring import DateFacts, why_not_retired
+from compactor.ledger.accounts.settling import Settling, open_file
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.history.expired_log import ExpiredLog
 from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarised
 from compactor.ledger.state import State
-from compactor.ops.redrive.settling.dead_letters import letter_fates
-from compactor.ops.redrive.settling.quarantined_file import later_keys, settled
 from compactor.ops.retire.report import NotRetired, RetiredDate
-from compactor.ops.verify.summaries import quarantined_file
 
 _NAME_CHARACTERS = 12
 
@@ -132,12 +130,11 @@ class RetireScanner:
     def _unsettled(self, found: Unsummarised, before: str) -> tuple[Counter[str], Counter[str]]:
         """The dead letters and the quarantined files that wait for a person, by date."""
         letters = [each for each in found.totals.letters if each.date < before]
-        fates = letter_fates(self.state, [each.manifest_id for each in letters], found.keys)
+        settling = Settling(self.state, found=found)
+        fates = settling.letters([each.manifest_id for each in letters])
         left = Counter(each.date for each in letters if not fates[each.manifest_id].is_settled)
         opened = [each for each in found.totals.quarantined if each.date < before]
-        files = [quarantined_file(each) for each in opened]
-        moments = [each.started_at for each in files]
-        checked = settled(self.state, files, later_keys(self.state, found, moments)) if files else []
+        checked = settling.files([open_file(each) for each in opened])
         dates = {(each.manifest_id, each.uri): each.date for each in opened}
         return left, Counter(dates[each.manifest_id, each.uri] for each in checked if not each.is_settled)
 

@@ -1,13 +1,13 @@
 """What repeated readings need not read again, because it never changes."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.documents.records import DeadLetter
 from compactor.core.layout import base_name
-from compactor.ops.redrive.settling.later_rows import KnownRows, Version
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
+from compactor.ledger.accounts.account import QuarantinedFile
+from compactor.ledger.accounts.later_rows import KnownRows, Version
 from compactor.ops.status.values import Spent
 
 
@@ -22,7 +22,7 @@ class StatusCache:
     # The quarantined files of each commit, by manifest id
     quarantined: dict[str, list[QuarantinedFile]] = field(default_factory=dict)
     rows: KnownRows = field(default_factory=KnownRows)  # that commits have of quarantined files
-    named: dict[str, list[Version]] = field(default_factory=dict)  # by dead letter, the versions that it names
+    named: dict[str, Sequence[Version]] = field(default_factory=dict)  # by dead letter, the versions that it names
     taken: KnownRows = field(default_factory=KnownRows)  # that commits have of these versions
     # The seconds from arrival to visible of each file of a commit that is done, by manifest id
     arrivals: dict[str, tuple[float, ...]] = field(default_factory=dict)

@@ -3,20 +3,18 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from compactor.core.documents.records import Commit, DeadLetter, RecentCommit
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
+from compactor.ledger.accounts.account import QuarantinedFile, quarantined_files
+from compactor.ledger.accounts.kept_letters import kept_letters, letter_id
+from compactor.ledger.accounts.later_rows import Version
+from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.redrive_log import RedriveLog, was_redriven
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.state import State
-from compactor.ops.redrive.settling.dead_letters import named_versions, taken_over, was_interrupted
-from compactor.ops.redrive.settling.duplicates import settled_duplicates
-from compactor.ops.redrive.settling.kept_letters import kept_letters, letter_id
-from compactor.ops.redrive.settling.later_rows import Version
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files, settled
 from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.values import DeadLetters, FilesQuarantined
 
@@ -73,19 +71,20 @@ class FailureReader:
         """
         named = dict(map_ordered(self._named_by, (each for each in letters if each.reason != _UNREADABLE)))
         ids = [each for each, versions in named.items() if versions]
-        is_interrupted = dict(zip(ids, map_ordered(partial(was_interrupted, self.state), ids), strict=True))
+        settling = Settling(self.state, self.cache.taken)
+        is_interrupted = dict(zip(ids, map_ordered(settling.was_interrupted, ids), strict=True))
         searched = {each: named[each] for each in ids if is_interrupted[each]}
         others = {each: named[each] for each in ids if not is_interrupted[each]}
-        taken = taken_over(self.state, searched, known=self.cache.taken)
-        taken |= taken_over(self.state, others, [each.key for each in recent])
-        taken |= settled_duplicates(self.state, (each for each in named if each not in taken))
+        taken = settling.taken_over(searched)
+        taken |= settling.taken_over(others, [each.key for each in recent])
+        taken |= settling.duplicates([each for each in named if each not in taken])
         self.cache.redriven |= {self.state.layout.failure_reason(each) for each in taken}
         return [each for each in letters if each.manifest_id not in taken]
 
-    def _named_by(self, letter: DeadLetter) -> tuple[str, list[Version]]:
+    def _named_by(self, letter: DeadLetter) -> tuple[str, Sequence[Version]]:
         known = self.cache.named.get(letter.manifest_id)
         if known is None:
-            known = self.cache.named[letter.manifest_id] = named_versions(self.state, letter.manifest_id)
+            known = self.cache.named[letter.manifest_id] = Settling(self.state).named_versions(letter.manifest_id)
         return letter.manifest_id, known
 
     def _letter(self, info: ObjectInfo, manifest_id: str) -> DeadLetter:
@@ -108,7 +107,7 @@ class FailureReader:
         since = min((each.started_at for each in quarantined), default=None)
         later = [each.key for each in recent if since is not None and each.decided_at > since]
         # If the log of redrives cannot be read, a person has to check.
-        checked = settled(self.state, quarantined, later, self.cache.rows)
+        checked = Settling(self.state, self.cache.rows).files(quarantined, later)
         files = [each for each in checked if not each.is_settled]
         looked_at = len(recent) if len(asked) < COMMITS_READ else latest_first.index(asked[-1]) + 1
         statuses = dict(Counter(str(file.status) for file in files))

@@ -10,13 +10,13 @@ from compactor.core.documents.records import DeadLetter, RecentCommit
 from compactor.core.rules.next_steps import Cause
 from compactor.core.text.formatting import shown_seconds
 from compactor.cost.prices import JobSize
+from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.history.expired_seen import NOTHING_EXPIRED, ExpiredSeen
 from compactor.ledger.housekeeping import FailingTask
 from compactor.ledger.sizing import SizedBytes
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.streams_seen import StreamSeen
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
 from compactor.table.standing import TableSeen
 

@@ -6,17 +6,16 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Self
 
-from compactor.core.documents.records import Accepted, DeadLetter, FileReport
+from compactor.core.documents.records import Accepted, FileReport
 from compactor.core.documents.totals import Totals
 from compactor.core.inputs.named_dates import RULES
 from compactor.core.inputs.source_places import HIDING
 from compactor.core.layout import canonical, folder
 from compactor.core.rules.attempts import AttemptState
 from compactor.core.text.safe_text import quoted
+from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
 from compactor.ledger.history.redrive_log import Fate, RedriveLogEntry
-from compactor.ops.redrive.selection import CURABLE, Kind, Scope, left_of
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
-from compactor.ops.trace.histories import History
+from compactor.ops.redrive.selection import CURABLE
 from compactor.ops.trace.tables import TracedTable
 
 TracedKind = Literal["file", "manifest", "output", "rejects"]
@@ -146,34 +145,36 @@ class Trace:
         return quarantined and not any(each.is_of_all and each.fate != "revoked" for each in self.redriven_as)
 
 
-def add_history(trace: Trace, history: History) -> None:
+_STATES = {
+    AccountState.UNKNOWN: TraceState.UNKNOWN,
+    AccountState.UNWRITTEN: TraceState.CLAIMED,
+    AccountState.REVOKED: TraceState.CLAIMED,
+    AccountState.WAITING: TraceState.WAITING,
+    AccountState.IN_WORK: TraceState.IN_WORK,
+    AccountState.DECIDED: TraceState.DECIDED,
+    AccountState.DONE: TraceState.DONE,
+    AccountState.DEAD_LETTER: TraceState.DEAD_LETTERED,
+}
+
+
+def add_account(trace: Trace, account: Account) -> None:
     """Add what is known of the manifest."""
-    trace.manifest_id, trace.manifest_uri = history.manifest_id, history.uri
-    trace.attempts = [_traced(each) for each in history.attempts.unfolded]
-    trace.earlier_attempts = history.attempts.folded.upto if history.attempts.folded else 0
-    trace.next_attempt_at = history.next_attempt_at
-    trace.redriven_from = history.redriven_from.source if history.redriven_from is not None else ""
-    trace.redriven_as = [traced_redrive(entry) for entry in history.redriven_as]
-    if history.accepted is None:
-        trace.state = TraceState.WAITING if history.uri else TraceState.CLAIMED
-        if not history.uri:
-            again = (
-                "plan" if history.redriven_from is not None and history.redriven_from.kind == "planned" else "redrive"
-            )
-            trace.message = f"its redrive is on record, but its manifest was not written yet; {again} again"
-        return
-    trace.date = history.accepted.date
-    trace.dated_by = _dated_by(trace.uri, history.accepted)
-    if history.accepted.kind == "revoked":
-        trace.state = TraceState.CLAIMED
-        trace.message = f"manifest {history.manifest_id} was revoked by its planner; plan again"
-    elif history.outcome is None:
-        trace.state = TraceState.IN_WORK if history.attempts.last_number else TraceState.WAITING
-    elif isinstance(history.outcome, DeadLetter):
-        trace.state = TraceState.DEAD_LETTERED
-        trace.message = f"{history.outcome.reason}: {history.outcome.message}"
-    else:
-        trace.state = TraceState.DONE if history.is_done else TraceState.DECIDED
+    made_by = account.made_by
+    trace.manifest_id, trace.manifest_uri = account.id, account.uri
+    trace.attempts = [_traced(each) for each in account.attempts.unfolded]
+    trace.earlier_attempts = account.attempts.folded.upto if account.attempts.folded else 0
+    trace.redriven_from = made_by.source if made_by is not None else ""
+    trace.redriven_as = [traced_redrive(entry) for entry in account.redrives]
+    trace.state = _STATES[account.state]
+    if account.accepted is not None:
+        trace.date, trace.dated_by = account.accepted.date, _dated_by(trace.uri, account.accepted)
+    if account.state is AccountState.UNWRITTEN:
+        again = "plan" if made_by is not None and made_by.kind == "planned" else "redrive"
+        trace.message = f"its redrive is on record, but its manifest was not written yet; {again} again"
+    elif account.state is AccountState.REVOKED:
+        trace.message = f"manifest {account.id} was revoked by its planner; plan again"
+    elif account.letter is not None:
+        trace.message = f"{account.letter.reason}: {account.letter.message}"
 
 
 def _dated_by(uri: str, accepted: Accepted) -> str:
@@ -189,19 +190,18 @@ def traced_redrive(entry: RedriveLogEntry) -> TracedRedrive:
     return TracedRedrive(redrive.manifest.manifest_id, redrive.kind, redrive.counts, entry.fate)
 
 
-def moves_of_manifest(history: History, kinds: Sequence[Kind] = ("manifests", "rejects")) -> list[str]:
+def moves_of_manifest(account: Account, kinds: Sequence[Kind] = ("manifests", "rejects")) -> list[str]:
     """The commands that redrive what of a manifest was not redriven yet, of these kinds, beside quarantined files."""
-    made_by = history.redriven_from
-    if made_by is not None and history.accepted is None and not history.uri:
+    made_by = account.made_by
+    if account.state is AccountState.UNWRITTEN and made_by is not None:
         if made_by.kind == "planned":  # the next plan of its topic or stream writes it
             return []
         return [f"compactor redrive {made_by.kind} {quoted(made_by.source)}"]
-    if history.outcome is None or not history.is_done:
+    if not account.is_done:
         return []
-    redrives = [entry.redrive for entry in history.redriven_as if entry.in_effect]
-    left = {kind: left_of(Scope(kind), history.outcome, redrives) for kind in kinds}
+    left = {kind: account.left(kind) for kind in kinds}
     return [
-        f"compactor redrive {kind} {quoted(history.manifest_id)}"
+        f"compactor redrive {kind} {quoted(account.id)}"
         for kind, reasons in left.items()
         if (CURABLE & reasons.keys() if kind == "rejects" else reasons)
     ]

@@ -1,22 +1,40 @@
 """Follows an input file, a manifest, or a file of output or rejects through everything on record."""
 
 import sys
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
+import orjson
+
 from compactor.core.documents.expired import Part
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import NEEDS_OPERATOR, Commit, DeadLetter, FileReport, FileStatus, StagedFile
+from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileReport, FileStatus, RedrivenInput
 from compactor.core.documents.totals import totals_of, without_zeros
-from compactor.core.errors import AccessError, ObjectNotFound
+from compactor.core.errors import AccessError, ObjectNotFound, StagingError
 from compactor.core.inputs.dates import possible_dates
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.kinesis.places import is_kinesis
-from compactor.core.layout import canonical, is_s3, is_text, is_within, redriven_owner
-from compactor.core.ports import ClaimTable, ObjectInfo
+from compactor.core.layout import (
+    MANIFEST_ID,
+    base_name,
+    canonical,
+    id_from_name,
+    is_s3,
+    is_text,
+    is_within,
+    redriven_owner,
+)
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.ports import ClaimTable, ObjectInfo, ObjectStore
+from compactor.core.rules.attempts import RetryRules, due_at
+from compactor.core.text.formatting import count
 from compactor.core.text.safe_text import quoted
 from compactor.core.versions import described_version
+from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
+from compactor.ledger.accounts.reading import Scope, account_of, accounts, is_there, redriven_lines, settled
+from compactor.ledger.accounts.settling import Settling
+from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.history.redrive_log import RedriveLogEntry
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
@@ -24,28 +42,32 @@ from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ndjson.files.content_digest import beginnings
 from compactor.ndjson.files.object_reading import whole
-from compactor.ops.redrive.selection import Kind
-from compactor.ops.redrive.settling.dead_letters import letter_fates
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files, settled
-from compactor.ops.redrive.settling.settled import settled_by
-from compactor.ops.trace.expired import erased_words, expired_parts
-from compactor.ops.trace.histories import Histories, History
+from compactor.ops.redrive.rejected_lines.line_numbers import numbers_of
+from compactor.ops.redrive.rejected_lines.writing import has_rejects_of, reject_rows
 from compactor.ops.trace.landed import landed_record
-from compactor.ops.trace.own_rejects import own_rejects
 from compactor.ops.trace.ranges import FoundRange, part_with, range_of
 from compactor.ops.trace.tables import TableTracer
 from compactor.ops.trace.trace import (
     Trace,
+    TracedReject,
     TraceState,
-    add_history,
+    add_account,
     move_to_plan,
     move_to_see,
     moves_of_manifest,
     traced_redrive,
 )
-from compactor.ops.trace.versions import quarantined_versions
 
 SEARCHED_DAYS = 31
+
+MOST_LINES = 10
+
+_PARTS: Mapping[Part, str] = {
+    "archive": "archived manifest",
+    "rows": "rows",
+    "rejects": "rejects",
+    "redriven": "redriven lines",
+}
 
 _BEST_FIRST = ("compacted", "in_work", "waiting", "quarantined", "dead_lettered")
 
@@ -55,7 +77,7 @@ class Tracer:
     """Follows files and manifests. Writes nothing."""
 
     state: State
-    histories: Histories
+    rules: RetryRules  # when a manifest is tried again
     search: FileSearch  # passes over what cannot be read
     claims: ClaimTable | None  # the claims of planned files; None if nothing is ever planned
     tables: TableTracer | None = None  # follows manifests to the table of the output; None without one
@@ -63,43 +85,61 @@ class Tracer:
     def trace_manifest(self, manifest_id: str) -> Trace:
         """Follow a manifest by its id."""
         trace = Trace(uri=manifest_id, kind="manifest")
-        history = self.histories.of(self._sealed_into(manifest_id))
-        if history is None:
+        [account] = settled(self.state, [account_of(self.state, self._sealed_into(manifest_id))])
+        if account.state is AccountState.UNKNOWN:
             trace.searched = f"the ledger in {self.state.layout.state} and {self.state.layout.manifests_folder}"
             return trace
-        add_history(trace, history)
-        trace.exists, gone = bool(history.uri), frozenset[Part]()
-        if isinstance(history.outcome, Commit):
-            trace.files = list(history.outcome.files)
-            trace.outputs = [file.final for file in history.outcome.outputs]
-            trace.rejects = [file.final for file in history.outcome.rejects]
-            gone = self._add_expired(trace, history.outcome)
-            trace.quarantined = settled(self.state, quarantined_files(history.outcome))
-        elif isinstance(history.outcome, DeadLetter):
-            trace.settled_by = letter_fates(self.state, [history.manifest_id])[history.manifest_id].settled_by
-        elif history.accepted is not None and history.accepted.manifest is not None:
-            trace.message = trace.message or f"{len(history.accepted.manifest.files)} files"
-        trace.next_moves = [] if trace.settled_by else moves_of_manifest(history, _redrivable(gone))
-        self._add_table(trace, history)
+        self._add_account(trace, account)
+        trace.exists, gone = bool(account.uri), frozenset[Part]()
+        if account.commit is not None:
+            trace.files = list(account.commit.files)
+            trace.outputs = [file.final for file in account.commit.outputs]
+            trace.rejects = [file.final for file in account.commit.rejects]
+            gone = self._add_expired(trace, account.commit)
+            trace.quarantined = list(account.quarantined)
+        elif account.fate is not None:
+            trace.settled_by = account.fate.settled_by
+        elif account.accepted is not None and account.accepted.manifest is not None:
+            trace.message = trace.message or f"{len(account.accepted.manifest.files)} files"
+        trace.next_moves = moves_of_manifest(account, _redrivable(gone))
+        self._add_table(trace, account)
         return trace
 
-    def _add_table(self, trace: Trace, history: History) -> None:
+    def _add_account(self, trace: Trace, account: Account) -> None:
+        add_account(trace, account)
+        if account.outcome is None and account.accepted is not None:
+            now = self.state.clock.now()
+            trace.next_attempt_at = due_at(account.id, account.attempts, self.rules, now=now)
+
+    def _add_table(self, trace: Trace, account: Account) -> None:
         """Add the way of a manifest into the table, with the command that helps if there is none."""
-        if self.tables is None or not isinstance(history.outcome, Commit):
+        if self.tables is None or account.commit is None:
             return
-        trace.table = self.tables.of(history.outcome, self.state.clock.now(), is_done=history.is_done)
+        trace.table = self.tables.of(account.commit, self.state.clock.now(), is_done=account.is_done)
         if trace.table is not None and trace.table.state in {"unlisted", "held_back"}:
             trace.next_moves = [*trace.next_moves, "compactor table rebuild"]
         if trace.table is not None and trace.table.state == "held_back":
-            trace.next_moves = [*trace.next_moves, f"compactor rebuild {quoted(history.manifest_id)}"]
+            trace.next_moves = [*trace.next_moves, f"compactor rebuild {quoted(account.id)}"]
 
     def _add_expired(self, trace: Trace, commit: Commit) -> frozenset[Part]:
         """Add what of a manifest expired; returns these parts."""
-        found = expired_parts(self.state, commit)
-        trace.expired, trace.erased = list(found.values()), erased_words(commit)
+        found = self._expired_parts(commit)
+        trace.expired, trace.erased = list(found.values()), _erased_words(commit)
         trace.outputs = [] if "rows" in found else trace.outputs
         trace.rejects = [] if "rejects" in found else trace.rejects
         return frozenset(found)
+
+    def _expired_parts(self, commit: Commit) -> dict[Part, str]:
+        """The parts of a manifest that expired, each in words, such as `rows expired on 2026-02-01 under ...`."""
+        is_there = {
+            "archive": True,
+            "rows": commit.outputs,
+            "rejects": commit.rejects,
+            "redriven": commit.rejects_of,
+        }
+        log, parts = ExpiredParts(self.state), [part for part in _PARTS if is_there[part]]
+        found = {part: log.of(part, commit.key, commit.generation) for part in parts}
+        return {part: f"{_PARTS[part]} {record.words}" for part, record in found.items() if record is not None}
 
     def trace(self, uri: str, *, days: int = SEARCHED_DAYS) -> Trace:
         """Follow what a URI names: an output or rejects file, a manifest's object, or else an input file.
@@ -111,10 +151,10 @@ class Tracer:
             return self._trace_written(Trace(uri=uri, kind="output"), output.id)
         if rejects is not None:
             return self._trace_written(Trace(uri=uri, kind="rejects"), rejects.id)
-        manifest_id = self.histories.id_of_object(uri)
+        manifest_id = self._id_of_object(uri)
         if manifest_id is not None:
             trace = self.trace_manifest(manifest_id)
-            trace.uri, trace.exists = uri, self.histories.is_there(uri)
+            trace.uri, trace.exists = uri, is_there(self.state, uri)
             if trace.state is TraceState.UNKNOWN and trace.exists and is_within(uri, self.state.layout.manifests):
                 # It has no record yet, and its name is not its id.
                 trace.state, trace.manifest_id, trace.manifest_uri = TraceState.WAITING, manifest_id, uri
@@ -124,6 +164,24 @@ class Tracer:
         if is_kinesis(uri):
             return self._trace_landed(uri, days)
         return self._trace_range(uri, days) if is_kafka(uri) else self._trace_input(uri, days)
+
+    def _id_of_object(self, uri: str) -> str | None:
+        """The id of the manifest whose object is, or was, at a URI; None if it is not a place of manifests."""
+        if is_within(uri, self.state.layout.manifests):
+            return self._delivered_id(uri)
+        if is_within(uri, self.state.layout.failed_folder):
+            return base_name(uri).removesuffix(".json").removesuffix(".reason")
+        archived = self.state.layout.archived_key(uri)
+        return archived.id if archived else None
+
+    def _delivered_id(self, uri: str) -> str:
+        """The id inside an object of the watched prefix; if there is none, the id that its name gives."""
+        try:
+            document = orjson.loads(self.state.store.read(uri))
+        except (AccessError, ObjectNotFound, orjson.JSONDecodeError):
+            document = None
+        inside = document.get("manifest_id") if isinstance(document, dict) else None
+        return inside if isinstance(inside, str) and MANIFEST_ID.fullmatch(inside) else id_from_name(uri)
 
     def _why_unreadable(self, uri: str) -> str:
         """Why a manifest that waits may not be read; empty if it may."""
@@ -137,24 +195,22 @@ class Tracer:
 
     def _trace_written(self, trace: Trace, manifest_id: str) -> Trace:
         trace.exists = self.state.store.stat(trace.uri) is not None
-        history = self.histories.of(manifest_id) if manifest_id else None
-        commit = history.outcome if history is not None else None
-        written: Sequence[StagedFile] = ()
-        if isinstance(commit, Commit):
-            written = commit.outputs if trace.kind == "output" else commit.rejects
-        if history is None or canonical(trace.uri) not in {canonical(file.final) for file in written}:
+        account = account_of(self.state, manifest_id) if manifest_id else None
+        commit = account.commit if account is not None else None
+        of_rows = trace.kind == "output"
+        written = () if commit is None else commit.outputs if of_rows else commit.rejects
+        is_named = canonical(trace.uri) in {canonical(file.final) for file in written}
+        if account is None or commit is None or not is_named:
             by = f"the commit of manifest {manifest_id}" if manifest_id else "its name, which names no manifest"
             trace.searched = f"{by}; expected a commit that names it"
             return trace
-        add_history(trace, history)
-        gone = self._add_expired(trace, commit) if isinstance(commit, Commit) else frozenset[Part]()
-        is_lost = history.is_done and not trace.exists and ("rows" if trace.kind == "output" else "rejects") not in gone
+        self._add_account(trace, account)
+        gone = self._add_expired(trace, commit)
+        is_lost = account.is_done and not trace.exists and ("rows" if of_rows else "rejects") not in gone
         lost = [f"compactor rebuild {quoted(manifest_id)}"] if is_lost else []
-        trace.next_moves = lost + moves_of_manifest(history, _redrivable(gone))
-        if isinstance(commit, Commit):
-            of_rows = trace.kind == "output"
-            trace.files = [file for file in commit.files if (file.records if of_rows else file.rejected_lines)]
-        self._add_table(trace, history)
+        trace.next_moves = lost + moves_of_manifest(account, _redrivable(gone))
+        trace.files = [file for file in commit.files if (file.records if of_rows else file.rejected_lines)]
+        self._add_table(trace, account)
         return trace
 
     def _trace_input(self, uri: str, days: int) -> Trace:
@@ -205,27 +261,33 @@ class Tracer:
 
     def _redriven_part(self, found: FoundRange) -> FoundRange | None:
         """The part with the offset, of a range that was redriven in parts."""
-        history = self.histories.of(found.manifest_id)
-        entries = [] if history is None else [each for each in history.redriven_as if each.in_effect]
-        parts = (part_with(found, each.redrive.manifest) for each in reversed(entries))
+        taken = account_of(self.state, found.manifest_id).taken
+        parts = (part_with(found, each.manifest) for each in reversed(taken))
         return next((part for part in parts if part is not None), None)
 
     def _followed(self, trace: Trace, info: ObjectInfo | None, days: int) -> Trace:
         """The trace of a file, of which the manifest is known."""
-        history = self._latest(trace.manifest_id, trace.uri)
-        if history is not None:
-            trace.quarantined = self._quarantined(trace, history, info, days)
-            self._add_file(trace, history, info)
+        account = self._latest(trace.manifest_id, trace.uri)
+        if account.state is not AccountState.UNKNOWN:
+            trace.quarantined = self._quarantined(trace, account, info, days)
+            self._add_file(trace, account, info)
             if trace.state in {TraceState.DECIDED, TraceState.DONE}:
-                self._add_table(trace, history)
+                self._add_table(trace, account)
         return trace
 
-    def _quarantined(self, trace: Trace, history: History, info: ObjectInfo | None, days: int) -> list[QuarantinedFile]:
-        """The quarantined versions of a file. On S3, only dates that it may have are searched."""
-        own_days = self._own_days(trace, info)
-        known = [*own_days, *([history.accepted.date] if history.accepted is not None else [])]
+    def _quarantined(self, trace: Trace, account: Account, info: ObjectInfo | None, days: int) -> list[QuarantinedFile]:
+        """The quarantined versions of a file, the first one first, which stay on record whatever came of it later.
+
+        On S3, only dates that it may have are searched.
+        """
+        known = [*self._own_days(trace, info), *([account.accepted.date] if account.accepted is not None else [])]
         searched = self._days(known, max(days, len(known)) if not is_s3(self.state.layout.state) else len(known))
-        return quarantined_versions(self.state, self.search, trace.uri, searched)
+        wanted = {canonical(trace.uri)}
+        namings = self.search.on_dates(dict.fromkeys(searched, wanted))
+        keys = {ManifestKey(each.date, each.manifest_id) for each in namings if each.state == "quarantined"}
+        found = (file for each in accounts(self.state, Scope(keys=list(keys))) for file in each.quarantined)
+        own = sorted((file for file in found if canonical(file.uri) in wanted), key=lambda file: file.started_at)
+        return Settling(self.state).files(own)
 
     def _info(self, trace: Trace) -> ObjectInfo | None:
         """The file itself; None if it is gone or may not be read, which the trace then says."""
@@ -312,30 +374,29 @@ class Tracer:
         others = (day for day in reversed(list(self.state.ledger.dates())) if day not in own_days)
         return islice(chain(own_days, others), min(max(days, 1), sys.maxsize))
 
-    def _latest(self, manifest_id: str, uri: str) -> History | None:
-        """The history of a manifest, or of the last manifest that redrives the file."""
-        history = self.histories.of(manifest_id)
+    def _latest(self, manifest_id: str, uri: str) -> Account:
+        """The account of a manifest, or of the last manifest that redrives the file."""
+        account = account_of(self.state, manifest_id)
         seen = {manifest_id}
-        while history is not None and (entry := _redriven_as(history, uri)) is not None:
-            following = self.histories.of(entry.redrive.manifest.manifest_id)
-            if following is None or following.manifest_id in seen:
+        while (entry := _redriven_as(account, uri)) is not None:
+            following = account_of(self.state, entry.redrive.manifest.manifest_id)
+            if following.state is AccountState.UNKNOWN or following.id in seen:
                 break
-            seen.add(following.manifest_id)
-            history = following
-        return history
+            seen.add(following.id)
+            account = following
+        return account
 
-    def _add_file(self, trace: Trace, history: History, info: ObjectInfo | None) -> None:
-        add_history(trace, history)
-        made_by, wanted = history.redriven_from, canonical(trace.uri)
+    def _add_file(self, trace: Trace, account: Account, info: ObjectInfo | None) -> None:
+        self._add_account(trace, account)
+        made_by, wanted = account.made_by, canonical(trace.uri)
         inputs = made_by.inputs if made_by is not None else ()
         trace.origin = next((each.source_uri for each in inputs if canonical(each.uri) == wanted), "")
-        of_file = (entry for entry in history.redriven_as if _concerns(entry, wanted))
+        of_file = (entry for entry in account.redrives if _concerns(entry, wanted))
         trace.redriven_as = [traced_redrive(entry) for entry in of_file]
-        outcome = history.outcome
-        if not isinstance(outcome, Commit):
-            trace.next_moves = moves_of_manifest(history)
-            if history.accepted is not None and history.accepted.kind == "revoked":
-                trace.next_moves = [move_to_plan(trace.uri)]
+        outcome = account.commit
+        if outcome is None:
+            is_revoked = account.state is AccountState.REVOKED
+            trace.next_moves = [move_to_plan(trace.uri)] if is_revoked else moves_of_manifest(account)
             return
         gone = self._add_expired(trace, outcome)
         report = next((file for file in outcome.files if canonical(file.uri) == wanted), None)
@@ -345,14 +406,14 @@ class Tracer:
         if report.status is not FileStatus.COMPACTED:
             trace.state, trace.message = TraceState.QUARANTINED, f"{report.status}: {report.detail}"
             if "rejects" not in gone:
-                trace.rejects, trace.rejected = own_rejects(self.state.store, outcome, report)  # samples
+                trace.rejects, trace.rejected = _own_rejects(self.state.store, outcome, report)  # samples
             is_quarantined = report.status in NEEDS_OPERATOR  # the new version of a changed file has to be planned
             trace.next_moves = [] if is_quarantined else [move_to_plan(report.uri)]
             return
         trace.outputs = [file.final for file in outcome.outputs] if report.records and "rows" not in gone else []
-        self._add_lines(trace, history, outcome, report, gone)
+        self._add_lines(trace, account, outcome, report, gone)
         if trace.rejected:
-            trace.next_moves = [move_to_see(trace.uri), *moves_of_manifest(history, ["rejects"])]
+            trace.next_moves = [move_to_see(trace.uri), *moves_of_manifest(account, ["rejects"])]
         if (part := report.range) is not None:
             before = f"other manifests have those before, as {part.continues}"
             trace.message = (
@@ -360,16 +421,15 @@ class Tracer:
             )
         if info is not None and report.etag and info.etag != report.etag:
             was, now = (described_version(trace.uri, etag) for etag in (report.etag, info.etag))
-            compacted = f"manifest {history.manifest_id} has compacted {was}; now it is {now}"
+            compacted = f"manifest {account.id} has compacted {was}; now it is {now}"
             trace.message = "; ".join(filter(None, (trace.message, compacted)))
             trace.is_replaced = not report.may_have_grown(info.size_bytes)
 
     def _add_lines(
-        self, trace: Trace, history: History, commit: Commit, report: FileReport, gone: Container[Part]
+        self, trace: Trace, account: Account, commit: Commit, report: FileReport, gone: Container[Part]
     ) -> None:
         """Add the lines of a file as they are now: some of its rejects may have been redriven since."""
-        entries = [entry for entry in history.lineage if entry.in_effect]
-        redriven = settled_by(self.state, entries, history.manifest_id)
+        redriven = redriven_lines(self.state, account)
         again = [each for each in redriven.reports if each.origin_uri == report.origin_uri and each.uri != report.uri]
         is_own = not report.source_uri  # not redriven lines, whose totals are those of the file that they are from
         trace.counts = totals_of([report, *(again if is_own else ())], with_source=is_own)
@@ -379,7 +439,7 @@ class Tracer:
             if any(file.uri in uris and file.records for file in made.files):
                 trace.outputs += [file.final for file in made.outputs]
         if report.reject_rows and "rejects" not in gone:
-            trace.rejects, trace.rejected = own_rejects(self.state.store, commit, report, redriven.inputs)
+            trace.rejects, trace.rejected = _own_rejects(self.state.store, commit, report, redriven.inputs)
 
 
 def _redrivable(gone: frozenset[Part]) -> Sequence[Kind]:
@@ -397,9 +457,9 @@ def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:
     return min(namings, key=rank, default=None)
 
 
-def _redriven_as(history: History, uri: str) -> RedriveLogEntry | None:
+def _redriven_as(account: Account, uri: str) -> RedriveLogEntry | None:
     """The last redrive of a whole file."""
-    whole = (each for each in reversed(history.redriven_as) if each.in_effect and each.redrive.kind != "rejects")
+    whole = (each for each in reversed(account.redrives) if each.in_effect and each.redrive.kind != "rejects")
     return next((each for each in whole if _concerns(each, canonical(uri))), None)
 
 
@@ -408,3 +468,44 @@ def _concerns(entry: RedriveLogEntry, wanted: str) -> bool:
     redrive = entry.redrive
     uris = [each.source_uri for each in redrive.inputs] or [each.uri for each in redrive.manifest.files]
     return wanted in map(canonical, uris)
+
+
+def _own_rejects(
+    store: ObjectStore, commit: Commit, report: FileReport, settled: Sequence[RedrivenInput] = ()
+) -> tuple[list[str], list[TracedReject]]:
+    """The files that have rejects of an input file, and its first rejected lines.
+
+    Args:
+        store: Has the rejects. A file of them that cannot be read is named all the same.
+        commit: The commit of the manifest.
+        report: The report on the file.
+        settled: Lines that are no rejects any more.
+    """
+    uris: list[str] = []
+    lines: dict[tuple[int, str], None] = {}
+    gone = numbers_of(settled)
+    for file in commit.rejects if report.reject_rows else ():
+        try:
+            if not has_rejects_of(store, file.final, report.origin_uri):
+                continue
+            uris.append(file.final)
+            rows = (row for row in reject_rows(store, file.final) if row[0] == report.origin_uri)
+            left = (row for row in rows if (numbers := gone.get((row[0], row[3]))) is None or row[1] not in numbers)
+            for row in left:
+                if len(lines) > MOST_LINES:
+                    break
+                lines[row[1], row[3]] = None
+        except StagingError:  # `verify` says what is wrong with it
+            uris.append(file.final)
+    places = report.value_lines
+    offsets = places.offsets_of if places is not None else lambda _: (None, None)
+    return uris, [TracedReject(line, reason, *offsets(line)) for line, reason in islice(lines, MOST_LINES)]
+
+
+def _erased_words(commit: Commit) -> str:
+    """What was erased of a manifest on request; empty if nothing was. Which file a row was from need not be known."""
+    if commit.erased is None:
+        return ""
+    lines = sum(file.erased_rejects for file in commit.files)
+    what = f"{count(commit.erased.rows, 'row')} and {count(lines, 'rejected line')}"
+    return f"{what} of its manifest, on request: {', '.join(commit.erased.erasures)}"

@@ -9,7 +9,7 @@ from compactor.core.documents.expired import Part
 from compactor.core.documents.records import Commit, DeadLetter, FileStatus
 from compactor.core.documents.totals import commit_totals, quarantined_of, without_zeros
 from compactor.core.rules.next_steps import Cause
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files
+from compactor.ledger.accounts.account import QuarantinedFile, quarantined_files
 from compactor.ops.verify.verified_table import VerifiedTable
 
 

@@ -1,18 +1,16 @@
 """What the summaries of closed dates say to a verification, with what has happened since."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from compactor.core.documents.closed_dates import ManifestSums, OpenFile, added
+from compactor.core.documents.closed_dates import ManifestSums, added
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.accounts.settling import Settling, open_file
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.history.unsummarised import Found, Unsummarised
 from compactor.ledger.state import State
-from compactor.ops.redrive.settling.dead_letters import letter_fates
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, settled
 from compactor.ops.verify.doubled import doubled_versions
 from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, VerifyReport, sums_of
 
@@ -53,9 +51,10 @@ def summarised_report(state: State, found: Unsummarised, superseded: ManifestSum
     letters = [
         DeadLetterManifest(each.manifest_id, each.reason, each.message, redriven=False) for each in totals.letters
     ]
-    report.dead_letter_manifests += checked_letters(state, letters, found.keys)
-    files = [quarantined_file(each) for each in totals.quarantined if each.manifest_id not in rebuilt]
-    checked = settled(state, files, found.keys)
+    settling = Settling(state, found=found)
+    report.dead_letter_manifests += checked_letters(settling, letters)
+    files = [open_file(each) for each in totals.quarantined if each.manifest_id not in rebuilt]
+    checked = settling.files(files)
     report.quarantined_files += [replace(each, redriven=bool(each.redriven)) for each in checked]
     doubled = map_ordered(lambda each: doubled_versions(state, *each.keys), totals.doubled)
     report.discrepancies += [each for each in doubled if each is not None]
@@ -76,17 +75,8 @@ def faults_of_summaries(state: State) -> list[Discrepancy]:
     return [each for each in map_ordered(fault, dates.places_to_check()) if each is not None]
 
 
-def checked_letters(
-    state: State, letters: Sequence[DeadLetterManifest], fresh: Iterable[ManifestKey] | None = None
-) -> list[DeadLetterManifest]:
-    """Dead letters, with what settled each; `fresh` is as for `letter_fates`."""
-    fates = letter_fates(state, [each.manifest_id for each in letters], fresh)
+def checked_letters(settling: Settling, letters: Sequence[DeadLetterManifest]) -> list[DeadLetterManifest]:
+    """Dead letters, with what settled each."""
+    fates = settling.letters([each.manifest_id for each in letters])
     found = [(each, fates[each.manifest_id]) for each in letters]
     return [replace(each, redriven=bool(fate.redriven), settled_by=fate.settled_by) for each, fate in found]
-
-
-def quarantined_file(file: OpenFile) -> QuarantinedFile:
-    """A quarantined file of a summary, before anything is read of what settled it since."""
-    return QuarantinedFile(
-        file.manifest_id, file.uri, file.status, file.detail, file.committed_at, None, file.started_at
-    )

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from compactor.core.documents.closed_dates import ManifestSums
@@ -13,11 +11,11 @@ from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.layout import redriven_owner
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarised
 from compactor.ledger.state import State
 from compactor.ndjson.grok import DecoderOf, no_decoder
-from compactor.ops.redrive.settling.quarantined_file import later_keys, settled
 from compactor.ops.verify.chains import faults_of_chains
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
 from compactor.ops.verify.doubled import DoubledFiles
@@ -56,7 +54,6 @@ class ComparedBytes(Protocol):
 
 
 OnFound = Callable[[ManifestKey, Commit | DeadLetter], object]
-LaterKeys = Callable[[Sequence[datetime]], Iterable[ManifestKey] | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +132,7 @@ class Verifier:
         listed = self._listed(TableScope(summed_dates=found.totals.dates.keys(), fresh=frozenset(found.keys)))
         report = summarised_report(self.state, found, superseded)
         summed = (report.output_files, report.rows)
-        self._add_manifests(report, found.keys, later_keys=partial(later_keys, self.state, found), listed=listed)
+        self._add_manifests(report, found.keys, found=found, listed=listed)
         for date in found.open_dates:
             self._add_folders(report, date)
         for key in found.keys:
@@ -172,19 +169,16 @@ class Verifier:
         report.add_surplus(surplus_of_date(self.state, date, has_table=self.table is not None))
         report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder_of(date))
 
-    def verify_for_summary(
-        self, date: str | None, keys: Sequence[ManifestKey], later_keys: LaterKeys, on_found: OnFound
-    ) -> VerifyReport:
+    def verify_for_summary(self, date: str | None, keys: Sequence[ManifestKey], on_found: OnFound) -> VerifyReport:
         """Verify manifests that go into a summary, except that no file version of theirs is compacted twice.
 
         Args:
             date: The date, if it is to be closed: its folders are searched, too.
             keys: The manifests; those of a closed date are searched for surplus files one by one.
-            later_keys: Gives the manifests that may have rows of later versions of quarantined files.
             on_found: Called with the outcome of each that is done.
         """
         report = VerifyReport()
-        self._add_manifests(report, keys, later_keys=later_keys, on_found=on_found, with_doubled=False)
+        self._add_manifests(report, keys, on_found=on_found, with_doubled=False)
         if date is not None:
             self._add_folders(report, date)
         else:
@@ -241,15 +235,14 @@ class Verifier:
         manifests: Iterable[ManifestKey],
         *,
         with_sources: bool = True,
-        later_keys: LaterKeys = lambda _: None,
+        found: Unsummarised | None = None,
         on_found: OnFound = lambda *_: None,
         with_doubled: bool = True,
         listed: "TableFiles | None" = None,
     ) -> None:
         """Verify manifests, add them to a report, and compare their files with those that the table lists.
 
-        `later_keys` gives the manifests that may have rows of later versions of quarantined files, by the moments when
-        these were read; None for all.
+        `found` is what is in no summary, if it was read before.
         """
         known, report.quarantined_files = report.quarantined_files, []
         known_letters, report.dead_letter_manifests = report.dead_letter_manifests, []
@@ -269,10 +262,10 @@ class Verifier:
         for uri, fault in self._files.expired.faults.items():
             damaged = Discrepancy("", uri, "a record that can be read", fault)
             report.discrepancies += [] if damaged in report.discrepancies else [damaged]
-        moments = [each.started_at for each in report.quarantined_files]
-        found = settled(self.state, report.quarantined_files, later_keys(moments))
-        report.quarantined_files = [*known, *(replace(each, redriven=bool(each.redriven)) for each in found)]
-        report.dead_letter_manifests = [*known_letters, *checked_letters(self.state, report.dead_letter_manifests)]
+        settling = Settling(self.state, found=found)
+        checked = settling.files(report.quarantined_files)
+        report.quarantined_files = [*known, *(replace(each, redriven=bool(each.redriven)) for each in checked)]
+        report.dead_letter_manifests = [*known_letters, *checked_letters(settling, report.dead_letter_manifests)]
 
     def _verified(self, key: ManifestKey) -> tuple[ManifestKey, RecordFindings, CommitFindings]:
         """What is found about a manifest, apart from its values."""

@@ -48,6 +48,7 @@ from compactor.cost.planning_cost import PlanningCost
 from compactor.cost.prices import JobSize
 from compactor.job.run_report import RunReport
 from compactor.job.service import Service
+from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.housekeeping import FailingTask
@@ -68,7 +69,6 @@ from compactor.ops.canary.checker import CanaryStopped
 from compactor.ops.canary.progress import Hop, Progress
 from compactor.ops.forget.erasing_stager import ErasingStager
 from compactor.ops.rebuild.rebuild_report import Rebuilt
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
 from compactor.ops.status.values import OutputSizes, SchemaSeen
 from compactor.ops.table.merge_report import MergeReport, NotMerged

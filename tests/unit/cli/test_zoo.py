@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui.compact.quarantined import quarantined_lines
 from compactor.core.documents.records import FileStatus
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
+from compactor.ledger.accounts.account import QuarantinedFile
 from tests.support import extras
 from tests.support.sampling import few
 from tests.unit.cli.zoo import CASES, EXPECTED, GOOD_IDS, NO_DATA, Case, ids, lines

@@ -9,9 +9,9 @@ import pytest
 
 from compactor.core.errors import SettingsError
 from compactor.core.kafka.ranges import Topic
+from compactor.ledger.accounts.reading import Scope
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE
 from tests.support.memory_kafka import MemoryKafka, kafka_app

@@ -14,10 +14,10 @@ from compactor.core.kafka.ranges import KafkaRange
 from compactor.core.layout import digest, root_id
 from compactor.job.steps import intake
 from compactor.job.steps.intake import Delivery, Intake
+from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.kafka.chains import Chains
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 from compactor.ops.verify.planned import unwritten
 from tests.support.extras import NATIVE
 from tests.support.memory_kafka import MemoryKafka, kafka_app

@@ -6,8 +6,8 @@ import pytest
 
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name
+from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 from compactor.ops.trace.trace import TraceState
 from tests.support.building import MIB, build, in_effect, new_harness, pending, places, put, seal
 from tests.support.fakes import FaultyStore

@@ -14,10 +14,10 @@ from compactor.core.crash_points import BuildCrashPoint
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.manifest_parsing import ManifestRules, parse_manifest
 from compactor.core.layout import base_name
+from compactor.ledger.accounts.reading import Scope
 from compactor.manifests.building.builder import BUILD_SECONDS
 from compactor.manifests.partitioning import due, grouped
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 from compactor.ops.trace.trace import TraceState
 from compactor.settings.settings import Settings
 from tests.support.building import MIB, build, new_harness, parts_of, pending, put, seal

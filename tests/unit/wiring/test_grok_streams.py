@@ -10,9 +10,10 @@ from compactor.core.crash_points import ignore_crash_point
 from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
 from compactor.core.manifest_key import ManifestKey
+from compactor.ledger.accounts.account import Kind
+from compactor.ledger.accounts.reading import Scope
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Kind, Scope
 from compactor.wiring.job.app import App
 from compactor.wiring.job.forgetting import forgetter
 from tests.support import extras

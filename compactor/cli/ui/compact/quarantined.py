@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from compactor.core.documents.records import FileStatus
 from compactor.core.text.formatting import count
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
+from compactor.ledger.accounts.account import QuarantinedFile
 
 _SHOWN = 5
 

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from compactor.core.documents.records import Accepted, Commit, Done
 from compactor.core.documents.totals import commit_totals, without_zeros
 from compactor.core.layout import root_id
+from compactor.ledger.accounts.account import QuarantinedFile, quarantined_files
 from compactor.ledger.sizing import sizes_by_partition
 from compactor.ledger.work_time import arrival_seconds
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile, quarantined_files
 from compactor.ops.report.figures import DeadLetterLine
 
 _SUMMED = (

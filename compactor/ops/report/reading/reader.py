@@ -1,6 +1,6 @@
 """Reads what a report needs: one listing of the ledger, and only the records of the period."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, repeat
 
@@ -8,18 +8,18 @@ from compactor.core.documents.records import DeadLetter, Done
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.accounts.kept_letters import kept_letters
+from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.housekeeping import failing_tasks
 from compactor.ledger.state import State
 from compactor.manifests.kafka.topics_seen import TopicWatch
 from compactor.manifests.kinesis.streams_seen import StreamWatch
-from compactor.ops.redrive.settling.kept_letters import kept_letters
 from compactor.ops.report import figures
 from compactor.ops.report.period import Period
 from compactor.ops.report.reading.facts import CommitFacts, DeadLetterFacts, commit_facts, moment_of
 from compactor.ops.report.reading.listing import Listed, finished_in
-from compactor.ops.report.reading.quarantined import checked_files, checked_letters
 from compactor.ops.report.reading.samples import samples_of
 from compactor.ops.report.reading.schema_changes import schema_of
 from compactor.ops.report.reading.tallies import ReasonTally, Tallies
@@ -66,8 +66,13 @@ class ReportReader:
             schema = figures.Schema(0, 0, ())
             tallies.add_unreadable(str(exc))
         kept = kept_letters(self.state, unsummarised_if_readable(self.state, begun_only=True)).manifests
-        letters = checked_letters(self.state, tallies.dead_letters)
-        files = checked_files(self.state, tallies.for_operator)
+        settling, shown = Settling(self.state), list(tallies.dead_letters)
+        fates = settling.letters([each.manifest_id for each in shown])
+        letters = [
+            replace(each, redriven=fates[each.manifest_id].redriven, settled_by=fates[each.manifest_id].settled_by)
+            for each in shown
+        ]
+        files = settling.files(list(tallies.for_operator))
         return figures.Figures(
             period=period,
             totals=tallies.totals(),

@@ -7,13 +7,15 @@ from datetime import datetime
 from typing import Any
 
 from compactor.core.documents.totals import bytes_per_byte
+from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.sizing import sized_bytes, sizing_hits, with_share
-from compactor.ops.redrive.settling.quarantined_file import QuarantinedFile
 from compactor.ops.report import figures
 from compactor.ops.report.period import Buckets, Period
 from compactor.ops.report.reading.facts import CommitFacts, DeadLetterFacts
-from compactor.ops.report.reading.quarantined import CHECKED_FILES
 from compactor.ops.report.reading.sums import CoveredTime, Newest, Tally
+
+CHECKED_FILES = 5_000
+"""Quarantined files of a period, the newest, of which is read what settled each."""
 
 BINS_PER_TARGET = 8  # the ends of the tolerance are ends of bins
 BINS = 2 * BINS_PER_TARGET  # up to twice the target; one more takes all larger files

@@ -8,10 +8,10 @@ from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CompactorError, SettingsError, StoreUnavailable
 from compactor.core.kafka.ports import LiveTopic, OpenKafka
 from compactor.core.kafka.ranges import Topic
+from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.dismissals import Dismissals
 from compactor.ops.accept.acceptor import Acceptor, Losses
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE
 from tests.support.memory_kafka import MemoryKafka, kafka_app

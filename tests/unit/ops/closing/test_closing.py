@@ -12,12 +12,12 @@ from compactor.core.documents.closed_dates import Member
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import CompactorError
 from compactor.core.manifest_key import ManifestKey
+from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.ledger.housekeeping import failing_tasks
 from compactor.ops.closing.report import ClosingReport
 from compactor.ops.closing.version_index import VersionIndex
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 from compactor.upkeep.daily import DailyRetention
 from compactor.upkeep.daily_closing import DailyClosing
 from tests.support.fakes import FaultyStore

@@ -5,8 +5,8 @@ from datetime import date, timedelta
 
 import pytest
 
+from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 from compactor.ops.report.period import Period
 from compactor.ops.report.reading.reader import ReportReader
 from tests.support.fakes import FaultyStore

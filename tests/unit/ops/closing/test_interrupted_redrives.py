@@ -3,8 +3,8 @@
 import pytest
 
 from compactor.core.crash_points import RedriveCrashPoint
+from compactor.ledger.accounts.account import Kind
 from compactor.ledger.history.closed_dates import ClosedDates
-from compactor.ops.redrive.selection import Kind
 from tests.support.harness import DiedError
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, answer, closed, verified
 from tests.support.redriving import CASES, check, each_kind, new_harness, redrive

@@ -2,8 +2,8 @@
 
 import pytest
 
-from compactor.ops.redrive.selection import Kind
-from compactor.ops.redrive.settling import kept_letters as kept_letters_module
+from compactor.ledger.accounts import kept_letters as kept_letters_module
+from compactor.ledger.accounts.account import Kind
 from tests.support.histories import History, answer, letters, redrivable, rejected, reported, unclosed, verified
 
 STEPS = 30

@@ -9,8 +9,8 @@ from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.errors import EngineFailed, StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
 from compactor.engines.engine import Staged, StageRequest
+from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import rebuild, visible_rows

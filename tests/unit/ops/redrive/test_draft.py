@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import DeadLetter
 from compactor.core.manifest_key import ManifestKey
+from compactor.ledger.accounts.account import Account
 from compactor.manifests.file_search import Naming
 from compactor.ops.redrive.draft import Draft
 
@@ -34,7 +35,8 @@ def test_files_of_other_manifests_are_refused_in_one_pass() -> None:
         decided_at=datetime(2026, 1, 2, tzinfo=UTC),
     )
     files = [ManifestFile(uri=f"/raw/{number}.ndjson") for number in range(100)]
-    draft = CountingDraft(letter, ManifestKey(DATE, "m"), DATE, files=files)
+    key = ManifestKey(DATE, "m")
+    draft = CountingDraft(Account(key=key, outcome=letter), key, DATE, files=files)
     found = {file.uri: [Naming("other", file.uri, None, "compacted")] for file in files[1:]}
     draft.refuse_named(files, found)
     assert (draft.files, len(draft.refused), draft.passes) == (files[:1], 99, 1)

@@ -4,10 +4,10 @@ import pytest
 
 from compactor.core.documents.closed_dates import COMMIT_MARK, ClosedDate, ManifestSums, Member
 from compactor.core.manifest_key import ManifestKey
+from compactor.ledger.accounts import kept_letters as kept_letters_module
+from compactor.ledger.accounts.kept_letters import kept_letters, letter_id
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.ledger.history.unsummarised import members_with_rejects, read_unsummarised
-from compactor.ops.redrive.settling import kept_letters as kept_letters_module
-from compactor.ops.redrive.settling.kept_letters import kept_letters, letter_id
 from compactor.ops.rejects.query import Query
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, Harness

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 from compactor.core.documents.records import FileStatus
 from compactor.core.kafka.ports import Sample
 from compactor.core.kafka.ranges import KafkaRange, Topic
+from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 from compactor.ops.trace.trace import TraceState
 from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE

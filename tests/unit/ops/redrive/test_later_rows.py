@@ -7,8 +7,9 @@ import pytest
 
 from compactor.core.documents.records import FileStatus, Rebuild
 from compactor.core.manifest_key import ManifestKey
-from compactor.ops.redrive.settling.later_rows import KnownRows, Version, later_rows
-from compactor.ops.redrive.settling.quarantined_file import quarantined_files, settled
+from compactor.ledger.accounts.account import quarantined_files
+from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows
+from compactor.ledger.accounts.settling import Settling
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, Harness
 
@@ -37,7 +38,7 @@ def rebuild(harness: Harness, manifest_id: str, replaced: Sequence[str] = ()) ->
 
 
 def settled_by(harness: Harness, manifest_id: str) -> str:
-    [file] = settled(harness.app().state, quarantined_files(harness.commit(manifest_id)))
+    [file] = Settling(harness.app().state).files(quarantined_files(harness.commit(manifest_id)))
     return file.settled_by
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint
-from compactor.ops.redrive.selection import Kind
+from compactor.ledger.accounts.account import Kind
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 from tests.support.redriving import (
     CASES,

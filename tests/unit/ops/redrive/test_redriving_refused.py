@@ -15,10 +15,11 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import Accepted, FileStatus
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import Claim
+from compactor.ledger.accounts.account import Kind
+from compactor.ledger.accounts.reading import Scope
 from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Kind, Scope
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE

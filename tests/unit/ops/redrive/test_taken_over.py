@@ -6,9 +6,9 @@ import pytest
 
 from compactor.core.crash_points import RedriveCrashPoint
 from compactor.core.documents.records import FileStatus
+from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.manifests.partitioning import new_manifest_id
-from compactor.ops.redrive.settling.dead_letters import letter_fates
 from compactor.ops.report.period import Period
 from compactor.ops.report.reading.reader import ReportReader
 from tests.support.fakes import FaultyStore
@@ -196,7 +196,7 @@ def test_dates_that_are_closed_meanwhile(harness: Harness, days: tuple[str, str]
         harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
         assert not closed(harness).discrepancies
     assert verified(harness).dead_letter_manifests == []
-    assert letter_fates(harness.app().state, [letter])[letter].settled_by == "p1"
+    assert Settling(harness.app().state).letters([letter])[letter].settled_by == "p1"
 
 
 def test_a_status_long_after(harness: Harness) -> None:

@@ -14,14 +14,13 @@ from compactor.control.diagnosis.health import Condition
 from compactor.core.documents.records import Accepted, Commit, Done, FileReport, FileStatus
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.text.suggestions import Suggestions
+from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import MAX_BUCKETS, Buckets, Period
-from compactor.ops.report.reading.quarantined import CHECKED_FILES
 from compactor.ops.report.reading.reader import ReportReader
 from compactor.ops.report.reading.sums import MAX_DISTINCT, CoveredTime, Newest, Tally
-from compactor.ops.report.reading.tallies import NEWEST_DEAD_LETTERS
+from compactor.ops.report.reading.tallies import CHECKED_FILES, NEWEST_DEAD_LETTERS
 from compactor.ops.report.verdict import judge
 from tests.support.fakes import FaultyStore
 from tests.support.harness import FLAWED, GOOD, Harness

@@ -12,10 +12,10 @@ from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CompactorError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectInfo
+from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ops.rebuild.scan import RebuildScope
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 from compactor.ops.rejects.query import Query
 from compactor.ops.verify.report import VerifyReport
 from compactor.upkeep.expiring import Expirer

@@ -14,9 +14,9 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
 from compactor.cost.prices import JobSize
+from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Scope
 from compactor.ops.status.failures import COMMITS_READ, LETTERS_READ
 from compactor.ops.status.health import health
 from compactor.ops.status.reading import LATENCY_COMMITS

@@ -11,11 +11,12 @@ from compactor.core.errors import StoreUnavailable, StuckError
 from compactor.core.layout import redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.rules.next_steps import Cause
+from compactor.ledger.accounts.account import Kind
+from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.backlog import read_backlog
 from compactor.ledger.ledger import FOLD_AT
 from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Kind, Scope
 from compactor.ops.trace.trace import Trace, TraceState
 from tests.support.fakes import FailingEngine, FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from compactor.core.documents.records import Commit, FileReport, FileStatus
+from compactor.ledger.accounts.account import Kind
+from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.ops.redrive.selection import Kind, Scope
 from compactor.ops.verify import doubled as doubled_module
 from compactor.ops.verify.doubled import DoubledFiles
 from compactor.ops.verify.verifier import Discrepancy, VerifyReport

@@ -1,0 +1,290 @@
+"""What settled inputs without rows: dead letters and quarantined files. The one rule, for all commands.
+
+A quarantined version of a file is settled once it was redriven, or once an attempt that began later compacted that
+file. A version that was quarantined then settles nothing, and neither does a file that is gone. A person may dismiss
+it; see `Dismissal`.
+
+A dead letter is settled once it was redriven, or once later manifests were committed that have rows of each of its
+files: of the version that it names, or of a later one. So it is when a redrive claims its files and dies before its
+record, and a plan takes them over. A file that had changed by then needs no rows: its new version has its own event. A
+refused duplicate of a planned manifest is settled once that is committed.
+
+What was open when its date was closed is named by the summaries, which name what settles it as well. So only manifests
+in no summary can have settled it since. What is in no summary may be settled by any later manifest.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
+
+from compactor.core.documents.closed_dates import OpenFile
+from compactor.core.documents.dismissals import Dismissal
+from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.records import Accepted, Commit, DeadLetter
+from compactor.core.errors import AccessError, ObjectNotFound, StuckError
+from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.kafka.ranges import is_kafka
+from compactor.core.layout import duplicate_id, is_of_new, is_within, redriven_id, root_id
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
+from compactor.ledger.accounts.account import LetterFate, QuarantinedFile, redriven_uris
+from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows, searched_from, written_since
+from compactor.ledger.history.dismissals import Dismissals
+from compactor.ledger.history.redrive_log import RedriveLog, taken_from, was_redriven
+from compactor.ledger.history.unsummarised import Unsummarised, summarised_since, unsummarised_if_readable
+from compactor.ledger.planned.given import files_not_in
+from compactor.ledger.state import State
+
+_ENDING = "-dup-"
+_NAMES_NOTHING = frozenset({"empty", "not_json"})  # reasons of dead letters
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """Finds what settled inputs without rows.
+
+    Attributes:
+        state: Has the records.
+        known: Rows that commits were found to have; gets those that are found now.
+        found: What is in no summary, if it was read before.
+    """
+
+    state: State
+    known: KnownRows = field(default_factory=KnownRows)
+    found: Unsummarised | None = None
+
+    def files(
+        self, files: Sequence[QuarantinedFile], among: Iterable[ManifestKey] | None = None
+    ) -> list[QuarantinedFile]:
+        """Quarantined files, with what settled each.
+
+        Args:
+            files: The files, of any manifests. Of those whose `redriven` is None it is read.
+            among: The manifests that may have later versions; None for all that may.
+        """
+        checked = self._with_dismissals(self._with_redrives(files))
+        left = [each for each in checked if not each.is_settled]
+        if not left:
+            return checked
+        versions = [_version(each) for each in left]
+        if among is None:
+            found = self._index()
+            closed = {(each.manifest_id, each.uri) for each in (found.totals.quarantined if found else ())}
+            among = self._later(found, [each for each in versions if (each.manifest_id, each.uri) not in closed])
+        rows = later_rows(self.state, versions, among, self.known)
+        return [each if each.is_settled else replace(each, settled_by=rows.get(_version(each), "")) for each in checked]
+
+    def letters(
+        self, manifest_ids: Sequence[str], among: Collection[ManifestKey] | None = None
+    ) -> dict[str, LetterFate]:
+        """What became of dead letters, by id.
+
+        Args:
+            manifest_ids: The dead letters.
+            among: The manifests of which one has taken over the last file of each, or none has; None for all that may.
+        """
+        redriven = dict(zip(manifest_ids, map_ordered(self._was_redriven, manifest_ids), strict=True))
+        open_ids = [each for each, is_one in redriven.items() if is_one is False]
+        named = dict(zip(open_ids, map_ordered(self.named_versions, open_ids), strict=True))
+        taken = self.duplicates(open_ids) | self.taken_over(named, among)
+        return {each: LetterFate(redriven[each], taken.get(each, "")) for each in manifest_ids}
+
+    def duplicates(self, manifest_ids: Sequence[str]) -> dict[str, str]:
+        """The manifest of which each is a refused duplicate that adds nothing to it; others are left out."""
+        ids = [each for each in manifest_ids if is_of_new(each)]
+        found = zip(ids, map_ordered(partial(_duplicate_of, self.state), ids), strict=True)
+        return {each: settled_by for each, settled_by in found if settled_by}
+
+    def taken_over(
+        self, named: Mapping[str, Sequence[Version]], among: Collection[ManifestKey] | None = None
+    ) -> dict[str, str]:
+        """The manifest that took over the last file, by dead letter; those of which files are left are left out.
+
+        Args:
+            named: By dead letter, none of them redriven, the versions that it names.
+            among: As for `letters`.
+        """
+        versions = {each: found for each, found in named.items() if found}
+        if not versions:
+            return {}
+        found, asked = self._index(), set(versions)
+        if among is None:
+            asked &= {each.manifest_id for each in (found.totals.letters if found else ())}
+            among = found.keys if found else ()
+        rows = later_rows(self.state, _all(versions, asked), among) if asked else {}
+        may_be = {each for each, those in versions.items() if each not in asked or any(one in rows for one in those)}
+        if not may_be:
+            return {}
+        wanted = _all(versions, may_be)
+        keys = list(self._later(found, wanted))
+        self.known.keep_only({key.id for key in keys})
+        taken = later_rows(self.state, wanted, keys, self.known)
+        return {each: taken[versions[each][-1]] for each in may_be if all(one in taken for one in versions[each])}
+
+    def named_versions(self, manifest_id: str) -> Sequence[Version]:
+        """The versions that a dead letter names; none if its manifest could not be read."""
+        try:
+            accepted = self.state.ledger.accepted(manifest_id)
+            if accepted is None or accepted.manifest is None:
+                return ()
+            decided_at = self.state.ledger.outcome_of(accepted.key, DeadLetter.generation).decided_at
+        except (ObjectNotFound, StuckError):
+            return ()
+        return [Version(manifest_id, file.uri, decided_at, file.etag or "") for file in accepted.manifest.files]
+
+    def was_interrupted(self, manifest_id: str) -> bool:
+        """Whether a redrive in the lineage of a dead letter lost its claims before it was on record."""
+        ids = (redriven_id(root_id(manifest_id), number) for number in count(1))
+        try:
+            for record in map(self.state.ledger.accepted, ids):
+                if record is None or record.kind == "revoked":
+                    return record is not None
+        except StuckError:
+            pass
+        return False
+
+    def _index(self) -> Unsummarised | None:
+        return self.found or unsummarised_if_readable(self.state)
+
+    def _later(self, found: Unsummarised | None, versions: Sequence[Version]) -> Iterator[ManifestKey]:
+        """The manifests that may have taken some versions of files, which no summary names as open."""
+        since = searched_from(each.started_at for each in versions) if versions else None
+        if found is not None:
+            yield from dict.fromkeys(found.keys)
+            yield from summarised_since(self.state, found.totals, since) if since is not None else ()
+        elif since is not None:
+            yield from written_since(self.state, since)
+
+    def _was_redriven(self, manifest_id: str) -> bool | None:
+        try:
+            return was_redriven(manifest_id, RedriveLog(state=self.state).entries_about(manifest_id))
+        except (ObjectNotFound, StuckError):  # `verify` says what is wrong
+            return None
+
+    def _with_redrives(self, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:
+        """The files, with whether they were redriven where that can be read."""
+        ids = list(dict.fromkeys(each.manifest_id for each in files if each.redriven is None))
+        taken = dict(zip(ids, map_ordered(self._redriven_uris, ids), strict=True))
+
+        def marked(file: QuarantinedFile) -> QuarantinedFile:
+            uris = taken[file.manifest_id] if file.redriven is None else None
+            return file if uris is None else replace(file, redriven=file.uri in uris)
+
+        return list(map(marked, files))
+
+    def _redriven_uris(self, manifest_id: str) -> set[str] | None:
+        """The files of a manifest that were redriven; None if that cannot be read."""
+        try:
+            return redriven_uris(taken_from(manifest_id, RedriveLog(state=self.state).entries_about(manifest_id)))
+        except (ObjectNotFound, StuckError):
+            return None
+
+    def _with_dismissals(self, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:
+        """The files, with who dismissed those that were not redriven."""
+        ids = list(dict.fromkeys(each.manifest_id for each in files if not each.is_settled))
+        found = dict(zip(ids, map_ordered(self._dismissals, ids), strict=True))
+
+        def marked(file: QuarantinedFile) -> QuarantinedFile:
+            dismissal = None if file.is_settled else found[file.manifest_id].get(file.uri)
+            return file if dismissal is None else replace(file, settled_by=dismissal.words, dismissed=dismissal.how)
+
+        return list(map(marked, files))
+
+    def _dismissals(self, manifest_id: str) -> Mapping[str, Dismissal]:
+        """The dismissals of a manifest; none if they cannot be read, so that its files still need an operator."""
+        try:
+            found = Dismissals(self.state).of(manifest_id)
+            return {each.uri: each for each in found if self._still_holds(each)}
+        except (ObjectNotFound, StuckError):
+            return {}
+
+    def _still_holds(self, dismissal: Dismissal) -> bool:
+        """Whether what was found is so now; what a person said stays."""
+        if dismissal.how == "removed":
+            return is_gone(self.state, dismissal.uri, otherwise=True)
+        return dismissal.how != "excluded" or self.state.rules.excludes(dismissal.uri)
+
+
+def open_file(file: OpenFile) -> QuarantinedFile:
+    """A quarantined file of a summary, before anything is read of what settled it since."""
+    return QuarantinedFile(
+        file.manifest_id, file.uri, file.status, file.detail, file.committed_at, None, file.started_at
+    )
+
+
+def is_gone(state: State, uri: str, *, otherwise: bool) -> bool:
+    """Whether there is no such object; `otherwise` where it may not be asked for."""
+    try:
+        return state.store.stat(uri) is None
+    except AccessError:
+        return otherwise
+
+
+def _version(file: QuarantinedFile) -> Version:
+    return Version(file.manifest_id, file.uri, file.started_at)
+
+
+def _all(versions: Mapping[str, Sequence[Version]], manifest_ids: Collection[str]) -> list[Version]:
+    return [each for manifest_id, named in versions.items() if manifest_id in manifest_ids for each in named]
+
+
+def _duplicate_of(state: State, manifest_id: str) -> str:
+    """The manifest that settles a refused one.
+
+    The id of a planned manifest is no producer's, so a duplicate of it is what someone made of the planned manifest
+    itself. Ranges and landed objects never change, so once the planned one is committed, a duplicate that names no
+    others adds nothing to it. A duplicate that names anything else stays open, and so does one of which it is not known
+    what it names. An empty one, or text that is no JSON, names nothing. The same holds for a refused manifest that has
+    the id itself: then redrives have what was planned.
+    """
+    try:
+        refused = state.ledger.accepted(manifest_id)
+        if refused is None or refused.kind != "refused":
+            return ""
+        planned = _beside(state, refused) if _ENDING in manifest_id else _in_its_place(state, refused)
+        return planned.manifest_id if planned is not None and _adds_nothing(state, refused, planned) else ""
+    except (ObjectNotFound, StuckError, ValueError):  # it is not known what it names, so a person has to check
+        return ""
+
+
+def _beside(state: State, refused: Accepted) -> Manifest | None:
+    """The planned manifest of which one is a duplicate, if it is committed."""
+    holder = state.ledger.accepted(refused.manifest_id.rpartition(_ENDING)[0])
+    if holder is None or holder.manifest is None or not _is_duplicate(refused, holder):
+        return None
+    if not _is_planned(state, holder.manifest):  # guard: a duplicate of a manifest of a producer is not settled with it
+        return None
+    # guard: a duplicate is settled once the planned manifest is committed, not before
+    is_committed = isinstance(state.ledger.outcome(holder.key), Commit)
+    return holder.manifest if is_committed else None
+
+
+def _in_its_place(state: State, refused: Accepted) -> Manifest | None:
+    """What redrives have of what was planned for an id, if all of them are committed; under the id of the last one."""
+    planned = [each.redrive.manifest for each in RedriveLog(state=state).planned(refused.key)]
+    if not planned or not all(isinstance(state.ledger.outcome(each.key), Commit) for each in planned):
+        return None
+    return planned[-1].model_copy(update={"files": tuple(file for each in planned for file in each.files)})
+
+
+def _is_duplicate(refused: Accepted, holder: Accepted) -> bool:
+    is_refused = refused.kind == "refused" and holder.kind == "manifest"
+    return is_refused and duplicate_id(holder.manifest_id, refused.digest) == refused.manifest_id
+
+
+def _is_planned(state: State, manifest: Manifest) -> bool:
+    """Whether a manifest names ranges, gaps and landed objects alone: only a plan, or a redrive of one, has these."""
+    landed = state.layout.landed_inputs(root_id(manifest.manifest_id))
+    return all(is_topic_or_stream(file.uri) or is_within(file.uri, landed) for file in manifest.files)
+
+
+def _adds_nothing(state: State, refused: Accepted, planned: Manifest) -> bool:
+    letter = state.ledger.outcome_of(refused.key, DeadLetter.generation)
+    if isinstance(letter, DeadLetter) and letter.reason in _NAMES_NOTHING:
+        return True
+    data = state.store.read(state.layout.failed_manifest(refused.manifest_id))
+    named = Manifest.model_validate_json(data).files
+    versions = {(file.uri, file.etag) for file in planned.files}
+    others = [file for file in named if (file.uri, file.etag) not in versions]
+    return all(is_kafka(file.uri) for file in others) and not files_not_in(others, planned)

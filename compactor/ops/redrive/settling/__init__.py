@@ -1,1 +1,0 @@
-"""Whether dead letters, quarantined files and rejected lines are settled."""
