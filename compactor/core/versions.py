@@ -7,9 +7,6 @@ from datetime import UTC, datetime
 
 _LOCAL = re.compile(r"(?P<ns>[0-9a-f]{1,20})-(?P<size>[0-9a-f]{1,16})")
 
-DIGEST_MARK = "b3-"
-"""What digests of the bytes of files begin with: BLAKE3. Those without it are SHA-256, of earlier ledgers."""
-
 Beginning = tuple[int, str]
 """The first so many bytes of a file: their number and their digest."""
 
@@ -25,11 +22,6 @@ def local_version(written_ns: int, size_bytes: int) -> str:
         size_bytes: Its length.
     """
     return f"{written_ns & 0xFFFFFFFFFFFFFFFF:x}-{size_bytes:x}"
-
-
-def mark_of(digest: str) -> str:
-    """What tells how a digest was made: only those with the same mark can be compared."""
-    return DIGEST_MARK if digest.startswith(DIGEST_MARK) else ""
 
 
 def length_of(etag: str) -> int | None:

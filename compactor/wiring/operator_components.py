@@ -6,7 +6,6 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from compactor import __version__
 from compactor.adapters.kafka_clusters import kafka_of
 from compactor.adapters.local.native.grok import NativeGrok
 from compactor.adapters.local.native.kernel import digest_kernel, is_installed
@@ -235,10 +234,8 @@ class OperatorComponents(CatalogComponents):
 
         return Closer(
             state=self.state,
-            runs=self.runs,
             verifier=self.verifier(),
             close_after=timedelta(days=self.settings.retention.close_after_days),
-            release=__version__,
             on_date=on_date,
         )
 

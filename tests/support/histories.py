@@ -31,9 +31,9 @@ DAYS = 4
 QUIET_HOURS = 50
 
 
-def closed(harness: Harness, store: ObjectStore | None = None, *, every_date: bool = False) -> ClosingReport:
+def closed(harness: Harness, store: ObjectStore | None = None) -> ClosingReport:
     """What a fresh process closes."""
-    return harness.app(store=store).closer().close(every_date=every_date)
+    return harness.app(store=store).closer().close()
 
 
 def verified(harness: Harness, *, by_records: bool = False) -> VerifyReport:

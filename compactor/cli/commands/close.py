@@ -17,24 +17,23 @@ from compactor.wiring.job.app import App
 
 @click.command("close")
 @destination_argument
-@click.option("--recheck", is_flag=True, help="Read the ledger again, as after a job of an earlier release has worked.")
 @json_option
 @stream_option
 @body
-def close(invocation: Invocation, *, recheck: bool, as_json: bool) -> ExitCode:
+def close(invocation: Invocation, *, as_json: bool) -> ExitCode:
     """Verify dates that have been quiet, and write a summary of each.
 
     A date is closed once it has no new record for retention.close_after_days, nothing of it is in work, and its
     manifests are verified. From then on `verify` reads its summary in place of its records. A manifest that comes later
     goes into an addition, the next summary of that date, and so does a rebuilt one. No summary ever changes.
 
-    The first call reads the whole ledger, and needs every job to be of this release.
+    The first call reads the whole ledger.
 
     Exit codes: 3 if something does not add up; that date stays open.
     """
     app = App(invocation.settings())
     with run_in_log(app.run_id), waiting("closing dates") as show:
-        report = app.closer(lambda date: show(f"closing {date}")).close(every_date=recheck)
+        report = app.closer(lambda date: show(f"closing {date}")).close()
     if as_json:
         print_json({**shallow(report), "needs_operator": report.needs_operator})
     else:

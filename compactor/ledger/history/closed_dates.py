@@ -43,7 +43,7 @@ class Mark:
 
     @property
     def is_of_commit(self) -> bool:
-        """Whether it says that the manifest is no dead letter. Marks of earlier releases do not tell."""
+        """Whether it says that the manifest is no dead letter."""
         return bool(self.key.id) and self.info.size_bytes == len(COMMIT_MARK)
 
 

@@ -15,8 +15,8 @@ from compactor.core.versions import described_version
 from compactor.manifests.fates.grown_files import Beginnings, BeginningsOf, RangeBehind, VersionAt, left_behind
 from compactor.manifests.file_search import Naming
 
-DigestOf = Callable[[ManifestFile, str], str]
-"""The digest of the bytes of a file now, of the kind of a given one; empty if it was not read, or not to its end."""
+DigestOf = Callable[[ManifestFile], str]
+"""The digest of the bytes of a file now; empty if it was not read, or not to its end."""
 
 NOTHING: Mapping[str, str] = {}
 
@@ -230,7 +230,7 @@ class _GrownFiles:
             is_cut = self.version_at(version.uri) is not None
             # It was touched and then renamed; or it was found to be that version before, and is as it was then.
             was_it = etag in {self.remembered.get(version.uri), self.remembered.get(uri)}
-            if (is_cut or was_it) and self.digest_of(self.files[uri], version.digest) == version.digest:
+            if (is_cut or was_it) and self.digest_of(self.files[uri]) == version.digest:
                 yield version
 
     def _add(self, uri: str, version: Naming) -> None:
@@ -302,7 +302,7 @@ def _is_other(file: ManifestFile, rows: Sequence[Naming], digest_of: DigestOf) -
     same = [each for each in rows if each.etag and each.etag == (file.etag or "") and each.digest]
     if not same:
         return False
-    return all(digest_of(file, each.digest) not in {"", each.digest} for each in same)
+    return all(digest_of(file) not in {"", each.digest} for each in same)
 
 
 def _end_of_range(own: Sequence[Naming], file: ManifestFile) -> int | None:
@@ -314,7 +314,7 @@ def _end_of_range(own: Sequence[Naming], file: ManifestFile) -> int | None:
 def _has_bytes_of(file: ManifestFile, naming: Naming, digest_of: DigestOf) -> bool:
     may_have = bool(naming.digest) and naming.size_bytes == file.size_bytes
     # guard: a renamed file has the bytes of the earlier one
-    return may_have and digest_of(file, naming.digest) == naming.digest
+    return may_have and digest_of(file) == naming.digest
 
 
 def _moved(

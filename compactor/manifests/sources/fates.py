@@ -111,9 +111,9 @@ class SourceFates:
             passed = self.seen.passed((each.uri, each.etag or "") for each in some)
             yield from ((each, (each.uri, each.etag or "") in passed) for each in some)
 
-    def _digest_of(self, file: ManifestFile, like: str) -> str:
+    def _digest_of(self, file: ManifestFile) -> str:
         try:
-            return self.seen.digest(self._info(file), like)
+            return self.seen.digest(self._info(file))
         except (TryAgainError, AccessError):
             return ""
 

@@ -19,12 +19,11 @@ class SeenFiles(Protocol):
     def remembered(self, uris: Iterable[str]) -> dict[str, str]:
         """The versions of files as they were remembered, by canonical URI."""
 
-    def digest(self, file: ObjectInfo, like: str) -> str:
+    def digest(self, file: ObjectInfo) -> str:
         """The digest of the bytes of a file, as `FileReport.digest`; empty where the store has other means.
 
         Args:
             file: As it was listed.
-            like: The one that it is to be compared with.
 
         Raises:
             TryAgainError: The file changed meanwhile, or the store failed.

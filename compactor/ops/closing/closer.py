@@ -19,11 +19,10 @@ from compactor.core.documents.closed_dates import (
     added,
     totals_with,
 )
-from compactor.core.errors import CompactorError, RecordUnreadable
+from compactor.core.errors import RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count, duration
-from compactor.ledger.heartbeat import Runs
 from compactor.ledger.history.closed_dates import ClosedDates, Mark
 from compactor.ledger.history.unsummarised import Found, recorded, summarised_generations
 from compactor.ledger.state import State
@@ -58,14 +57,11 @@ class Closer:
 
     Attributes:
         close_after: How long a date must have no new record.
-        release: The release of this process.
     """
 
     state: State
-    runs: Runs
     verifier: Verifier
     close_after: timedelta
-    release: str
     on_date: Callable[[str], None] = field(default=lambda _: None)
 
     @property
@@ -76,17 +72,10 @@ class Closer:
         """Return whether dates are closed here, since the first call of `close`."""
         return self._dates.has_begun()
 
-    def close(self, *, every_date: bool = False) -> ClosingReport:
-        """Close what has been quiet, one date after the other.
-
-        Args:
-            every_date: Also look for manifests without marks, which jobs of an earlier release leave.
-
-        Raises:
-            CompactorError: A run of another release is alive, whose manifests might get no marks.
-        """
+    def close(self) -> ClosingReport:
+        """Close what has been quiet, one date after the other."""
         report = ClosingReport()
-        self._begin(every_date=every_date)
+        self._begin()
         in_work = self._in_work()
         by_date: dict[str, list[Mark]] = defaultdict(list)
         for mark in self._dates.marks():
@@ -100,14 +89,10 @@ class Closer:
                 log_event("date.not_closed", date=each.date, why=each.why)
         return report
 
-    def _begin(self, *, every_date: bool) -> None:
+    def _begin(self) -> None:
         """Mark every date on record, if that was not done yet. Each manifest that is done later is marked by itself."""
-        if self._dates.has_begun() and not every_date:
+        if self._dates.has_begun():
             return
-        others = [each for each in self.runs.living() if each.release != self.release]
-        if others:
-            found = f"run {others[0].run_id} is of release {others[0].release or 'unknown'}"
-            raise CompactorError(f"{found}; expected {self.release} for every run, before dates are closed")
         for date in self.state.ledger.dates():
             self._dates.mark_date(date, self.state.ledger.run_id)
         self._dates.begin(ClosingBegun(run_id=self.state.ledger.run_id, begun_at=self.state.clock.now()))

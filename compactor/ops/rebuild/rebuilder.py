@@ -20,7 +20,6 @@ from compactor.core.documents.records import (
 from compactor.core.errors import CompactorError, EngineLost, InputError, OperatorError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.core.versions import mark_of
 from compactor.job.steps.publication import Publisher
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.sizing_history import revised
@@ -39,7 +38,7 @@ UNDECIDED_SECONDS = 3600.0
 
 _OVERTAKEN = "another rebuild of its manifest was faster; run the command again"
 _NOT_COMPARED = {"detail", "reject_rows"}  # a long line may be kept in other pieces
-_OF_THE_VERSION = {"etag", "digest"}  # a touched file has another version, and earlier releases kept no digest
+_OF_THE_VERSION = {"etag", "digest"}  # a touched file has another version, and S3 has no digest
 
 
 class Restager(Protocol):
@@ -60,7 +59,7 @@ class Rebuilder:
         stager_for: Makes what stages the rows of a commit again, by the limits that it was made with.
         publisher: Carries a decided commit to done.
         verifier: Verifies what was rebuilt.
-        digest_of: The digest of the bytes of a file, of the kind of a given one; empty if it is unknown.
+        digest_of: The digest of the bytes of a file; empty if it is unknown.
         threads: How many manifests are rebuilt at once.
         on_crash_point: Called at each crash point.
     """
@@ -69,7 +68,7 @@ class Rebuilder:
     stager_for: Callable[[Commit], Restager]
     publisher: Publisher
     verifier: Verifier
-    digest_of: Callable[[ObjectInfo, str], str]
+    digest_of: Callable[[ObjectInfo], str]
     threads: int
     on_crash_point: OnCrashPoint = ignore_crash_point
 
@@ -169,15 +168,6 @@ class Rebuilder:
             stager.discard(accepted, attempt)
         return winner
 
-    def _with_digest_like(self, old: FileReport, new: FileReport, damaged: Damaged) -> FileReport:
-        """A report with a digest of the kind of the earlier one, if both will be compared."""
-        is_other_version = old.uri in damaged.replaced or old.uri in damaged.inputs
-        if is_other_version or not (old.digest and new.digest) or mark_of(old.digest) == mark_of(new.digest):
-            return new
-        info = self.state.store.stat(old.uri)
-        digest = self.digest_of(info, old.digest) if info and info.etag == new.etag else ""
-        return new.model_copy(update={"digest": digest})
-
     def _staged(self, stager: Restager, damaged: Damaged, attempt: Attempt) -> Commit:
         """The commit to decide.
 
@@ -191,7 +181,7 @@ class Rebuilder:
         if not damaged.erasure:
             for old, new in zip(compacted(commit), staged.files, strict=True):
                 # guard: other rows than there were are refused
-                _check_same(old, self._with_digest_like(old, new, damaged), damaged)
+                _check_same(old, new, damaged)
         damaged.check()
         # Before names are compared, or a driver that is late with the earlier commit could still change what is there.
         # guard: what is left of earlier staging is deleted before a rebuild chooses its names

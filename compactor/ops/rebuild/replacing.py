@@ -139,7 +139,7 @@ class Replacer:
             info = self.state.store.stat(file.uri)
             if info is not None and (info.etag == file.etag or file.may_have_grown(info.size_bytes)):
                 return file.uri, None
-            if info is not None and file.digest and self.rebuilder.digest_of(info, file.digest) == file.digest:
+            if info is not None and file.digest and self.rebuilder.digest_of(info) == file.digest:
                 now = ManifestFile(
                     uri=file.uri, size_bytes=info.size_bytes, etag=info.etag, path_columns=file.path_columns
                 )

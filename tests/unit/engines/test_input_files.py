@@ -19,7 +19,6 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CredentialsRefused, LinkRefused, ScratchFull, StoreUnavailable
 from compactor.core.layout import base_name
-from compactor.core.versions import DIGEST_MARK
 from compactor.engines.spark.input_files import InspectTask, InspectTaskResult, inspect_files
 from compactor.ndjson.files import object_reading
 from compactor.ndjson.files.object_reading import MOST_PAUSED_SECONDS, RANGE_BYTES, DiskWaits
@@ -411,7 +410,7 @@ def test_local_files_are_reported_with_the_digest_of_their_bytes(store, size, ha
     store.put("file:///raw/one", data)
     store.put("file:///raw/two", data)
     for file in run(store, "file:///raw/one", "file:///raw/two").files:
-        assert file.report.digest == f"{DIGEST_MARK}{blake3(data).hexdigest()[:32]}"
+        assert file.report.digest == f"b3-{blake3(data).hexdigest()[:32]}"
 
 
 def test_passing_trouble_of_the_store_is_passed_on(store):

@@ -80,7 +80,7 @@ def test_fates(files: list[Now], had: list[tuple[str, str, str, FileState]], exp
     found = fates(
         {f"/w/{name}": file(name, version) for name, version, _ in files},
         [naming(number, *each) for number, each in enumerate(had)],
-        digest_of=lambda each, _: content[each.uri],
+        digest_of=lambda each: content[each.uri],
         version_at=versions.get,
     )
     by_name = {
@@ -98,7 +98,7 @@ def test_bytes_that_changed_behind_the_time() -> None:
         found = fates(
             {"/w/a": file("a", "1")},
             had,
-            digest_of=lambda _, __, digest=digest: digest,
+            digest_of=lambda _, digest=digest: digest,
             version_at=lambda _: None,
             suspects=frozenset({"/w/a"}),
         )
@@ -110,7 +110,7 @@ def test_a_new_file_with_length_and_time_of_a_renamed_one() -> None:
     found = fates(
         {"/w/a": file("a", "1"), "/w/b": file("b", "1")},
         [naming(1, "a", "1", "x", "compacted")],
-        digest_of=lambda each, _: {"/w/a": "y", "/w/b": "x"}[each.uri],
+        digest_of=lambda each: {"/w/a": "y", "/w/b": "x"}[each.uri],
         version_at=lambda _: "1-9",
         suspects=frozenset({"/w/a"}),
     )

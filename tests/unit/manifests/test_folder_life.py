@@ -9,10 +9,8 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from random import Random
-from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -28,13 +26,10 @@ from compactor.adapters.source_listing import SourceListing
 from compactor.core.crash_points import CrashPoint, ignore_crash_point
 from compactor.core.documents.records import Commit
 from compactor.core.inputs.source_places import SourcePlace
-from compactor.core.versions import DIGEST_MARK
 from compactor.job.steps.results import CompactionResult
 from compactor.manifests.changed_files import changed_files
 from compactor.manifests.planning import LeftOut
 from compactor.manifests.sources.planning import OnReplaced, SourcePlanner
-from compactor.ndjson.files import file_walk
-from compactor.ndjson.files.content_digest import ContentDigest
 from tests.support.harness import DiedError, Harness, dying_at
 
 NAMES = ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson", "sub/d.ndjson")
@@ -42,7 +37,6 @@ FIRST_NS = 1_767_000_000 * 10**9
 
 DEATHS = (CrashPoint.CLAIMED, CrashPoint.PLANNED, CrashPoint.VERIFIED, CrashPoint.DECIDED, CrashPoint.PUBLISHED)
 
-SHA_256, BLAKE3 = "", DIGEST_MARK
 """What tells digests of each kind."""
 
 names = st.sampled_from(NAMES)
@@ -79,7 +73,6 @@ class FolderLife(RuleBasedStateMachine):
             reading={"allowed_prefixes": [str(self.raw)]}, schema={"metadata_columns": ["_source_file"]}
         )
         self.harness.store = DiskAndMemory(self.harness, str(self.raw))
-        self.kind_of_digests = BLAKE3
         self.ids, self.times = itertools.count(1), itertools.count(FIRST_NS, 10**9)
         self.earlier: dict[str, list[tuple[bytes, int]]] = {}
 
@@ -172,11 +165,6 @@ class FolderLife(RuleBasedStateMachine):
     def remove(self, name: str) -> None:
         (self.raw / name).unlink(missing_ok=True)
 
-    @rule(kind=st.sampled_from((BLAKE3, SHA_256)))
-    def digests(self, kind: str) -> None:
-        """From now on, calls record digests of this kind: SHA-256 is that of earlier releases."""
-        self.kind_of_digests = kind
-
     @rule(policy=policies, dies=st.none() | st.sampled_from(DEATHS))
     def compact(self, policy: OnReplaced, dies: CrashPoint | None) -> None:
         """A call; it may be killed, so that the next one goes on."""
@@ -225,8 +213,7 @@ class FolderLife(RuleBasedStateMachine):
         job = harness.app()
         job.on_result = on_result
         source = ListedManifests(harness.store, harness.layout.manifests_folder)
-        with patch.object(file_walk, "ContentDigest", partial(ContentDigest, mark=self.kind_of_digests)):
-            job.service_on(harness.engine(), source).run(once=True)
+        job.service_on(harness.engine(), source).run(once=True)
         return commits
 
     def _check(self, left_out: list[LeftOut]) -> None:
@@ -262,41 +249,13 @@ def ids(content: bytes) -> list[str]:
     return [line.split(b'"')[3].decode() for line in content.split(b"\n") if b'"' in line]
 
 
-@pytest.mark.parametrize("kinds", [(SHA_256, BLAKE3), (BLAKE3, SHA_256)])
-def test_digests_of_both_kinds(kinds: tuple[str, str]) -> None:
-    """Files that two releases compacted are known when they were touched or renamed, and taken on when they grew."""
-    life = FolderLife()
-    life.begin()
-    for kind, own in zip(kinds, (NAMES[:2], NAMES[2:]), strict=True):
-        life.digests(kind)
-        for name in own:
-            life.write(name, 2)
-        life.compact("quarantine", None)
-    life.digests(BLAKE3)
-    for name in NAMES:
-        life.touch(name)
-    assert life._call("quarantine", None) == []
-    for name in NAMES:
-        life.rename(name, f"{name[:-7]}-1.ndjson")
-    assert life._call("quarantine", None) == []
-    for name in NAMES:
-        life.rename(f"{name[:-7]}-1.ndjson", name)
-        life.append(name)
-    life.compact("quarantine", None)
-    assert len(life.rows()) == 12
-    life.teardown()
-
-
-@pytest.mark.parametrize("kinds", [(SHA_256, BLAKE3), (BLAKE3, SHA_256), (BLAKE3, BLAKE3)])
-def test_a_copy_that_is_gone_has_a_digest_of_another_kind(kinds: tuple[str, str]) -> None:
+def test_a_copy_that_is_gone() -> None:
     """The original grew, and begins with the bytes of both. It is a later version of itself, so it is read again."""
     life = FolderLife()
     life.begin()
     life.write("a.ndjson", 2)
-    life.digests(kinds[0])
     life.compact("quarantine", None)
     life._write("b.ndjson", (life.raw / "a.ndjson").read_bytes(), next(life.times))
-    life.digests(kinds[1])
     life._call("quarantine", None)
     life.remove("b.ndjson")
     life.append("a.ndjson")

@@ -1,6 +1,5 @@
 """Digests of files and of their beginnings, whatever the pieces are in which they are read."""
 
-import hashlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,16 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.versions import Beginning, mark_of
+from compactor.core.versions import Beginning
 from compactor.ndjson.files.content_digest import ContentDigest, beginnings
 
-SHA_256_OF_ABC = "ba7816bf8f01cfea414140de5dae2223"
 BLAKE3_OF_ABC = "b3-6437b3ac38465133ffb63b75273a8db5"
-"""The first 128 bits of the test vectors of both algorithms."""
-
-
-def of_earlier_ledgers(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:32]
+"""The first 128 bits of the test vector."""
 
 
 def by_length(some: set[Beginning]) -> dict[int, set[str]]:
@@ -33,29 +27,23 @@ def of_now(content: bytes) -> str:
     return digest.of_whole(len(content))
 
 
-@pytest.mark.parametrize(
-    ("like", "expected"),
-    [(BLAKE3_OF_ABC, BLAKE3_OF_ABC), (SHA_256_OF_ABC, SHA_256_OF_ABC), ("00ff", SHA_256_OF_ABC)],
-)
-def test_a_digest_is_like_the_one_that_it_is_compared_with(like: str, expected: str) -> None:
-    """Ledgers have BLAKE3 with its mark, and earlier ones SHA-256 without one."""
-    digest = ContentDigest(mark=mark_of(like))
+def test_a_digest_is_of_all_pieces() -> None:
+    digest = ContentDigest()
     list(digest.passing([b"a", b"bc"]))
-    assert digest.of_whole(3) == expected
-    assert of_now(b"abc") == BLAKE3_OF_ABC
+    assert digest.of_whole(3) == of_now(b"abc") == BLAKE3_OF_ABC
 
 
-@given(st.lists(st.binary(max_size=9), max_size=6), st.sets(st.tuples(st.integers(1, 60), st.booleans()), max_size=5))
-def test_each_beginning(pieces: list[bytes], asked: set[tuple[int, bool]]) -> None:
+@given(st.lists(st.binary(max_size=9), max_size=6), st.sets(st.integers(1, 60), max_size=5))
+def test_each_beginning(pieces: list[bytes], asked: set[int]) -> None:
     """A file has those with the digest of as many bytes; it has none that is longer, or of other bytes."""
     content = b"".join(pieces)
 
-    def beginning(length: int, text: bytes, is_of_now: bool) -> Beginning:
-        return length, (of_now if is_of_now else of_earlier_ledgers)(text[:length])
+    def beginnings_of(text: bytes) -> set[Beginning]:
+        return {(length, of_now(text[:length])) for length in asked}
 
-    own = {beginning(length, content, is_of_now) for length, is_of_now in asked if length <= len(content)}
-    longer = {beginning(length, content + bytes(60), is_of_now) for length, is_of_now in asked if length > len(content)}
-    others = {beginning(length, bytes([1]) + content, is_of_now) for length, is_of_now in asked}
+    own = {each for each in beginnings_of(content) if each[0] <= len(content)}
+    longer = {each for each in beginnings_of(content + bytes(60)) if each[0] > len(content)}
+    others = beginnings_of(bytes([1]) + content)
     found = beginnings(pieces, by_length(own | longer | others))
     assert found - others == own - others
     assert not found & longer

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compactor.core.layout import canonical, is_s3, is_text
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.core.versions import AskedBeginnings, Beginning, mark_of
+from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.manifests.sources.seen_files import Version
 from compactor.ndjson.files.content_digest import ContentDigest, beginnings, digest_of_first
 from compactor.ndjson.files.object_reading import whole
@@ -17,9 +17,7 @@ _WAIT_SECONDS = 10.0
 _TAIL_BYTES = 1024 * 1024  # read at once where the end of the last whole line is searched
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS seen (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT) WITHOUT ROWID",
-    """CREATE TABLE IF NOT EXISTS digests_by_mark (
-        uri TEXT, mark TEXT, etag TEXT, stamp TEXT, digest TEXT, PRIMARY KEY (uri, mark)
-    ) WITHOUT ROWID""",
+    "CREATE TABLE IF NOT EXISTS digests (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT, digest TEXT) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS passed (uri TEXT, etag TEXT, PRIMARY KEY (uri, etag)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS manifests (number INTEGER PRIMARY KEY, date TEXT, id TEXT, UNIQUE (date, id))",
     """CREATE TABLE IF NOT EXISTS named (
@@ -43,7 +41,7 @@ class LocalSeenFiles:
 
     store: ObjectStore
     path: str
-    _fresh: dict[tuple[str, str], tuple[str, str, str, str, str]] = field(default_factory=dict, init=False)
+    _fresh: dict[str, tuple[str, str, str, str]] = field(default_factory=dict, init=False)
 
     def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
         """The URIs of files that were written since, although length and time are the same."""
@@ -55,15 +53,14 @@ class LocalSeenFiles:
         """The versions of files as they were remembered, by canonical URI."""
         return {uri: etag for uri, etag, _ in self._seen(uris)}
 
-    def digest(self, file: ObjectInfo, like: str) -> str:
+    def digest(self, file: ObjectInfo) -> str:
         """The digest of the bytes of a file, which is read unless it was and did not change since."""
         if is_s3(file.uri):
             return ""
-        mark = mark_of(like)
-        known = self._fresh.get((file.uri, mark)) or self._known(file, mark)
-        if known is None or known[2:4] != (file.etag, file.stamp):
-            known = (file.uri, mark, file.etag, file.stamp, self._read(file, mark))
-            self._fresh[file.uri, mark] = known
+        known = self._fresh.get(file.uri) or self._known(file)
+        if known is None or known[1:3] != (file.etag, file.stamp):
+            known = (file.uri, file.etag, file.stamp, self._read(file))
+            self._fresh[file.uri] = known
         return known[-1]
 
     def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
@@ -109,9 +106,7 @@ class LocalSeenFiles:
                 there = [(canonical(info.uri), info.etag) for info in files if is_text(info.uri)]
                 rows.executemany("UPDATE named SET left = size WHERE uri = ? AND etag = ? AND left = 0", there)
                 rows.executemany("DELETE FROM passed WHERE uri = ? AND etag = ?", there)
-            rows.executemany(
-                "INSERT OR REPLACE INTO digests_by_mark VALUES (?, ?, ?, ?, ?)", list(self._fresh.values())
-            )
+            rows.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?)", list(self._fresh.values()))
 
     def _seen(self, uris: Iterable[str]) -> Iterator[tuple[str, str, str]]:
         """Yield the files that are remembered, with the etag and the stamp that they had."""
@@ -123,16 +118,15 @@ class LocalSeenFiles:
                 if seen is not None:
                     yield (uri, *seen)
 
-    def _known(self, file: ObjectInfo, mark: str) -> tuple[str, str, str, str, str] | None:
+    def _known(self, file: ObjectInfo) -> tuple[str, str, str, str] | None:
         found = None
         if self.path and Path(self.path).exists():
             with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
-                query = "SELECT * FROM digests_by_mark WHERE uri = ? AND mark = ?"
-                found = rows.execute(query, (file.uri, mark)).fetchone()
+                found = rows.execute("SELECT * FROM digests WHERE uri = ?", (file.uri,)).fetchone()
         return found
 
-    def _read(self, file: ObjectInfo, mark: str) -> str:
-        digest = ContentDigest(mark=mark)
+    def _read(self, file: ObjectInfo) -> str:
+        digest = ContentDigest()
         for _ in digest.passing(whole(self.store, file)):
             pass
         return digest.of_whole(file.size_bytes)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -357,27 +356,12 @@ def test_an_index_that_another_closing_has_extended_is_kept() -> None:
     assert {place for _, place, _ in behind.shared(versions, after=1)} == {2}
 
 
-def test_manifests_of_an_earlier_release_are_taken_in() -> None:
-    """What has no mark is found by the first closing, and later by one that reads the ledger again."""
+def test_the_first_closing_reads_the_whole_ledger() -> None:
+    """So it finds also what lost its mark."""
     harness = quiet()
     harness.store.delete(marks(harness))
     assert numbers(closed(harness)) == [(DAY, 1, 2), (NEXT_DAY, 1, 1)]
-    compacted(harness, "unmarked")
-    harness.store.delete(marks(harness))
-    harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
-    assert numbers(closed(harness)) == []
-    assert numbers(closed(harness, every_date=True)) == [(DAY, 2, 1)]
     check(harness)
-
-
-def test_runs_of_another_release_come_first() -> None:
-    """They set no marks, so dates are not closed while one is alive."""
-    harness = quiet()
-    closer = replace(harness.app().closer(), release="9.9.9")
-    with harness.app().heartbeat, pytest.raises(CompactorError, match=r"expected 9\.9\.9 for every run"):
-        closer.close()
-    assert summaries(harness) == {}
-    assert not closer.has_begun()
 
 
 @pytest.mark.parametrize("place", ["closed_totals", "summary"])

@@ -136,7 +136,7 @@ def test_a_closed_date(harness: Harness) -> None:
     """Its sums are those of the files that were merged, before and after."""
     before = rows(harness)
     harness.clock.advance(40 * 86_400)
-    assert harness.app().closer().close(every_date=True).summarised
+    assert harness.app().closer().close().summarised
     assert merged(harness).made_files == 1
     report = harness.app().verifier().verify_all()
     assert (report.closed_dates, report.discrepancies) == (1, [])

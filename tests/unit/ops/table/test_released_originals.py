@@ -184,7 +184,7 @@ def test_a_closed_date(harness: Harness) -> None:
     before = rows(harness)
     removed(harness)
     harness.clock.advance(40 * 86_400)
-    assert harness.app().closer().close(every_date=True).summarised
+    assert harness.app().closer().close().summarised
     check(harness, before)
     assert rebuild(harness, "m3", force=True).rebuilt
     check(harness, before)

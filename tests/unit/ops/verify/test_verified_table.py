@@ -46,7 +46,7 @@ def harness() -> Harness:
 def closed(harness: Harness) -> Harness:
     """The same, of a closed date."""
     harness.clock.advance(40 * LONG_SECONDS)
-    assert harness.app().closer().close(every_date=True).summarised
+    assert harness.app().closer().close().summarised
     return harness
 
 
