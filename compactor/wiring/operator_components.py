@@ -300,10 +300,9 @@ class OperatorComponents(CatalogComponents):
     def redriver(self, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> "Redriver":
         """Make what redrives dead letters, quarantined files and rejected lines."""
         from compactor.manifests.file_search import FileSearch
-        from compactor.ops.redrive.claims import RedriveClaims
-        from compactor.ops.redrive.planner import RedrivePlanner
+        from compactor.ops.redrive.planner import RedriveClaims, RedrivePlanner
         from compactor.ops.redrive.redriver import Redriver
-        from compactor.ops.redrive.rejected_lines.recheck import Recheck
+        from compactor.ops.redrive.reject_lines import Recheck
 
         allowed_prefixes = self.settings.input.allowed_prefixes
         lease_seconds = self.settings.builder.claim_lease_seconds
@@ -349,9 +348,9 @@ class OperatorComponents(CatalogComponents):
     @cached_property
     def status_reader(self) -> "StatusReader":
         """Reads how the job is doing."""
+        from compactor.ops.status.flow import NOT_ON_GLUE, OF_SHARED_JOB
         from compactor.ops.status.health import Rules
         from compactor.ops.status.reading import StatusReader
-        from compactor.ops.status.spent import NOT_ON_GLUE, OF_SHARED_JOB
         from compactor.wiring.control import ControlComponents
 
         control, builder = self.settings.control, self.settings.builder
@@ -361,7 +360,6 @@ class OperatorComponents(CatalogComponents):
         return StatusReader(
             state=self.state,
             runs=self.runs,
-            redrive_log=self.redrive_log,
             rules=Rules(
                 sla_seconds=self.settings.sla_seconds,
                 stall_seconds=control.stall_seconds,

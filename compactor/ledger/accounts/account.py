@@ -200,6 +200,16 @@ class Account:
         return taken_from(self.id, self.lineage)
 
     @property
+    def was_redriven(self) -> bool:
+        """Whether it was redriven as a dead letter."""
+        return any(each.kind == "manifests" for each in self.taken)
+
+    @property
+    def redrives_are_final(self) -> bool:
+        """Whether each of its redrives is accepted, or revoked for good."""
+        return all(each.fate in {"accepted", "revoked"} for each in self.redrives)
+
+    @property
     def is_interrupted(self) -> bool:
         """Whether the manifest of a redrive of its lineage was never written: the next redrive writes it."""
         return any(each.fate == "unwritten" for each in self.lineage)

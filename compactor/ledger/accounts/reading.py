@@ -3,7 +3,7 @@
 What a scope costs does not depend on how many dates are closed, as far as their summaries tell what it asks for.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Flag, auto
@@ -17,7 +17,6 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.accounts.account import Account, Kind, quarantined_files
 from compactor.ledger.accounts.kept_letters import kept_letters, letter_id
-from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.history.unsummarised import dates_of_records, members_with_rejects, unsummarised_if_readable
 from compactor.ledger.ledger import is_done
@@ -82,18 +81,6 @@ def account_of(state: State, manifest_id: str, details: Detail = Detail.EVERYTHI
     """
     [account] = accounts(state, Scope(manifest_ids=(manifest_id,), details=details))
     return account.checked()
-
-
-def settled(state: State, found: Sequence[Account], settling: Settling | None = None) -> list[Account]:
-    """Accounts, with what settled each dead letter and each quarantined file."""
-    settling = settling or Settling(state)
-    letters = [each.id for each in found if each.letter is not None]
-    fates = settling.letters(letters) if letters else {}
-    files = iter(settling.files([file for each in found for file in each.quarantined]))
-    return [
-        replace(each, fate=fates.get(each.id), quarantined=tuple(next(files) for _ in each.quarantined))
-        for each in found
-    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,11 @@ from compactor.core.kafka.ranges import is_kafka
 from compactor.core.layout import duplicate_id, is_of_new, is_within, redriven_id, root_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.ledger.accounts.account import LetterFate, QuarantinedFile, redriven_uris
+from compactor.ledger.accounts.account import Account, LetterFate, QuarantinedFile, redriven_uris
 from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows, searched_from, written_since
+from compactor.ledger.accounts.reading import Detail, Scope, accounts
 from compactor.ledger.history.dismissals import Dismissals
-from compactor.ledger.history.redrive_log import RedriveLog, taken_from, was_redriven
+from compactor.ledger.history.redrive_log import RedriveLog, taken_from
 from compactor.ledger.history.unsummarised import Unsummarised, summarised_since, unsummarised_if_readable
 from compactor.ledger.planned.given import files_not_in
 from compactor.ledger.state import State
@@ -84,10 +85,14 @@ class Settling:
             manifest_ids: The dead letters.
             among: The manifests of which one has taken over the last file of each, or none has; None for all that may.
         """
-        redriven = dict(zip(manifest_ids, map_ordered(self._was_redriven, manifest_ids), strict=True))
-        open_ids = [each for each, is_one in redriven.items() if is_one is False]
-        named = dict(zip(open_ids, map_ordered(self.named_versions, open_ids), strict=True))
-        taken = self.duplicates(open_ids) | self.taken_over(named, among)
+        redriven, named = dict[str, bool | None](), dict[str, Sequence[Version]]()
+        asked = tuple(manifest_ids)
+        details = Detail.ACCEPTED | Detail.LINEAGE
+        for each in accounts(self.state, Scope(manifest_ids=asked, details=details)) if asked else ():
+            redriven[each.id] = None if each.fault is not None else each.was_redriven  # `verify` says what is wrong
+            if redriven[each.id] is False:
+                named[each.id] = named_versions(each)
+        taken = self.duplicates(list(named)) | self.taken_over(named, among)
         return {each: LetterFate(redriven[each], taken.get(each, "")) for each in manifest_ids}
 
     def duplicates(self, manifest_ids: Sequence[str]) -> dict[str, str]:
@@ -122,17 +127,6 @@ class Settling:
         taken = later_rows(self.state, wanted, keys, self.known)
         return {each: taken[versions[each][-1]] for each in may_be if all(one in taken for one in versions[each])}
 
-    def named_versions(self, manifest_id: str) -> Sequence[Version]:
-        """The versions that a dead letter names; none if its manifest could not be read."""
-        try:
-            accepted = self.state.ledger.accepted(manifest_id)
-            if accepted is None or accepted.manifest is None:
-                return ()
-            decided_at = self.state.ledger.outcome_of(accepted.key, DeadLetter.generation).decided_at
-        except (ObjectNotFound, StuckError):
-            return ()
-        return [Version(manifest_id, file.uri, decided_at, file.etag or "") for file in accepted.manifest.files]
-
     def was_interrupted(self, manifest_id: str) -> bool:
         """Whether a redrive in the lineage of a dead letter lost its claims before it was on record."""
         ids = (redriven_id(root_id(manifest_id), number) for number in count(1))
@@ -155,12 +149,6 @@ class Settling:
             yield from summarised_since(self.state, found.totals, since) if since is not None else ()
         elif since is not None:
             yield from written_since(self.state, since)
-
-    def _was_redriven(self, manifest_id: str) -> bool | None:
-        try:
-            return was_redriven(manifest_id, RedriveLog(state=self.state).entries_about(manifest_id))
-        except (ObjectNotFound, StuckError):  # `verify` says what is wrong
-            return None
 
     def _with_redrives(self, files: Sequence[QuarantinedFile]) -> list[QuarantinedFile]:
         """The files, with whether they were redriven where that can be read."""
@@ -204,6 +192,25 @@ class Settling:
         if dismissal.how == "removed":
             return is_gone(self.state, dismissal.uri, otherwise=True)
         return dismissal.how != "excluded" or self.state.rules.excludes(dismissal.uri)
+
+
+def settled(state: State, found: Sequence[Account], settling: Settling | None = None) -> list[Account]:
+    """Accounts, with what settled each dead letter and each quarantined file."""
+    settling = settling or Settling(state)
+    fates = settling.letters([each.id for each in found if each.letter is not None])
+    files = iter(settling.files([file for each in found for file in each.quarantined]))
+    return [
+        replace(each, fate=fates.get(each.id), quarantined=tuple(next(files) for _ in each.quarantined))
+        for each in found
+    ]
+
+
+def named_versions(account: Account) -> list[Version]:
+    """The versions that a dead letter names; none if its manifest could not be read."""
+    letter, accepted = account.letter, account.accepted
+    if letter is None or accepted is None or accepted.manifest is None:
+        return []
+    return [Version(account.id, file.uri, letter.decided_at, file.etag or "") for file in accepted.manifest.files]
 
 
 def open_file(file: OpenFile) -> QuarantinedFile:

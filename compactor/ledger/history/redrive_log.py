@@ -114,8 +114,3 @@ class RedriveLog:
 def taken_from(manifest_id: str, entries: Sequence[RedriveLogEntry]) -> list[Redrive]:
     """The redrives of a manifest that are in effect."""
     return [each.redrive for each in entries if each.in_effect and each.redrive.source == manifest_id]
-
-
-def was_redriven(manifest_id: str, entries: Sequence[RedriveLogEntry]) -> bool:
-    """Whether a dead letter was redriven."""
-    return any(each.kind == "manifests" for each in taken_from(manifest_id, entries))

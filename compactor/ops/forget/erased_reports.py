@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from compactor.core.documents.records import FileReport
 from compactor.ops.forget.reject_search import RejectFound
-from compactor.ops.redrive.rejected_lines.line_numbers import LineNumbers
+from compactor.ops.redrive.reject_lines import LineNumbers
 
 
 def erased_reports(

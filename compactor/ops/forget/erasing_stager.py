@@ -24,7 +24,7 @@ from compactor.ndjson.files.rejects import RejectsWriter
 from compactor.ops.forget.erased_reports import erased_reports
 from compactor.ops.forget.reject_search import RejectFound, rejects_found
 from compactor.ops.forget.row_search import RowSearch
-from compactor.ops.redrive.rejected_lines.line_numbers import numbers_of
+from compactor.ops.redrive.reject_lines import numbers_of
 from compactor.schema.schema import METADATA_COLUMNS
 from compactor.table.merging.committed_rows import OpenedRows
 

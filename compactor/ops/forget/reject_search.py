@@ -6,7 +6,7 @@ from itertools import groupby
 
 from compactor.core.ports import ObjectStore
 from compactor.ops.forget.wanted import Wanted
-from compactor.ops.redrive.rejected_lines.writing import RejectRow, reject_rows
+from compactor.ops.redrive.reject_lines import RejectRow, reject_rows
 
 _LINE = 2  # the first columns name the line
 

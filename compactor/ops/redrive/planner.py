@@ -1,28 +1,203 @@
 """Decides which files a redriven manifest may name: those that exist, are allowed, and that no other manifest has."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 
-from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.manifest_parsing import is_allowed
-from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
-from compactor.core.errors import AccessError, StuckError
+from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.manifest_parsing import is_allowed, parse_manifest
+from compactor.core.documents.records import Accepted, Commit, DeadLetter, FileReport, FileStatus
+from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError
+from compactor.core.inputs.dates import possible_dates
 from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.kinesis.places import is_kinesis
-from compactor.core.layout import canonical, redriven_id
+from compactor.core.layout import canonical, number_of_redrive, redriven_id, root_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectInfo
+from compactor.core.ports import ClaimTable, Clock, ObjectInfo
+from compactor.job.steps.planned_ranges import redrive_on_record
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.planned.given import check_given, is_planned, names_planned
 from compactor.ledger.state import State
+from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.file_search import FileSearch, Naming
-from compactor.ops.redrive.claims import RedriveClaims
-from compactor.ops.redrive.draft import Draft
-from compactor.ops.redrive.originals import committed_under, original_of
 from compactor.ops.redrive.ranges import NothingLeft, RangesLeft, Untold
+from compactor.ops.redrive.redrive_report import Refused
+
+IsOwn = Callable[[str], bool]  # whether a holder belongs to the lineage that is redriven, and comes before the redrive
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedriveClaims:
+    """Reads claims, and takes them. A file of unknown version cannot be claimed."""
+
+    claims: ClaimTable | None  # the table; None if nothing is ever planned
+    clock: Clock
+    lease_seconds: float  # how long the claims of the new manifest hold until it is written
+
+    def holders(self, files: Sequence[ManifestFile]) -> dict[str, str]:
+        """The manifest that holds each file, by URI; files that are free or of unknown version are left out."""
+        keys = _keys(files)
+        if self.claims is None or not keys:
+            return {}
+        found = self.claims.get_many(list(keys))
+        manifests = manifests_of(self.claims, (claim.holder for claim in found.values()))
+        return {keys[key]: manifests[claim.holder] for key, claim in found.items()}
+
+    def take(self, files: Sequence[ManifestFile], manifest_id: str, is_own: IsOwn) -> dict[str, str]:
+        """Claim files for a manifest that is about to be written; returns, by URI, the holders of the others."""
+        if self.claims is None:
+            return {}
+        now, lease = self.clock.now(), self.lease_seconds
+        keys = _keys(files)
+        claims = self.claims.claim(list(keys), manifest_id, now=now, lease_seconds=lease)
+        others = {key: claim.holder for key, claim in claims.items() if claim.holder != manifest_id}
+        manifests = manifests_of(self.claims, others.values())
+        taken: set[str] = set()
+        for holder in filter(lambda each: is_own(manifests[each]), set(others.values())):
+            held = [key for key, other in others.items() if other == holder]
+            taken |= self.claims.take_over(
+                held, from_holder=holder, to_holder=manifest_id, now=now, lease_seconds=lease
+            )
+        return {keys[key]: manifests[holder] for key, holder in others.items() if key not in taken}
+
+
+def _keys(files: Sequence[ManifestFile]) -> dict[str, str]:
+    """The URI of each file by the key of its claim."""
+    return {claim_key(file): file.uri for file in files if file.etag is not None}
+
+
+@dataclass(slots=True)
+class Draft:
+    """The files that a new manifest may name."""
+
+    account: Account  # of the manifest that is redriven
+    root: ManifestKey  # of its lineage
+    date: str  # the date of the new manifest
+    alias: str = ""  # the id inside the original of a dead letter, if it differs from the id of the letter
+    files: list[ManifestFile] = field(default_factory=list)
+    unclaimed: set[str] = field(default_factory=set)  # URIs of the files without a claim
+    rejects_of: str | None = None  # the manifest that rejected the lines, if its files have redriven lines
+    listed_at: datetime | None = None  # when a listing found the files; None if something announced them
+    # By URI, why a file was quarantined or its manifest dead-lettered
+    reasons: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)  # by URI, why a file cannot be redriven
+    planned: set[str] = field(default_factory=set)  # URIs that only plans give, if the manifest was refused
+
+    def is_own(self, holder: str) -> bool:
+        """Whether the holder of a claim belongs to the lineage."""
+        return self.root.id in {holder, root_id(holder)} or holder == self.alias
+
+    def is_before(self, holder: str, manifest_id: str) -> bool:
+        """Whether the holder of a claim belongs to the lineage and comes before a redrive of it.
+
+        A redrive that was held up while another one took a later number must not take the claims of that one.
+        """
+        numbers = (number_of_redrive(each, self.root.id) for each in (holder, manifest_id))
+        # guard: a redrive that was held up leaves the claims of a later one
+        return self.is_own(holder) and next(numbers) < next(numbers)
+
+    def refuse(self, refused: Mapping[str, str]) -> None:
+        """Leave out files, by URI with the reason."""
+        self.refused.update(refused)
+        self.files = [file for file in self.files if file.uri not in refused]
+
+    def refuse_held(self, holders: Mapping[str, str]) -> None:
+        """Leave out files that other manifests have claimed, by URI with the holder."""
+        self.refuse({uri: f"manifest {holder} has claimed it" for uri, holder in holders.items()})
+
+    def refuse_named(self, files: Sequence[ManifestFile], found: Mapping[str, Sequence[Naming]]) -> None:
+        """Leave out those of some files that another manifest has; `found` has the namings by canonical URI."""
+        refused: dict[str, str] = {}
+        for file in files:
+            naming = next((each for each in found.get(canonical(file.uri), ()) if each.may_have(file.etag)), None)
+            if naming is not None:
+                has = "has compacted it" if naming.state == "compacted" else "names it, and is not done"
+                refused[file.uri] = f"manifest {naming.manifest_id} {has}"
+        self.refuse(refused)
+
+    def refusals(self) -> list[Refused]:
+        """The files that were left out."""
+        return [Refused(self.account.id, uri, why) for uri, why in self.refused.items()]
+
+    def files_left(self, account: Account, reason: str | None) -> list[ManifestFile]:
+        """The files that were not redriven meanwhile, by the account of the manifest as it is now."""
+        if isinstance(account.outcome, DeadLetter):
+            of_plans = next((each.manifest.manifest_id for each in account.taken if each.kind == "planned"), "")
+            if of_plans:
+                self.refuse(dict.fromkeys(self.planned, f"manifest {of_plans} has what was planned for this id"))
+            return list(self.files)
+        left = {report.uri for report in account.open_reports(reason)}
+        return [file for file in self.files if file.redriven_uri in left]
+
+    def unclaimed_files(self) -> list[ManifestFile]:
+        return [file for file in self.files if file.uri in self.unclaimed]
+
+    def dates(self) -> set[str]:
+        """The dates whose manifests may have the files without a claim."""
+        day = datetime.fromisoformat(self.date).replace(tzinfo=UTC)
+        own = (possible_dates(file.uri, file.event_time or day) for file in self.unclaimed_files())
+        return {self.date, self.account.key.date}.union(*own)
+
+
+def original_of(
+    letter: DeadLetter, accepted: Accepted | None, state: State, allowed_prefixes: Sequence[str]
+) -> Manifest:
+    """The original of a dead letter.
+
+    Raises:
+        ManifestError: It is still wrong.
+    """
+    manifest = accepted.manifest if accepted is not None else None
+    return parse_manifest(
+        _kept(letter, state) if manifest is None else manifest.to_json(),
+        uri=letter.source_uri,
+        # Where the original has no date in it, it keeps the date that it got as a dead letter.
+        modified_at=datetime.fromisoformat(letter.date).replace(tzinfo=UTC),
+        allowed_prefixes=allowed_prefixes,
+        redriven_folder=state.layout.redriven_folder,
+        rules=state.rules,
+    )
+
+
+def _kept(letter: DeadLetter, state: State) -> bytes:
+    uri = state.layout.failed_manifest(letter.manifest_id)
+    info = state.store.stat(uri)
+    if info is not None:
+        state.rules.check_length(uri, info.size_bytes)
+    try:
+        return state.store.read(uri)
+    except ObjectNotFound as exc:
+        raise ManifestError(letter.reason, f"{uri}: the original is gone; expected it to be kept") from exc
+
+
+def committed_under(manifest_id: str, state: State) -> Commit | None:
+    """The commit under an id; None if no manifest has that id, or if it is a dead letter.
+
+    Raises:
+        ManifestError: That id is revoked, or its manifest is not done yet.
+    """
+    holder = state.ledger.accepted(manifest_id)
+    if holder is None:
+        if redrive_on_record(state, manifest_id) is not None:
+            raise _used(f"manifest {manifest_id} is on record as a redrive; expected it to be done first")
+        if state.store.stat(state.layout.manifest(manifest_id)) is None:
+            return None
+        raise _used(f"manifest {manifest_id} waits; expected it to be done first")
+    if holder.kind == "revoked":
+        raise _used(f"the id {manifest_id} was revoked by its planner, and its files were planned again")
+    try:
+        outcome = state.ledger.outcome(holder.key)
+    except ObjectNotFound as exc:
+        raise _used(f"manifest {manifest_id} is in work; expected it to be done first") from exc
+    return outcome if isinstance(outcome, Commit) else None
+
+
+def _used(message: str) -> ManifestError:
+    return ManifestError("id_already_used", message)
+
 
 _GONE = "there is no such object; expected it to be there by now, or `compactor dismiss` to give it up"
 

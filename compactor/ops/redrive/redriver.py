@@ -20,12 +20,9 @@ from compactor.ledger.accounts.account import Account, Kind
 from compactor.ledger.accounts.reading import Detail, account_of
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
-from compactor.ops.redrive.draft import Draft
-from compactor.ops.redrive.planner import RedrivePlanner
+from compactor.ops.redrive.planner import Draft, RedrivePlanner
 from compactor.ops.redrive.redrive_report import Redriven, RedriveReport, Refused
-from compactor.ops.redrive.rejected_lines.line_numbers import numbers_of
-from compactor.ops.redrive.rejected_lines.recheck import Recheck
-from compactor.ops.redrive.rejected_lines.writing import Wanted, WrittenLines, write_lines
+from compactor.ops.redrive.reject_lines import Recheck, Wanted, WrittenLines, numbers_of, write_lines
 from compactor.ops.redrive.scan import ScanResult, Source
 from compactor.telemetry.logs import log_event
 

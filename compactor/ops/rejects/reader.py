@@ -22,7 +22,7 @@ from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.history.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
 from compactor.ledger.state import State
-from compactor.ops.redrive.rejected_lines.line_numbers import LineNumbers, numbers_of
+from compactor.ops.redrive.reject_lines import LineNumbers, numbers_of
 from compactor.ops.rejects.query import Query
 
 _COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw"]

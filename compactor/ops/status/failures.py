@@ -1,29 +1,51 @@
 """Reads what waits for a person: the latest dead letters, and quarantined files of the latest commits."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 
-from compactor.core.documents.records import Commit, DeadLetter, RecentCommit
-from compactor.core.errors import ObjectNotFound, StuckError
+from compactor.core.documents.records import DeadLetter, RecentCommit
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectInfo
-from compactor.ledger.accounts.account import QuarantinedFile, quarantined_files
+from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.accounts.kept_letters import kept_letters, letter_id
-from compactor.ledger.accounts.later_rows import Version
-from compactor.ledger.accounts.settling import Settling
-from compactor.ledger.history.redrive_log import RedriveLog, was_redriven
+from compactor.ledger.accounts.later_rows import KnownRows, Version
+from compactor.ledger.accounts.reading import Detail, Scope, accounts
+from compactor.ledger.accounts.settling import Settling, named_versions
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.ledger.state import State
-from compactor.ops.status.cache import StatusCache
-from compactor.ops.status.values import DeadLetters, FilesQuarantined
+from compactor.ops.status.values import DeadLetters, FilesQuarantined, Spent
 
 LETTERS_READ = 50  # how many dead letters, the latest, are read
 
 COMMITS_READ = 16  # how many commits, the latest that quarantined files, are read
 
 _NAMED = 5
-_UNREADABLE = "unreadable"
+
+
+@dataclass(slots=True)
+class StatusCache:
+    """What repeated readings need not read again, because it never changes.
+
+    It is bounded: each reading drops what it did not need.
+    """
+
+    # The bytes that each waiting manifest names, by its URI and ETag
+    weights: dict[tuple[str, str], int] = field(default_factory=dict)
+    settled: set[str] = field(default_factory=set)  # dead letters that were settled for good, by manifest id
+    # The quarantined files of each commit, by manifest id
+    quarantined: dict[str, list[QuarantinedFile]] = field(default_factory=dict)
+    rows: KnownRows = field(default_factory=KnownRows)  # that commits have of quarantined files
+    taken: KnownRows = field(default_factory=KnownRows)  # that commits have of the versions that dead letters name
+    # The seconds from arrival to visible of each file of a commit that is done, by manifest id
+    arrivals: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    cost: tuple[datetime, Spent] | None = None  # the latest answer of Glue, and when it came
+
+    def keep_only(self, commits: Collection[str]) -> None:
+        """Drop what the last reading did not need, given the latest commits."""
+        self.quarantined = {key: files for key, files in self.quarantined.items() if key in commits}
+        self.rows.keep_only(commits)
+        self.arrivals = {key: seconds for key, seconds in self.arrivals.items() if key in commits}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,79 +53,55 @@ class FailureReader:
     """Reads dead letters and quarantined files that are not settled."""
 
     state: State
-    redrive_log: RedriveLog
     cache: StatusCache
 
-    def dead_letters(self, recent: Sequence[RecentCommit]) -> tuple[DeadLetters, list[str]]:
-        """The dead letters, and the URIs of those that were read."""
+    def dead_letters(self, recent: Sequence[RecentCommit]) -> DeadLetters:
+        """The dead letters, of which the latest are read."""
         kept = kept_letters(self.state, unsummarised_if_readable(self.state, begun_only=True))
         latest = sorted(kept.waiting, key=lambda info: info.modified_at, reverse=True)[:LETTERS_READ]
-        found_open = [letter for letter in map_ordered(self._open_letter, latest) if letter is not None]
-        letters = self._unsettled(found_open, recent)
+        written_at = {letter_id(info): info.modified_at for info in latest}
+        self.cache.settled &= written_at.keys()
+        asked = tuple(each for each in written_at if each not in self.cache.settled)
+        scope = Scope(manifest_ids=asked, details=Detail.ACCEPTED | Detail.LINEAGE)
+        left = list[DeadLetter]()
+        named = dict[str, list[Version]]()
+        for each in accounts(self.state, scope) if asked else ():
+            if each.letter is None:
+                fault = str(
+                    each.fault or f"{self.state.layout.accepted(each.id)}: expected the record of a dead letter"
+                )
+                left.append(_unreadable(each.id, written_at[each.id], fault))
+            elif not each.was_redriven:
+                left.append(each.letter)
+                named[each.id] = named_versions(each)
+            elif each.redrives_are_final:
+                self.cache.settled.add(each.id)
+        taken = self._taken_over(named, recent)
+        letters = [each for each in left if each.manifest_id not in taken]
         reasons = dict(Counter(letter.reason for letter in letters))
         looked_at = kept.manifests - (len(kept.waiting) - len(latest))
-        found = DeadLetters(kept.manifests, looked_at, len(letters), reasons, tuple(letters[:_NAMED]))
-        return found, [info.uri for info in latest]
+        return DeadLetters(kept.manifests, looked_at, len(letters), reasons, tuple(letters[:_NAMED]))
 
-    def _open_letter(self, info: ObjectInfo) -> DeadLetter | None:
-        uri = info.uri
-        if uri in self.cache.redriven:
-            return None
-        manifest_id = letter_id(info)
-        try:
-            letter = self._letter(info, manifest_id)
-            entries = self.redrive_log.entries_about(manifest_id)
-        except ObjectNotFound:  # redriven by hand since the listing
-            return None
-        except StuckError as exc:  # a person has to check
-            return _unreadable(manifest_id, info, str(exc))
-        if not was_redriven(manifest_id, entries):
-            return letter
-        own = [each for each in entries if each.redrive.source == manifest_id]
-        if all(each.fate in {"accepted", "revoked"} for each in own):
-            self.cache.redriven.add(uri)
-        return None
-
-    def _unsettled(self, letters: Sequence[DeadLetter], recent: Sequence[RecentCommit]) -> list[DeadLetter]:
-        """Those dead letters of which no later manifests took over all files.
+    def _taken_over(self, named: Mapping[str, Sequence[Version]], recent: Sequence[RecentCommit]) -> set[str]:
+        """Those dead letters of which later manifests took over all files.
 
         All later manifests are read only where a redrive was interrupted, which is rare; elsewhere the latest commits.
         """
-        named = dict(map_ordered(self._named_by, (each for each in letters if each.reason != _UNREADABLE)))
-        ids = [each for each, versions in named.items() if versions]
         settling = Settling(self.state, self.cache.taken)
+        ids = [each for each, versions in named.items() if versions]
         is_interrupted = dict(zip(ids, map_ordered(settling.was_interrupted, ids), strict=True))
-        searched = {each: named[each] for each in ids if is_interrupted[each]}
+        taken = settling.taken_over({each: named[each] for each in ids if is_interrupted[each]})
         others = {each: named[each] for each in ids if not is_interrupted[each]}
-        taken = settling.taken_over(searched)
         taken |= settling.taken_over(others, [each.key for each in recent])
         taken |= settling.duplicates([each for each in named if each not in taken])
-        self.cache.redriven |= {self.state.layout.failure_reason(each) for each in taken}
-        return [each for each in letters if each.manifest_id not in taken]
-
-    def _named_by(self, letter: DeadLetter) -> tuple[str, Sequence[Version]]:
-        known = self.cache.named.get(letter.manifest_id)
-        if known is None:
-            known = self.cache.named[letter.manifest_id] = Settling(self.state).named_versions(letter.manifest_id)
-        return letter.manifest_id, known
-
-    def _letter(self, info: ObjectInfo, manifest_id: str) -> DeadLetter:
-        known = self.cache.letters.get(info.uri)
-        if known is not None:
-            return known
-        data = self.state.store.read(info.uri)
-        try:
-            letter = DeadLetter.read(data, info.uri, "a dead letter")
-        except StuckError as exc:  # not cached: it may be repaired
-            return _unreadable(manifest_id, info, str(exc))
-        self.cache.letters[info.uri] = letter
-        return letter
+        self.cache.settled |= taken.keys()
+        return set(taken)
 
     def files(self, recent: Sequence[RecentCommit]) -> FilesQuarantined:
         """Files that the latest commits quarantined and that are not settled. Summaries are given oldest first."""
         latest_first = recent[::-1]
         asked = [each for each in latest_first if each.quarantined][:COMMITS_READ]
-        quarantined = [file for found in map_ordered(self._files_of, asked) for file in found]
+        quarantined = self._quarantined(asked)
         since = min((each.started_at for each in quarantined), default=None)
         later = [each.key for each in recent if since is not None and each.decided_at > since]
         # If the log of redrives cannot be read, a person has to check.
@@ -116,25 +114,23 @@ class FailureReader:
             looked_at, len(files), statuses, tuple(files[:_NAMED]), Counter(each.cause for each in files), dismissed
         )
 
-    def _files_of(self, summary: RecentCommit) -> list[QuarantinedFile]:
-        known = self.cache.quarantined.get(summary.manifest_id)
-        if known is None:
-            try:
-                outcome = self.state.ledger.outcome(summary.key)
-            except (ObjectNotFound, StuckError):  # the summaries are a cache: what they name need not be there
-                return []
-            known = quarantined_files(outcome) if isinstance(outcome, Commit) else []
-            self.cache.quarantined[summary.manifest_id] = known
-        return known
+    def _quarantined(self, asked: Sequence[RecentCommit]) -> list[QuarantinedFile]:
+        """The quarantined files of some commits. The summaries are a cache: what they name need not be there."""
+        known = self.cache.quarantined
+        new = [each.key for each in asked if each.manifest_id not in known]
+        for each in accounts(self.state, Scope(keys=new)):
+            if each.fault is None and each.outcome is not None:
+                known[each.id] = list(each.quarantined)
+        return [file for each in asked for file in known.get(each.manifest_id, ())]
 
 
-def _unreadable(manifest_id: str, info: ObjectInfo, fault: str) -> DeadLetter:
+def _unreadable(manifest_id: str, written_at: datetime, fault: str) -> DeadLetter:
     return DeadLetter(
         manifest_id=manifest_id,
         date="",
-        reason=_UNREADABLE,
+        reason="unreadable",
         message=fault,
         source_uri="",
         run_id="",
-        decided_at=info.modified_at,
+        decided_at=written_at,
     )

@@ -1,36 +1,128 @@
 """Reads the status of the job. The cost depends on what is open and recent, not on what is done."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from compactor.control.gathering import HISTORY_DAYS, living_runs
 from compactor.control.ports import JobRuns
-from compactor.core.documents.records import Commit, Done, RecentCommit
+from compactor.core.documents.records import RecentCommit
 from compactor.core.documents.totals import bytes_per_byte
-from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable, StuckError
+from compactor.core.errors import CompactorError, ManifestError, ObjectNotFound, RecordUnreadable, StuckError
+from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import ObjectInfo
+from compactor.ledger.accounts.reading import Detail, Scope, accounts
+from compactor.ledger.backlog import Backlog, read_begun
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.history.expired_seen import expired_seen
-from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.housekeeping import failing_tasks
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.state import State
+from compactor.ledger.waiting_manifests import read_waiting_manifest
 from compactor.ledger.work_time import arrival_seconds
 from compactor.manifests.kafka.topics_seen import TopicWatch
 from compactor.manifests.kinesis.streams_seen import StreamWatch
-from compactor.ops.status.cache import StatusCache
-from compactor.ops.status.failures import FailureReader
-from compactor.ops.status.flow import drain, latency, misfits, output_sizes, rates, rejects
-from compactor.ops.status.health import Rules, health
-from compactor.ops.status.shards import shards_among
-from compactor.ops.status.spent import NOT_ON_GLUE, spent
+from compactor.ops.status.failures import FailureReader, StatusCache
+from compactor.ops.status.flow import NOT_ON_GLUE, drain, latency, misfits, output_sizes, rates, rejects, spent
+from compactor.ops.status.health import Rules, health, shards_among
 from compactor.ops.status.values import Facts, SchemaSeen, Spent, Status
-from compactor.ops.status.waiting import read_waiting
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
 from compactor.table.listed import ListedTable
 from compactor.table.standing import table_seen
+
+MANIFESTS_READ = 200
+"""How many waiting manifests are read for the bytes that they name. The bytes of the others are extrapolated."""
+
+READ_MAX_BYTES = 4 * 1024 * 1024  # a longer manifest, of about 20,000 files, is not read; its bytes are extrapolated
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The backlog, manifest by manifest."""
+
+    backlog: Backlog
+    # The id as the name has it, the arrival and the input bytes of each manifest. Bytes that were not read are
+    # extrapolated
+    manifests: Sequence[tuple[str, datetime, float]]
+
+
+def read_waiting(state: State, now: datetime, cache: StatusCache, *, allowed_prefixes: Sequence[str]) -> Waiting:
+    """Read the backlog. At most `MANIFESTS_READ` manifests are read, evenly spread over all."""
+    infos = [info for info in state.store.list(state.layout.manifests_folder) if is_delivery(info.uri)]
+    weights = _weights(state, infos, cache, allowed_prefixes)
+    per_byte = _bytes_per_manifest_byte(infos, weights)
+    manifests = [
+        (id_from_name(info.uri), info.modified_at, float(weights.get(_key(info), info.size_bytes * (per_byte or 0.0))))
+        for info in infos
+    ]
+    begun = read_begun(state)
+    oldest_begun, begun_seconds = _oldest(begun.left_to_jobs, now)
+    oldest_undecided, undecided_seconds = _oldest(begun.undecided, now)
+    parts = [info.modified_at for info in state.store.list(state.layout.pending_folder)]
+    is_known = per_byte is not None or not infos
+    backlog = Backlog(
+        manifests=len(infos),
+        manifests_read=len(weights),
+        input_bytes=round(sum(length for _, _, length in manifests)) if is_known else None,
+        oldest_seconds=_age(min((info.modified_at for info in infos), default=now), now),
+        begun_manifests=len(begun.left_to_jobs),
+        oldest_begun=oldest_begun,
+        oldest_begun_seconds=begun_seconds,
+        undecided_rebuilds=len(begun.undecided),
+        oldest_undecided=oldest_undecided,
+        oldest_undecided_seconds=undecided_seconds,
+        pending_parts=len(parts),
+        oldest_pending_seconds=_age(min(parts, default=now), now),
+    )
+    return Waiting(backlog, manifests)
+
+
+def _weights(
+    state: State, infos: Sequence[ObjectInfo], cache: StatusCache, allowed_prefixes: Sequence[str]
+) -> dict[tuple[str, str], int]:
+    """The bytes that a sample of manifests name, by the manifest's URI and ETag."""
+
+    def weigh(info: ObjectInfo) -> int | None:
+        known = cache.weights.get(_key(info))
+        if known is not None:
+            return known
+        try:
+            manifest = read_waiting_manifest(state, info, allowed_prefixes=allowed_prefixes)
+        except ManifestError:
+            return 0  # it will be a dead letter
+        except (ObjectNotFound, StuckError):
+            return None  # done since the listing, or unreadable
+        return sum(file.weight_bytes for file in manifest.files)
+
+    readable = [info for info in infos if info.size_bytes <= READ_MAX_BYTES]
+    stride = max(1, -(-len(readable) // MANIFESTS_READ))
+    sample = readable[::stride]
+    found = zip(sample, map_ordered(weigh, sample), strict=True)
+    cache.weights = {_key(info): weight for info, weight in found if weight is not None}
+    return cache.weights
+
+
+def _bytes_per_manifest_byte(infos: Sequence[ObjectInfo], weights: dict[tuple[str, str], int]) -> float | None:
+    """The input bytes per byte of a manifest: a manifest is the longer, the more files it names."""
+    length = sum(info.size_bytes for info in infos if _key(info) in weights)
+    return sum(weights.values()) / length if length else None
+
+
+def _key(info: ObjectInfo) -> tuple[str, str]:
+    return info.uri, info.etag
+
+
+def _oldest(begun: Mapping[str, datetime], now: datetime) -> tuple[str, float]:
+    """The manifest that was begun first and the time since then; empty and 0 if there is none."""
+    first = min(begun, key=lambda each: begun[each], default="")
+    return first, _age(begun[first], now) if first else 0.0
+
+
+def _age(moment: datetime, now: datetime) -> float:
+    return max(0.0, (now - moment).total_seconds())
+
 
 LATENCY_COMMITS = 16  # how many commits, the latest, are read for the latency of their files
 
@@ -53,7 +145,6 @@ class StatusReader:
 
     state: State
     runs: Runs
-    redrive_log: RedriveLog
     rules: Rules
     allowed_prefixes: Sequence[str]  # folders that input may be in
     target_file_bytes: int  # how large an output file should be
@@ -75,8 +166,7 @@ class StatusReader:
         waiting = read_waiting(self.state, now, cache, allowed_prefixes=self.allowed_prefixes)
         arrivals = [(moment, length) for each, moment, length in waiting.manifests if each not in committed]
         found_rates = rates(recent, arrivals, now, slots=RECENT_SLOTS)
-        failures = FailureReader(state=self.state, redrive_log=self.redrive_log, cache=cache)
-        letters, letters_read = failures.dead_letters(recent)
+        failures = FailureReader(state=self.state, cache=cache)
         columns, schema = self._schema_seen()
         facts = Facts(
             as_of=now,
@@ -84,7 +174,7 @@ class StatusReader:
             last_heartbeat_at=last_heartbeat_at,
             backlog=waiting.backlog,
             drain=drain(waiting.backlog, found_rates, is_running=bool(living)),
-            dead_letters=letters,
+            dead_letters=failures.dead_letters(recent),
             quarantined_files=failures.files(recent),
             recent=tuple(recent),
             columns=columns,
@@ -110,7 +200,7 @@ class StatusReader:
             folder=self.rules.suggest.folder,
             expired=expired_seen(self.state),
         )
-        cache.keep_only(letters=letters_read, commits=committed)
+        cache.keep_only(committed)
         return status
 
     def _schema_seen(self) -> tuple[ColumnsUsed, SchemaSeen]:
@@ -126,24 +216,13 @@ class StatusReader:
 
     def _arrivals(self, recent: Sequence[RecentCommit]) -> list[tuple[float, ...]]:
         """For each of the latest commits that are done, the seconds from arrival to visible of its files."""
-        return [found for found in map_ordered(self._arrivals_of, recent[-LATENCY_COMMITS:]) if found]
-
-    def _arrivals_of(self, summary: RecentCommit) -> tuple[float, ...]:
-        manifest_id = summary.manifest_id
-        known = self.cache.arrivals.get(manifest_id)
-        if known is not None:
-            return known
-        try:
-            accepted = self.state.ledger.accepted(manifest_id)
-            if accepted is None:
-                return ()
-            done = self.state.ledger.record(self.state.layout.done(summary.key), Done)
-            outcome = self.state.ledger.outcome(summary.key)
-        except (ObjectNotFound, StuckError):  # not done yet, or unreadable
-            return ()
-        found = arrival_seconds(accepted, outcome, done.done_at) if isinstance(outcome, Commit) else ()
-        self.cache.arrivals[manifest_id] = found
-        return found
+        known, latest = self.cache.arrivals, recent[-LATENCY_COMMITS:]
+        keys = [each.key for each in latest if each.manifest_id not in known]
+        for each in accounts(self.state, Scope(keys=keys, details=Detail.ACCEPTED | Detail.DONE)):
+            if each.accepted is not None and each.done is not None and each.fault is None:
+                found = each.commit
+                known[each.id] = arrival_seconds(each.accepted, found, each.done.done_at) if found is not None else ()
+        return [found for each in latest if (found := known.get(each.manifest_id))]
 
     def _cost(self, recent: Sequence[RecentCommit], now: datetime) -> Spent:
         """The cost of Glue's runs. An error of Glue hides nothing else."""

@@ -32,8 +32,8 @@ from compactor.core.text.formatting import count
 from compactor.core.text.safe_text import quoted
 from compactor.core.versions import described_version
 from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
-from compactor.ledger.accounts.reading import Scope, account_of, accounts, is_there, redriven_lines, settled
-from compactor.ledger.accounts.settling import Settling
+from compactor.ledger.accounts.reading import Scope, account_of, accounts, is_there, redriven_lines
+from compactor.ledger.accounts.settling import Settling, settled
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.history.redrive_log import RedriveLogEntry
 from compactor.ledger.state import State
@@ -42,8 +42,7 @@ from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ndjson.files.content_digest import beginnings
 from compactor.ndjson.files.object_reading import whole
-from compactor.ops.redrive.rejected_lines.line_numbers import numbers_of
-from compactor.ops.redrive.rejected_lines.writing import has_rejects_of, reject_rows
+from compactor.ops.redrive.reject_lines import has_rejects_of, numbers_of, reject_rows
 from compactor.ops.trace.landed import landed_record
 from compactor.ops.trace.ranges import FoundRange, part_with, range_of
 from compactor.ops.trace.tables import TableTracer

@@ -11,7 +11,7 @@ from compactor.core.rules.sharding import shard_number
 from compactor.core.text.formatting import DASH, by_name, count, duration, percent, rate, shown_seconds, size
 from compactor.core.text.safe_text import visible
 from compactor.ledger.sizing import SIZE_TOLERANCE
-from compactor.ops.status.shards import missing_shards
+from compactor.ops.status.health import missing_shards
 from compactor.ops.status.values import Status
 
 LEAST_WIDTH = 80

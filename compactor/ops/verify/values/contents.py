@@ -25,7 +25,7 @@ from compactor.ndjson.files.range_reading import OpenedRange, open_range
 from compactor.ndjson.grok import DecoderOf, GrokSplitter, no_decoder
 from compactor.ndjson.kinds.formats import recorded_splitter
 from compactor.ndjson.lines import Limits, Reject, Splitter, in_whole_file
-from compactor.ops.redrive.rejected_lines.writing import reject_rows
+from compactor.ops.redrive.reject_lines import reject_rows
 from compactor.ops.verify.partitions import misplaced
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.values.native_sums import NativeSums, ParsersDifferError

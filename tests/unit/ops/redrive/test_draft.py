@@ -8,7 +8,7 @@ from compactor.core.documents.records import DeadLetter
 from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.accounts.account import Account
 from compactor.manifests.file_search import Naming
-from compactor.ops.redrive.draft import Draft
+from compactor.ops.redrive.planner import Draft
 
 DATE = "2026-01-02"
 

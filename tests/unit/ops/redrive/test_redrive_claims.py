@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from compactor.adapters.memory.store import ManualClock, MemoryClaims
 from compactor.core.documents.manifest import ManifestFile
 from compactor.manifests.claiming import claim_key
-from compactor.ops.redrive.claims import RedriveClaims
+from compactor.ops.redrive.planner import RedriveClaims
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 FILES = [ManifestFile(uri=f"/w/raw/{name}", etag="1") for name in ("free", "own", "others")]

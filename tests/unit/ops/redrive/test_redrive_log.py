@@ -2,7 +2,7 @@
 
 from compactor.core.documents.records import Accepted, Redrive
 from compactor.core.manifest_key import ManifestKey
-from compactor.ledger.history.redrive_log import RedriveLog, was_redriven
+from compactor.ledger.history.redrive_log import RedriveLog
 from tests.support.harness import DAY, Harness
 
 M1 = ManifestKey(DAY, "m1")
@@ -53,9 +53,6 @@ def test_fates(harness: Harness) -> None:
     entries = redrive_log(harness).entries(M1)
     assert [entry.fate for entry in entries] == ["unwritten", "waiting", "accepted", "revoked"]
     assert [entry.in_effect for entry in entries] == [True, True, True, False]
-    assert was_redriven("m1", entries)
-    assert not was_redriven("m1", entries[3:])
-    assert not was_redriven("m1-r1", entries)
 
 
 def test_next_number(harness: Harness) -> None:

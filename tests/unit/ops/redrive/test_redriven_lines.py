@@ -17,9 +17,14 @@ from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
 from compactor.ndjson.files.scratch import Scratch
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.lines import Limits, Reject, RejectLimits
-from compactor.ops.redrive.rejected_lines.line_numbers import LineNumbers, numbers_of
-from compactor.ops.redrive.rejected_lines.recheck import Recheck
-from compactor.ops.redrive.rejected_lines.writing import Wanted, WrittenLines, write_lines
+from compactor.ops.redrive.reject_lines import (
+    LineNumbers,
+    Recheck,
+    Wanted,
+    WrittenLines,
+    numbers_of,
+    write_lines,
+)
 
 LIMITS = Limits(max_line_bytes=12, max_decompressed_bytes=1 << 20)
 NOW = Limits(max_line_bytes=30, max_decompressed_bytes=1 << 20)

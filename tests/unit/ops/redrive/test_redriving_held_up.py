@@ -5,7 +5,7 @@ import pytest
 from compactor.core.crash_points import RedriveCrashPoint
 from compactor.core.documents.manifest import ManifestFile
 from compactor.manifests.claiming import claim_key
-from compactor.ops.redrive.claims import RedriveClaims
+from compactor.ops.redrive.planner import RedriveClaims
 from tests.support.harness import DAY, GOOD, DiedError
 from tests.support.redriving import exhaust, new_harness, new_ids, plan, redrive
 

@@ -19,9 +19,8 @@ from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.status.failures import COMMITS_READ, LETTERS_READ
 from compactor.ops.status.health import health
-from compactor.ops.status.reading import LATENCY_COMMITS
+from compactor.ops.status.reading import LATENCY_COMMITS, MANIFESTS_READ
 from compactor.ops.status.values import Spent, Status
-from compactor.ops.status.waiting import MANIFESTS_READ
 from compactor.wiring.control import ControlComponents
 from tests.support.fakes import FailingEngine, FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
@@ -142,7 +141,7 @@ def test_a_watch_does_not_grow() -> None:
     harness.run_once()
     reader.read()
     cache = reader.cache
-    assert len(cache.letters) == LETTERS_READ
+    assert cache.settled == set()
     assert len(cache.arrivals) <= RECENT_SLOTS
     assert cache.weights == {}
 
@@ -201,27 +200,12 @@ def test_damaged_record_of_a_redrive() -> None:
     assert status(harness).quarantined_files.by_status == {"missing": 1}
 
 
-def test_dead_letter_that_is_redriven_meanwhile() -> None:
-    """A dead letter that goes away between listing and reading is no error."""
-    harness = Harness()
-    harness.put_manifest("bad.json", b"{")
-    harness.run_once()
-
-    class VanishingStore(FaultyStore):
-        def read(self, uri: str, *, etag: str | None = None) -> bytes:
-            if uri.endswith(".reason.json"):
-                harness.store.delete([uri])
-            return super().read(uri, etag=etag)
-
-    assert status(harness, VanishingStore(harness.store)).dead_letters.by_reason == {}
-
-
 def test_damaged_dead_letter() -> None:
     """A dead letter that cannot be read is open, as a person has to check it."""
     harness = Harness()
     harness.put_manifest("bad.json", b"{")
     harness.run_once()
-    reason = harness.layout.failure_reason("bad")
+    reason = harness.layout.outcome(harness.dead_letter("bad").key)
     whole = harness.store.read(reason)
     harness.store.put(reason, b"{")
     reader = harness.app().status_reader
@@ -286,7 +270,7 @@ def test_manifests_that_are_not_weighed(monkeypatch: pytest.MonkeyPatch) -> None
     assert (backlog.manifests_read, backlog.input_bytes, backlog.is_extrapolated) == (1, 0, False)
     uri = harness.deliver("m", GOOD)
     [info] = [each for each in harness.store.list(harness.layout.manifests_folder) if each.uri == uri]
-    monkeypatch.setattr("compactor.ops.status.waiting.READ_MAX_BYTES", info.size_bytes - 1)
+    monkeypatch.setattr("compactor.ops.status.reading.READ_MAX_BYTES", info.size_bytes - 1)
     backlog = status(harness).backlog
     assert (backlog.manifests_read, backlog.is_extrapolated) == (1, True)
 

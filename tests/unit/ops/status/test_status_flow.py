@@ -9,8 +9,7 @@ from compactor.core.documents.records import RecentCommit
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.sizing import SizedBytes
-from compactor.ops.status.flow import WINDOW_SECONDS, drain, latency, output_sizes, rates, rejects
-from compactor.ops.status.spent import spent
+from compactor.ops.status.flow import WINDOW_SECONDS, drain, latency, output_sizes, rates, rejects, spent
 from compactor.ops.status.values import OutputSizes, Rates
 from tests.support.statuses import NOW, ago, commit
 

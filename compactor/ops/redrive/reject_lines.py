@@ -1,8 +1,9 @@
 """Writes rejected lines that would be rows now to new input files: byte for byte, each under its own line number."""
 
 import gzip
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -19,8 +20,81 @@ from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import open_parquet
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.ndjson.files.scratch import scratch_errors
-from compactor.ops.redrive.rejected_lines.line_numbers import LineNumbers, RangeBuilder
-from compactor.ops.redrive.rejected_lines.recheck import Recheck
+from compactor.ndjson.grok import OpenDecoder
+from compactor.ndjson.inspection import refusals
+
+
+class RangeBuilder:
+    """Makes ranges of the numbers that are taken among those that are seen, in their order."""
+
+    def __init__(self) -> None:
+        self.ranges: list[tuple[int, int]] = []
+        self._is_open = False
+
+    def take(self, number: int) -> None:
+        """Add a number."""
+        if self._is_open:
+            self.ranges[-1] = self.ranges[-1][0], number
+        else:
+            self.ranges.append((number, number))
+            self._is_open = True
+
+    def leave_out(self) -> None:
+        """See a number that is not added: the next one begins another range."""
+        self._is_open = False
+
+
+class LineNumbers:
+    """The lines of a file that were redriven; all of them, without ranges."""
+
+    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
+        self._ranges = sorted(ranges)
+        self._firsts = [first for first, _ in self._ranges]
+
+    def __contains__(self, number: int) -> bool:
+        if not self._ranges:
+            return True
+        at = bisect_right(self._firsts, number)
+        return bool(at) and number <= self._ranges[at - 1][1]
+
+
+def numbers_of(inputs: Iterable[RedrivenInput]) -> dict[tuple[str, str], LineNumbers]:
+    """The lines in some files of redriven lines, by the file that they are from and the reason of their rejection."""
+    ranges: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for each in inputs:
+        ranges[each.source_uri, each.reason] += each.numbers
+    return {key: LineNumbers(found) for key, found in ranges.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """The rules of now.
+
+    Attributes:
+        max_line_bytes: The longest line.
+        has_one_parser: Whether the engine reads lines as inspection does, so that no two parsers can disagree.
+        grok: What reads lines as records; None if they are JSON.
+    """
+
+    max_line_bytes: int
+    has_one_parser: bool
+    grok: OpenDecoder | None = None
+
+    def fault_of(self, line: bytes, reason: str) -> str | None:
+        """Return why a line would be rejected now; None if it would become a row.
+
+        Args:
+            line: The bytes of the line; of one that is too long, more than `max_line_bytes` of them.
+            reason: Why it was rejected.
+        """
+        if len(line) > self.max_line_bytes:
+            return "line_too_long"
+        if reason == "parsers_disagree" and not self.has_one_parser:
+            return reason
+        if self.grok is not None:
+            return next((fault for *_, fault in self.grok.open().decode(line + b"\n", 0).refused), None)
+        return next((fault for _, fault in refusals([line])), None)
+
 
 _COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw"]
 _SOURCE = REJECTS_SCHEMA.get_field_index("source_uri")

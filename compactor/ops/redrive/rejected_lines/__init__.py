@@ -1,1 +1,0 @@
-"""Rejected lines that would be rows now."""
