@@ -34,7 +34,7 @@ from compactor.manifests.sources.planning import SourcePlanner
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.rejects.query import Query
 from compactor.ops.report.period import Period
-from compactor.ops.report.reading.reader import ReportReader
+from compactor.ops.report.reader import ReportReader
 from compactor.settings.settings import Settings
 from compactor.wiring.job.app import App
 

@@ -20,7 +20,7 @@ from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.rejects.query import Query
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
-from compactor.ops.report.reading.reader import ReportReader
+from compactor.ops.report.reader import ReportReader
 from compactor.ops.verify.report import VerifyReport
 from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at

@@ -37,7 +37,7 @@ from compactor.engines.engine import EngineName
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import stored_ratio
 from compactor.ops.report.period import Period
-from compactor.ops.report.reading.reader import ReportReader
+from compactor.ops.report.reader import ReportReader
 from compactor.settings.sections import Builder, Control, Convert, Output, Stream
 from compactor.settings.settings import Settings
 from compactor.wiring.engine_choice import engine_of

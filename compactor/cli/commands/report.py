@@ -26,9 +26,8 @@ from compactor.core.layout import is_s3
 from compactor.cost.prices import CLASSIC, DPU_PER_WORKER, GLUE_VERSIONS, JobSize
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
-from compactor.ops.report.reading.reader import ReportReader
-from compactor.ops.report.report import Report
-from compactor.ops.report.spending import Spending, service_costs
+from compactor.ops.report.reader import ReportReader
+from compactor.ops.report.report import Report, Spending, service_costs
 from compactor.ops.report.verdict import judge
 from compactor.wiring.job.app import App
 

@@ -9,7 +9,7 @@ from compactor.control.diagnosis import health
 from compactor.cost.measured_cost import MEASURED_DOLLARS
 from compactor.cost.prices import JobSize
 from compactor.ops.report import figures, verdict
-from compactor.ops.report.spending import Spending
+from compactor.ops.report.report import Spending
 
 
 class Point(Document, of=health.Finding, shown=["severity"], without=["subject"]):

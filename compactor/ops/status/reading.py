@@ -220,8 +220,8 @@ class StatusReader:
         keys = [each.key for each in latest if each.manifest_id not in known]
         for each in accounts(self.state, Scope(keys=keys, details=Detail.ACCEPTED | Detail.DONE)):
             if each.accepted is not None and each.done is not None and each.fault is None:
-                found = each.commit
-                known[each.id] = arrival_seconds(each.accepted, found, each.done.done_at) if found is not None else ()
+                commit = each.commit
+                known[each.id] = () if commit is None else arrival_seconds(each.accepted, commit, each.done.done_at)
         return [found for each in latest if (found := known.get(each.manifest_id))]
 
     def _cost(self, recent: Sequence[RecentCommit], now: datetime) -> Spent:

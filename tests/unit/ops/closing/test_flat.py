@@ -8,7 +8,7 @@ import pytest
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.report.period import Period
-from compactor.ops.report.reading.reader import ReportReader
+from compactor.ops.report.reader import ReportReader
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed

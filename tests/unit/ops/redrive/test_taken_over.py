@@ -10,7 +10,7 @@ from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.manifests.partitioning import new_manifest_id
 from compactor.ops.report.period import Period
-from compactor.ops.report.reading.reader import ReportReader
+from compactor.ops.report.reader import ReportReader
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed, redrivable, unclosed, verified

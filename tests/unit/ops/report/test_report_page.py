@@ -321,7 +321,7 @@ def test_ticks_of_time(hours: float) -> None:
 
 def test_more_versions_than_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where only the newest schema versions are shown, their number is not told as that of the period."""
-    monkeypatch.setattr("compactor.ops.report.reading.schema_changes.SHOWN_VERSIONS", 2)
+    monkeypatch.setattr("compactor.ops.report.reader.SHOWN_VERSIONS", 2)
     monkeypatch.setitem(environment.globals, "SHOWN_VERSIONS", 2)
     harness = Harness()
     day = ReportDay(harness)

@@ -15,7 +15,7 @@ from compactor.core.kafka.ports import LiveTopic
 from compactor.core.kafka.ranges import Topic
 from compactor.core.text.suggestions import Suggestions
 from compactor.ops.report.period import Period
-from compactor.ops.report.reading.reader import ReportReader
+from compactor.ops.report.reader import ReportReader
 from compactor.ops.report.verdict import judge
 from compactor.ops.status.values import Status
 from compactor.settings.settings import parse_settings

@@ -1,0 +1,229 @@
+"""Reads what a report needs: one listing of the ledger, and only the records of the period."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice, repeat
+
+import pyarrow as pa
+
+from compactor.core.errors import ObjectNotFound, RecordUnreadable, StagingError
+from compactor.core.layout import done_name, schema_number
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import ObjectStore
+from compactor.engines.parquet_files import open_parquet
+from compactor.ledger.accounts.account import Account
+from compactor.ledger.accounts.kept_letters import kept_letters
+from compactor.ledger.accounts.reading import Detail, Scope, accounts
+from compactor.ledger.accounts.settling import Settling
+from compactor.ledger.history.expired_seen import expired_seen
+from compactor.ledger.history.unsummarised import unsummarised_if_readable
+from compactor.ledger.housekeeping import failing_tasks
+from compactor.ledger.state import State
+from compactor.manifests.kafka.topics_seen import TopicWatch
+from compactor.manifests.kinesis.streams_seen import StreamWatch
+from compactor.ops.report import figures
+from compactor.ops.report.figures import (
+    SHOWN_BYTES,
+    SHOWN_VERSIONS,
+    AddedColumn,
+    Sample,
+    Schema,
+    SchemaChange,
+)
+from compactor.ops.report.period import Period
+from compactor.ops.report.tallies import (
+    CLOCK_TOLERANCE_SECONDS,
+    CommitFacts,
+    DeadLetterFacts,
+    ReasonTally,
+    Tallies,
+    commit_facts,
+    moment_of,
+)
+from compactor.schema.registry import SchemaRegistry
+from compactor.schema.schema import SchemaVersion
+from compactor.table.listed import ListedTable
+from compactor.table.standing import table_seen
+
+_ROW_GROUPS = 4
+"""Row groups that are searched in a file. Each holds at most 16 MiB of lines, or one line."""
+
+_COLUMNS = ["source_uri", "line_number", "raw"]
+
+
+def samples_of(store: ObjectStore, uris: Iterable[str], reason: str, limit: int) -> list[Sample]:
+    """The first lines that a manifest rejected for a reason, `limit` at most. Files that cannot be read have none."""
+    found: list[Sample] = []
+    for uri in uris:
+        try:
+            found += islice(_samples(store, uri, reason), limit - len(found))
+        except (StagingError, pa.ArrowException, OSError, KeyError):
+            continue  # a report of the rest is worth more; `verify` names what is damaged
+    return found
+
+
+def _samples(store: ObjectStore, uri: str, reason: str) -> Iterator[Sample]:
+    file, _ = open_parquet(store, uri)
+    for number in range(min(_ROW_GROUPS, file.num_row_groups)):
+        # The reasons are read first: they are short, and many row groups have none of the lines.
+        reasons = file.read_row_group(number, columns=["reason"]).column("reason").to_pylist()
+        if reason in reasons:
+            table = file.read_row_group(number, columns=_COLUMNS)
+            for index, each in enumerate(reasons):
+                if each == reason:
+                    yield _sample(*(table.column(name)[index].as_py() for name in _COLUMNS))
+
+
+def _sample(source_uri: str, line_number: int, raw: bytes) -> Sample:
+    return Sample(source_uri, line_number, raw[:SHOWN_BYTES].decode(errors="backslashreplace"), len(raw))
+
+
+SHOWN_COLUMNS = 40  # of each version
+
+
+def schema_of(state: State, registry: SchemaRegistry, period: Period) -> Schema:
+    """The latest version, and the newest `SHOWN_VERSIONS` versions of a period.
+
+    Raises:
+        RecordUnreadable: One of them is damaged.
+    """
+    near = period.widened(CLOCK_TOLERANCE_SECONDS)
+    written = {
+        number: info.modified_at
+        for info in state.store.list(state.layout.schemas_folder)
+        if (number := schema_number(info.uri)) is not None and near.holds(info.modified_at)
+    }
+    newest = ((registry.version(number), written[number]) for number in sorted(written)[-SHOWN_VERSIONS:])
+    changes = tuple(_change(schema) for schema, at in newest if period.holds(moment_of(schema.created_at, at)))
+    latest = registry.latest()
+    return Schema(latest.version, len(latest.columns), changes)
+
+
+def _change(schema: SchemaVersion) -> SchemaChange:
+    added = [column for column in schema.columns if column.added_in == schema.version]
+    return SchemaChange(
+        version=schema.version,
+        created_at=schema.created_at,
+        manifest_id=schema.manifest_id,
+        columns=len(schema.columns),
+        added_columns=len(added),
+        added=tuple(AddedColumn(each.name, each.type, each.source_uri) for each in added[:SHOWN_COLUMNS]),
+    )
+
+
+SAMPLED_REASONS = 20
+SAMPLES = 3  # of each reason, from as many manifests if possible
+
+
+@dataclass(frozen=True, slots=True)
+class ReportReader:
+    """Reads the figures of a period. Writes nothing.
+
+    Costs one listing of the ledger, without closed dates that have nothing of the period, and of the schema versions;
+    three reads for each manifest of the period; and at most some hundred more for what is shown line by line, beside
+    the commits since the first dead letter or quarantined file that is shown and was not redriven. Memory grows only by
+    the manifests of the few dates that are listed ahead.
+    """
+
+    state: State
+    registry: SchemaRegistry
+    sla_seconds: float | None = None  # how long a file may take; None without an SLA
+    table: ListedTable | None = None  # the table of the output; its catalog is not asked
+    topics: TopicWatch | None = None  # the topics that jobs plan; brokers are not asked
+    kinesis: StreamWatch | None = None  # the streams of Kinesis that jobs plan
+
+    def read(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> figures.Figures:
+        """Read the figures of a period, with or without some of the rejected lines."""
+        tallies = Tallies(period, target_file_bytes)
+        near = period.widened(CLOCK_TOLERANCE_SECONDS)
+        scope = Scope(since=near.since, until=near.until, details=Detail.ACCEPTED | Detail.DONE)
+        for account, found in map_ordered(lambda each: (each, self._facts(each, period)), accounts(self.state, scope)):
+            tallies.add_records(account)
+            if isinstance(found, CommitFacts):
+                tallies.add(found)
+            elif isinstance(found, DeadLetterFacts):
+                tallies.add_dead_letter(found)
+            elif found is not None:
+                tallies.add_unreadable(found)
+        try:
+            schema = schema_of(self.state, self.registry, period)
+        except (RecordUnreadable, ObjectNotFound) as exc:
+            # Nothing is said of any version: all later ones build on the damaged one.
+            schema = figures.Schema(0, 0, ())
+            tallies.add_unreadable(str(exc))
+        kept = kept_letters(self.state, unsummarised_if_readable(self.state, begun_only=True)).manifests
+        settling, shown = Settling(self.state), list(tallies.dead_letters)
+        fates = settling.letters([each.manifest_id for each in shown])
+        letters = [
+            replace(each, redriven=fates[each.manifest_id].redriven, settled_by=fates[each.manifest_id].settled_by)
+            for each in shown
+        ]
+        files = settling.files(list(tallies.for_operator))
+        return figures.Figures(
+            period=period,
+            totals=tallies.totals(),
+            bucket_seconds=tallies.step_seconds,
+            buckets=tallies.buckets(),
+            sizes=tallies.sizes(),
+            rejects=self._rejects(tallies, sampled=SAMPLED_REASONS if with_samples else 0),
+            dead_letters=figures.DeadLetters.of(kept, tallies.dead_letters_by_reason, letters),
+            quarantined_files=figures.QuarantinedFiles.of(tallies.files_by_status, files),
+            schema=schema,
+            unreadable=tallies.unreadable(),
+            expired=expired_seen(self.state),
+            table=None if self.table is None else table_seen(self.state, self.table, self.state.clock.now()),
+            topics=() if self.topics is None else self.topics.seen(self.state.clock.now()),
+            kinesis=() if self.kinesis is None else self.kinesis.seen(self.state.clock.now()),
+            housekeeping=failing_tasks(self.state, () if self.table is None else self.table.upkeep),
+        )
+
+    def _facts(self, account: Account, period: Period) -> CommitFacts | DeadLetterFacts | str | None:
+        """The facts of a manifest; a message if its records cannot be read, None if it is not of the period."""
+        written_at, done = account.records.get(done_name(1)), account.done
+        if account.fault is not None:
+            return str(account.fault) if written_at is not None and period.holds(written_at) else None
+        if written_at is None or done is None or not period.holds(moment_of(done.done_at, written_at)):
+            return None
+        moment = moment_of(done.done_at, written_at)
+        if account.letter is not None:
+            found = account.letter
+            letter = figures.DeadLetterLine(account.id, found.reason, found.message, moment, redriven=None)
+            return DeadLetterFacts(letter, is_clock_off=moment != done.done_at)
+        if account.accepted is None or account.commit is None:
+            uri = self.state.layout.accepted(account.id)
+            return f"{uri}: there is no such record; expected that of its acceptance"
+        source = account.commit.rejects_of
+        with_source = bool(source) and self._is_of(period, ManifestKey(account.key.date, source))
+        return commit_facts(
+            moment,
+            account.accepted,
+            account.commit,
+            done,
+            decided_at=account.first_decided_at or account.commit.decided_at,
+            with_source=with_source,
+            sla_seconds=self.sla_seconds,
+        )
+
+    def _is_of(self, period: Period, key: ManifestKey) -> bool:
+        """Whether a manifest became visible in the period."""
+        [account] = accounts(self.state, Scope(keys=[key], details=Detail.DONE))
+        if account.done is None:
+            return False
+        return period.holds(moment_of(account.done.done_at, account.records[done_name(1)]))
+
+    def _rejects(self, tallies: Tallies, *, sampled: int) -> tuple[figures.RejectReason, ...]:
+        """All reasons, the most frequent first; the first `sampled` of them with samples."""
+        left = [item for item in tallies.reasons.items() if item[1].lines > 0]
+        ordered = sorted(left, key=lambda item: (-item[1].lines, item[0]))
+        found = map_ordered(self._samples, ordered[:sampled])
+        return tuple(
+            figures.RejectReason(reason, tally.lines, tally.manifests, samples)
+            for (reason, tally), samples in zip(ordered, chain(found, repeat(())), strict=False)
+        )
+
+    def _samples(self, item: tuple[str, ReasonTally]) -> tuple[figures.Sample, ...]:
+        reason, manifests = item[0], list(item[1].newest)
+        each = -(-SAMPLES // len(manifests))
+        found = [sample for files in manifests for sample in samples_of(self.state.store, files, reason, each)]
+        return tuple(found[:SAMPLES])

@@ -1,1 +1,0 @@
-"""Reads the figures of a report from the ledger."""
