@@ -616,10 +616,6 @@ class Layout:
         """Which files of the table's metadata an erasure removes as soon as no snapshot needs them."""
         return f"{self.table_folder}doomed.json"
 
-    def last_upkeep(self, task: str) -> str:
-        """What came of a task of the upkeep of the table. Not part of the ledger."""
-        return f"{self.table_folder}last-{task}.json"
-
     def table_progress(self, shard: int) -> str:
         """How far the job of a shard is with the table, by the number of the shard from 1. Not part of the ledger."""
         return f"{self.table_progress_folder}{shard}.json"
@@ -672,15 +668,9 @@ class Layout:
         """The last notices of the control plane."""
         return f"{folder(self.state)}control/notices.json"
 
-    @property
-    def last_cleaning(self) -> str:
-        """What came of daily retention."""
-        return f"{folder(self.state)}cleaned.json"
-
-    @property
-    def last_closing(self) -> str:
-        """What came of the daily closing of dates."""
-        return f"{folder(self.state)}closed-last.json"
+    def last_run(self, task: str) -> str:
+        """What came of a task that jobs repeat. Not part of the ledger."""
+        return f"{folder(self.state)}tasks/{task.replace(' ', '-')}.json"
 
     @property
     def claims_file(self) -> str:

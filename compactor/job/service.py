@@ -14,7 +14,6 @@ from compactor.core.ports import FLUSH_SECONDS, MetricsSink
 from compactor.core.rules.shares import in_turns, name_kind
 from compactor.job.batch_metrics import batch_metrics
 from compactor.job.batches import BatchResult, BatchRunner
-from compactor.job.delivery.planning import TopicPlanning
 from compactor.job.recovery import Recovery
 from compactor.job.retries import Retries, random_pause_seconds
 from compactor.job.run_report import ManifestsUnfinished, RunReport
@@ -24,12 +23,10 @@ from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event, run_in_log
-from compactor.upkeep.catalog_columns import TableUpdater
-from compactor.upkeep.daily import DailyRetention
+from compactor.upkeep.tasks import Tasks
 
 if TYPE_CHECKING:
     from compactor.job.table_commits import TableCommits
-    from compactor.upkeep.table_upkeep import TableUpkeep
 
 MAX_CONSECUTIVE_FAILURES = 6
 """Restarts of the stream in a row without a commit."""
@@ -93,38 +90,32 @@ class Service:
     Attributes:
         runner: Works on manifests.
         recovery: Finds what earlier runs left open.
-        retention: Deletes expired objects beside the batches.
+        tasks: What it repeats beside the batches.
         source: The stream of manifests.
         runs: The heartbeats of all runs.
         heartbeat: The heartbeat of this run.
         target_file_bytes: For the hit rate of file sizes.
         postponed: Manifests that are tried again later.
-        table_updater: Adds new columns to the table of the catalog; None if the settings name no table.
         poll_seconds: How long to wait for the stream between two checks.
         finish_check_seconds: How long a run that is to end waits between two checks whether it may.
         share: The manifests that this run takes.
         table: Brings placed manifests to done; None without a table sink.
-        upkeep: Does the upkeep of the table at intervals; None without a table sink.
-        planning: Plans the topics of the settings beside the batches, or before them with `once`.
     """
 
     state: State
     runner: BatchRunner
     recovery: Recovery
-    retention: DailyRetention
+    tasks: Tasks
     source: ManifestSource
     runs: Runs
     heartbeat: Heartbeat
     metrics: MetricsSink
     target_file_bytes: int
     postponed: Retries
-    table_updater: TableUpdater | None = None
     poll_seconds: float = 0.5
     finish_check_seconds: float = FINISH_CHECK_SECONDS
     share: Share = field(default_factory=WholeShare)
     table: "TableCommits | None" = None
-    upkeep: "TableUpkeep | None" = None
-    planning: TopicPlanning = field(default_factory=TopicPlanning)
     _stopping: Event = field(default_factory=Event, init=False)
     _stream_ended: Event = field(default_factory=Event, init=False)
     _has_resumed: bool = field(default=False, init=False)
@@ -144,6 +135,7 @@ class Service:
         """Ask the run to end after the manifests in flight. Safe to call from a signal handler."""
         self._stopping.set()
         self.runner.halt()
+        self.tasks.halt()
         self.heartbeat.note_stopping()
 
     def run(self, *, once: bool) -> RunReport:
@@ -160,15 +152,13 @@ class Service:
         with run_in_log(self.heartbeat.run_id), self.heartbeat:
             try:
                 if once:
-                    unplanned = self.planning.plan_all(self._stopping.is_set)
-                else:
-                    self.planning.start()
+                    unplanned = self.tasks.start_once(self._stopping.is_set)
                 self._run(once=once)
             except KeyboardInterrupt:  # in a program without a handler of its own
                 self.stop()
                 raise
             finally:
-                self.planning.stop()
+                self.tasks.stop()
                 self.runner.close()
                 self._record_failures()
                 if self.table is not None:
@@ -202,7 +192,7 @@ class Service:
                 self._back_off(exc)
                 continue
             if once:
-                self._update_table()
+                self.tasks.end_once(self._stopping.is_set)  # what fails of it is for a later run
                 break
 
     def _stream(self, *, once: bool) -> None:
@@ -215,7 +205,8 @@ class Service:
                 if self._stopping.is_set():
                     break
                 self._collect()
-                self._update_table()
+                if not once:
+                    self.tasks.step()
                 if once and self._is_blocked():  # the stream waits for room, which no commit makes any more
                     break
                 self._commit_placed()
@@ -233,20 +224,9 @@ class Service:
                         self._listed = deque(self._own_waiting())
                 self._follow_shards()
                 self._take_listed()
-                if not once:  # beside the batches, which run in other threads: a busy stream may never be idle
-                    self._step_upkeep()
         finally:
             self._stream_ended.set()
             self.source.stop()
-
-    def _step_upkeep(self) -> None:
-        self.retention.step()
-        if self.upkeep is not None:
-            self.upkeep.step()
-
-    def _update_table(self) -> None:
-        if self.table_updater is not None:
-            self.table_updater.step()
 
     def _commit_placed(self, *, at_once: bool = False) -> None:
         if self.table is not None:

@@ -1,14 +1,18 @@
-"""Which tasks that jobs repeat beside their work keep failing. No work waits for them, so it shows nowhere else."""
+"""Notes of the tasks that jobs repeat beside their work: when each last finished, and whether it keeps failing.
+
+No work waits for these tasks, so that their trouble shows nowhere else.
+"""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from compactor.core.documents.records import LastCall, LastCleaning, LastClosing
-from compactor.core.documents.table_records import LastUpkeep
+from compactor.core.documents.records import LastRun
 from compactor.core.errors import ObjectNotFound
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
+from compactor.telemetry.error_text import described
 
 TOLD_FOR = timedelta(days=2)
 """A task that is asked for fails again within a day; what failed longer ago was switched off, or no job runs."""
@@ -24,34 +28,65 @@ class FailingTask:
     error: str  # why it did
 
 
+@dataclass(frozen=True, slots=True)
+class TaskNote:
+    """A small object that records when a task last finished, and since when it fails."""
+
+    state: State
+    task: str
+
+    def read(self) -> LastRun | None:
+        """What came of it; None without a record, and with a damaged one, which the next call writes anew."""
+        try:
+            return LastRun.model_validate_json(self.state.store.read(self.state.layout.last_run(self.task)))
+        except (ObjectNotFound, ValueError):
+            return None
+
+    def left_seconds(self, every_seconds: float) -> float:
+        """How long the task is not due yet; 0 if it is. Without a record, its interval begins now.
+
+        A record from the future, of a clock that was wrong, holds things up for one interval at most.
+        """
+        last = self.read()
+        if last is None:
+            self.finished()
+            return every_seconds
+        passed_seconds = abs((self.state.clock.now() - last.finished_at).total_seconds())
+        return max(0.0, every_seconds - passed_seconds)
+
+    def finished(self) -> None:
+        """Record that it has finished now."""
+        self._overwrite(LastRun(finished_at=self.state.clock.now()))
+
+    def failed(self, error: BaseException) -> None:
+        """Record that it has failed now; it is due as before. What cannot be recorded is left out."""
+        now = self.state.clock.now()
+        with suppress(Exception):
+            last = self.read() or LastRun(finished_at=now)
+            since = min(last.failing_since or now, now)
+            changes = {"failing_since": since, "failed_at": now, "error": described(error)}
+            self._overwrite(last.model_copy(update=changes))
+
+    def _overwrite(self, last: LastRun) -> None:
+        self.state.store.put(self.state.layout.last_run(self.task), last.model_dump_json().encode())
+
+
 def failing_tasks(state: State, upkeep: Iterable[str] = ()) -> tuple[FailingTask, ...]:
-    """The tasks that fail now, by one small record of each. Trouble that is over by the next call is not told.
+    """The tasks that fail now. Trouble that is over by the next call is not told.
 
     Args:
         state: Has the records.
         upkeep: The tasks of the upkeep of the table that jobs do: maintain, merge.
     """
-    layout, now = state.layout, state.clock.now()
-    records: dict[str, tuple[str, type[LastCall]]] = {
-        "retention": (layout.last_cleaning, LastCleaning),
-        "closing": (layout.last_closing, LastClosing),
-    }
-    records |= {f"table {task}": (layout.last_upkeep(task), LastUpkeep) for task in upkeep}
+    now = state.clock.now()
 
-    def failing(name: str) -> FailingTask | None:
-        last = last_call(state, *records[name])
+    def failing(task: str) -> FailingTask | None:
+        last = TaskNote(state, task).read()
         if last is None or last.failing_since is None or last.failed_at is None or last.failing_since == last.failed_at:
             return None
         if abs(now - last.failed_at) > TOLD_FOR:
             return None
-        return FailingTask(name, last.failing_since, last.failed_at, last.error)
+        return FailingTask(task, last.failing_since, last.failed_at, last.error)
 
-    return tuple(found for found in map_ordered(failing, records) if found is not None)
-
-
-def last_call(state: State, uri: str, kind: type[LastCall]) -> LastCall | None:
-    """What came of a task; None without a record, and with a damaged one, which the next call writes anew."""
-    try:
-        return kind.model_validate_json(state.store.read(uri))
-    except (ObjectNotFound, ValueError):
-        return None
+    tasks = ("retention", "closing", *(f"table {each}" for each in upkeep))
+    return tuple(found for found in map_ordered(failing, tasks) if found is not None)

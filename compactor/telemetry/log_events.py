@@ -15,7 +15,6 @@ EventName = Literal[
     "checkpoint.not_rotated",
     "checkpoint.rotated",
     "checkpoints.kept",
-    "closing.failed",
     "columns.nearly_full",
     "columns.refused",
     "command.failed",
@@ -65,7 +64,6 @@ EventName = Literal[
     "partitions.too_many",
     "partitions.unparsed",
     "parts.sealed",
-    "planning.failed",
     "planning.waiting",
     "rebuild.failed",
     "recovery.started",
@@ -89,11 +87,10 @@ EventName = Literal[
     "table.committed",
     "table.differs",
     "table.not_committed",
-    "table.not_updated",
     "table.refused",
     "table.updated",
     "table.upkeep_done",
-    "table.upkeep_failed",
+    "task.failed",
     "topic.cut_off",
     "topic.made_again",
     "topic.not_counted",
@@ -315,14 +312,20 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         {"removed": "deleted objects by kind", "removed_bytes": "their size", "kept": "kept objects by reason"},
     ),
     "retention.failed": _warning(
-        "the daily clean-up failed; the job retries",
+        "old staging, or checkpoints of dead runs, could not be deleted; the job retries",
         {"error": _ERROR},
         "if it fails for days, fix what the error names; `compactor clean`",
     ),
-    "closing.failed": _warning(
-        "the job could not close dates; it tries again the next day",
-        {"error": _ERROR},
-        "if it fails for days, fix what the error names; `compactor close`",
+    "task.failed": _warning(
+        "something that the job repeats beside its manifests failed; the job goes on, and tries again",
+        {
+            "task": "such as `retention`, `closing`, `table maintain`, or `topics main`",
+            "failures": "times in a row",
+            "pause_seconds": "pause until the next try",
+            "error": _ERROR,
+        },
+        "if it repeats, fix what the error names; `compactor clean`, `close`, `table maintain`, `table merge` and "
+        "`schema publish` try at once",
     ),
     "date.not_closed": _warning(
         "something of a date does not add up, so it stays open",
@@ -346,11 +349,6 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "the table of the catalog got new columns",
         {"table": "database and table", "columns": "number of new columns", "version": "schema version"},
     ),
-    "table.not_updated": _warning(
-        "the table of the catalog could not be compared or changed; the job retries",
-        {"table": "database and table", "pause_seconds": "pause until the next try", "error": _ERROR},
-        "if it repeats, fix what the error names; `compactor schema publish` tries at once",
-    ),
     "table.differs": _warning(
         "columns of the table in the catalog have other types than the output",
         {"table": "database and table", "columns": "number of these columns"},
@@ -368,12 +366,7 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
     ),
     "table.upkeep_done": _info(
         "the job did the upkeep of the table, or merged its files, at the interval of the settings",
-        {"task": "`maintain` or `merge`", "done": "how much of what"},
-    ),
-    "table.upkeep_failed": _warning(
-        "the upkeep of the table, or a merge, failed; the job tries again",
-        {"task": "`maintain` or `merge`", "pause_seconds": "the wait before the next try", "error": _ERROR},
-        "if it fails for days, fix what the error names; `compactor table maintain`, `compactor table merge`",
+        {"task": "`table maintain` or `table merge`", "done": "how much of what"},
     ),
     "table.not_committed": _warning(
         "the table of [table] could not take a batch, or its manifests could not be brought to done; the job retries",
@@ -391,15 +384,6 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "if manifest.stuck follows, fix what it names, then `compactor table rebuild`; all other manifests continue",
     ),
     # Planning, building and sealing.
-    "planning.failed": _warning(
-        "the planning of topics met an error that it does not expect; the job goes on, and plans again",
-        {
-            "failures": "turns that have failed in a row",
-            "pause_seconds": "pause until the next turn",
-            "error": _ERROR,
-        },
-        "report it, with the log; no topic of the cluster may be planned until it stops",
-    ),
     "topic.planned": _info(
         "the job wrote manifests of a topic",
         {"topic": _TOPIC, "manifests": "number of manifests", "ranges": "number of ranges in them"},

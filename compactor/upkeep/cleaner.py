@@ -9,7 +9,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from itertools import groupby
@@ -21,8 +20,10 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import InPlaceFiles
+from compactor.telemetry.logs import log_event
 from compactor.upkeep.expiring import Expirer
 from compactor.upkeep.retention import Found, Retention, why_keep_in_place
+from compactor.upkeep.tasks import IsStopping, Task
 
 ORPHAN_AGE_SECONDS = 24 * 3600.0
 """Staging that nothing was written to for so long belongs to no living attempt."""
@@ -38,9 +39,9 @@ STILL_SECONDS = 600.0
 
 KEPT_NAMED = 100  # further kept objects are counted, but not named
 _DAY_SECONDS = 24 * 3600.0
-_CHUNK = 200  # objects that are judged and deleted between two checks of the deadline
+_CHUNK = 200  # objects that are judged and deleted at once
 _NAME_CHARACTERS = 20  # of a digest of what expires: two cleaners at once record the same once
-_TICK = 1_000  # objects that are passed over between two checks of the deadline
+_TICK = 1_000  # objects that are passed over at once
 
 
 class Kind(StrEnum):
@@ -67,14 +68,6 @@ class Kept:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """The position where cleaning continues: behind the object at `after`, in the folder of a kind."""
-
-    kind: Kind
-    after: str
-
-
 @dataclass(slots=True)
 class CleaningReport:
     """What was deleted.
@@ -84,7 +77,6 @@ class CleaningReport:
         removed_bytes: Their total length.
         kept: The number of old objects that had to stay, by reason.
         kept_named: The first of these objects.
-        position: Where the next call continues; None when everything is cleaned.
         failed: The first error that left a kind of objects uncleaned: the store refused to delete one of them, or a
             record about them is damaged.
     """
@@ -93,7 +85,6 @@ class CleaningReport:
     removed_bytes: int = 0
     kept: Counter[str] = field(default_factory=Counter)
     kept_named: list[Kept] = field(default_factory=list)
-    position: Position | None = None
     failed: AccessError | StuckError | None = None
 
     def keep(self, where: str, reason: str) -> None:
@@ -101,6 +92,9 @@ class CleaningReport:
         self.kept[reason] += 1
         if len(self.kept_named) < KEPT_NAMED:
             self.kept_named.append(Kept(where, reason))
+
+
+OnChunk = Callable[[CleaningReport], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +152,6 @@ class Cleaner:
 
     def clean(
         self,
-        deadline: datetime | None = None,
         *,
         archive_days: float,
         rejects_days: float = 0.0,
@@ -166,21 +159,20 @@ class Cleaner:
         all_checkpoints: bool = False,
         all_orphans: bool = False,
         dry_run: bool = False,
-        resumed: CleaningReport | None = None,
+        on_chunk: OnChunk = lambda _: True,
     ) -> CleaningReport:
-        """Delete what has expired, until all is done or the deadline has passed.
+        """Delete what has expired.
 
         What the store refuses to delete, and a damaged record, do not keep the other kinds from being cleaned.
 
         Args:
-            deadline: Stop at the first chunk of objects that ends later; a call deletes at least one chunk.
             archive_days: Age from which archived manifests and redriven inputs may go.
             rejects_days: Age from which rejects may go; 0 keeps them.
             archive_rule: What gave `archive_days`, in words; by default the setting.
             all_checkpoints: Also young checkpoints: they are one run's scratch, and later runs begin new ones.
             all_orphans: Also orphans in the output that are older than `ORPHAN_DAYS`.
             dry_run: Only report what would be deleted.
-            resumed: The report of an earlier call that met its deadline: go on from there, and add to it.
+            on_chunk: Called after each chunk of objects with the report so far; returns whether to go on.
 
         Raises:
             AccessError: The store refused to delete something. The other kinds are cleaned.
@@ -191,8 +183,8 @@ class Cleaner:
             *self._in_place(math.inf if all_orphans else ORPHAN_DAYS * _DAY_SECONDS),
             *self._orphans(0.0 if all_checkpoints else CHECKPOINT_AGE_SECONDS),
         ]
-        report = self._clean(expiries, deadline, resumed or CleaningReport(), dry_run=dry_run)
-        if report.position is None and report.failed is not None:
+        report = self._clean(expiries, on_chunk, dry_run=dry_run)
+        if report.failed is not None:
             raise report.failed
         return report
 
@@ -222,7 +214,7 @@ class Cleaner:
 
     def sweep(self) -> CleaningReport:
         """Delete old staging, and old checkpoints of dead runs."""
-        return self._clean(self._orphans(CHECKPOINT_AGE_SECONDS), None, CleaningReport(), dry_run=False)
+        return self._clean(self._orphans(CHECKPOINT_AGE_SECONDS), lambda _: True, dry_run=False)
 
     def check_checkpoints(self, *, force: bool = False) -> None:
         """Make sure that all checkpoints may go.
@@ -233,7 +225,7 @@ class Cleaner:
         Raises:
             CompactorError: The run of one of them may be alive.
         """
-        for found in self._candidates(self._orphans(0.0)[-1], None):
+        for found in self._candidates(self._orphans(0.0)[-1]):
             if found.owner:
                 self._check_still(found, force=force)
 
@@ -269,39 +261,33 @@ class Cleaner:
             _Expiry(Kind.CHECKPOINT, layout.checkpoints_folder, checkpoint_age_seconds, keep.why_keep_checkpoint),
         ]
 
-    def _clean(
-        self, expiries: Sequence[_Expiry], deadline: datetime | None, report: CleaningReport, *, dry_run: bool
-    ) -> CleaningReport:
-        begin, report.position = report.position, None
+    def _clean(self, expiries: Sequence[_Expiry], on_chunk: OnChunk, *, dry_run: bool) -> CleaningReport:
+        report = CleaningReport()
         for expiry in expiries:
-            if begin is not None and expiry.kind is not begin.kind:
-                continue  # done by an earlier call
-            after, begin = begin.after if begin else None, None
+            may_go_on = True
             try:
-                if expiry.expiry is not None and after is None and not dry_run:
+                if expiry.expiry is not None and not dry_run:
                     # guard: nothing else of a kind expires while the store refuses to delete what did
                     self.expirer.finish([expiry.expiry])
-                report.position = self._clean_kind(expiry, after, deadline, report, dry_run=dry_run)
+                may_go_on = self._clean_kind(expiry, on_chunk, report, dry_run=dry_run)
             except (AccessError, StuckError) as exc:  # nothing else of this kind expires until it is fixed
                 if expiry.may_be_denied and isinstance(exc, AccessError):
                     del report.removed[expiry.kind]
                     report.keep(expiry.folder, "the store does not let the job delete orphans there")
                 else:
                     report.failed = report.failed or exc
-            if report.position is not None:
+            if not may_go_on:
                 break
         return report
 
-    def _clean_kind(
-        self, expiry: _Expiry, after: str | None, deadline: datetime | None, report: CleaningReport, *, dry_run: bool
-    ) -> Position | None:
-        """Delete the expired objects of one kind; return where to continue if the deadline came first."""
+    def _clean_kind(self, expiry: _Expiry, on_chunk: OnChunk, report: CleaningReport, *, dry_run: bool) -> bool:
+        """Delete the expired objects of one kind; return whether to go on."""
         doomed = _Doomed()
 
         def judged(found: _Candidate) -> tuple[_Candidate, Found | str | None]:
             return found, expiry.why_keep(found.owner)
 
-        for chunk, last in self._chunks(expiry, after):
+        for chunk in self._chunks(expiry):
             try:
                 for found, verdict in map_ordered(judged, chunk):
                     _judge(expiry, found, verdict, doomed, report)
@@ -309,31 +295,27 @@ class Cleaner:
                 self._delete(expiry, doomed, dry_run=dry_run)
                 raise
             self._delete(expiry, doomed, dry_run=dry_run)
-            if deadline is not None and self.state.clock.now() >= deadline:
-                return Position(expiry.kind, last)
-        return None
+            if not on_chunk(report):
+                return False
+        return True
 
-    def _chunks(self, expiry: _Expiry, after: str | None) -> Iterator[tuple[list[_Candidate], str]]:
-        """What is judged and deleted before the next check of the deadline, each with the last object listed for it.
-
-        Never listed further than that: where a call ends, the next one begins.
-        """
-        chunk, objects, last = list[_Candidate](), 0, ""
-        for found in self._candidates(expiry, after):
-            last = found.objects[-1].uri
+    def _chunks(self, expiry: _Expiry) -> Iterator[list[_Candidate]]:
+        """What is judged and deleted at once. Never listed further than that."""
+        chunk, objects = list[_Candidate](), 0
+        for found in self._candidates(expiry):
             if found.owner:
                 chunk.append(found)
                 objects += len(found.objects)
             if not found.owner or objects >= _CHUNK:
-                yield chunk, last
+                yield chunk
                 chunk, objects = [], 0
         if chunk:
-            yield chunk, last
+            yield chunk
 
-    def _candidates(self, expiry: _Expiry, after: str | None) -> Iterator[_Candidate]:
+    def _candidates(self, expiry: _Expiry) -> Iterator[_Candidate]:
         """Yield owners whose objects are all old enough and, at intervals, the objects that were passed over last."""
         now, passed = self.state.clock.now(), 0
-        for owner, objects in groupby(self.state.store.list(expiry.folder, start_after=after), key=expiry.owner):
+        for owner, objects in groupby(self.state.store.list(expiry.folder), key=expiry.owner):
             if not owner:
                 for info in objects:  # never all at once: there may be any number of them
                     passed += 1
@@ -379,3 +361,20 @@ def _judge(
         doomed.manifests.append(verdict)
     report.removed[expiry.kind] += len(found.objects)
     report.removed_bytes += sum(info.size_bytes for info in found.objects)
+
+
+def retention_task(cleaner: Cleaner, *, archive_days: float, rejects_days: float) -> Task:
+    """What deletes expired objects once a day; see `Cleaner.clean`."""
+
+    def run(is_stopping: IsStopping) -> None:
+        report = cleaner.clean(
+            archive_days=archive_days, rejects_days=rejects_days, on_chunk=lambda _: not is_stopping()
+        )
+        log_event(
+            "retention.finished",
+            removed=dict(report.removed),
+            removed_bytes=report.removed_bytes,
+            kept=dict(report.kept),
+        )
+
+    return Task(name="retention", every_seconds=_DAY_SECONDS, run=run)

@@ -22,11 +22,12 @@ from compactor.schema.catalog import Drift, TableColumns, catalog_columns, drift
 from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.settings.toml import toml_of
-from compactor.upkeep import catalog_columns as columns_task
-from compactor.upkeep.catalog_columns import CHECK_SECONDS, FIRST_PAUSE_SECONDS, TableUpdater
+from compactor.upkeep.catalog_columns import COMPARE_SECONDS, EVERY_SECONDS, FIRST_PAUSE_SECONDS, CatalogColumns
+from compactor.upkeep.tasks import Tasks
 from tests.deployment.resolving import parameters_of, resources, template
 from tests.support.aws_stand_in import REGION
 from tests.support.harness import Harness
+from tests.support.logged import events_logged
 
 RESCUED = {"_rescued_data": "map<string,string>"}
 
@@ -148,33 +149,36 @@ def test_names_that_the_catalog_refuses(name: str) -> None:
     assert catalog_columns(version(1, name, "é \U0001f600"), ()) == {"é \U0001f600": "string", **RESCUED}
 
 
-def test_when_the_job_updates_the_table(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the start, with each new version, and every hour; after a failure it waits, and nothing is raised."""
-    clock, latest = ManualClock(), [EMPTY_SCHEMA]
-    updater = TableUpdater(catalog.table(), lambda: latest[0], (), clock)
-    logged: list[str] = []
-    monkeypatch.setattr(columns_task, "log_event", lambda name, **_: logged.append(name))
-    updater.step()
+def test_when_the_job_updates_the_table(catalog: Catalog) -> None:
+    """At the start, with each new version, and every hour; after a failure it waits."""
+    harness, latest = Harness(), [EMPTY_SCHEMA]
+    clock = harness.clock
+    tasks = Tasks(harness.app().state, [CatalogColumns(catalog.table(), lambda: latest[0], (), clock).task])
+
+    def step(seconds: float = EVERY_SECONDS) -> list[str]:
+        clock.advance(seconds)
+        tasks.step()
+        tasks.wait()
+        return [*catalog.types()]
+
+    step()
     latest[0] = version(1, "a")
-    updater.step()
-    assert [*catalog.types()] == ["_rescued_data", "a"]
+    assert step() == ["_rescued_data", "a"]
     storage = {**catalog.read()["StorageDescriptor"], "Columns": []}
     made = {**table_input("events"), "StorageDescriptor": storage}
     catalog.client.update_table(DatabaseName=catalog.database, TableInput=made)  # as a deployment may do
-    updater.step()
-    assert catalog.types() == {}
-    clock.advance(CHECK_SECONDS)
-    updater.step()
-    assert [*catalog.types()] == ["a", "_rescued_data"]
+    assert step() == []
+    assert step(COMPARE_SECONDS) == ["a", "_rescued_data"]
     catalog.client.delete_table(DatabaseName=catalog.database, Name="events")
     latest[0] = version(2, "a", "b")
-    updater.step()
-    updater.step()  # too early
-    assert logged == ["table.updated", "table.updated", "table.not_updated"]
+    with events_logged("task.failed") as failed:
+        clock.advance(EVERY_SECONDS)
+        for _ in range(2):  # the second one comes too early
+            tasks.step()
+            tasks.wait()
+    assert len(failed) == 1
     catalog.client.create_table(DatabaseName=catalog.database, TableInput=table_input("events"))
-    clock.advance(FIRST_PAUSE_SECONDS)
-    updater.step()
-    assert [*catalog.types()] == ["_rescued_data", "a", "b"]
+    assert step(FIRST_PAUSE_SECONDS) == ["_rescued_data", "a", "b"]
 
 
 def test_a_new_key_becomes_a_column_of_its_table(catalog: Catalog) -> None:

@@ -121,7 +121,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a manifest that kills its driver each time runs out of attempts": "False",
         "open manifests are found again after a death": "pass",
     },
-    "tests/unit/job/test_expiring.py": {
+    "tests/unit/upkeep/test_expiring.py": {
         "a rebuild never uses a name of expired rejects again": "previous.rejects",
         "nothing else of a kind expires while the store refuses to delete what did": "pass",
     },

@@ -1,7 +1,5 @@
 """`compactor clean`: deletes expired archives, rejects, staging and checkpoints."""
 
-from datetime import timedelta
-
 import click
 
 from compactor.adapters.local.person import person
@@ -16,7 +14,6 @@ from compactor.upkeep.cleaner import CleaningReport, Kind
 from compactor.wiring.job.app import App
 
 SHOWN_KEPT = 20
-SHOW_SECONDS = 1.0  # between two updates of the progress
 NAMES = {
     Kind.ARCHIVED: "archived manifests",
     Kind.REDRIVEN: "redriven inputs",
@@ -63,7 +60,7 @@ def clean(
     report = _cleaned(app, days, rule, checkpoints=checkpoints, force=force, dry_run=dry_run)
     if as_json:
         document = {**shallow(report), "removed": {kind: report.removed[kind] for kind in Kind}}
-        del document["position"], document["failed"]  # they are None: all is done
+        del document["failed"]  # it is None: all is done
         print_json({**document, "dry_run": dry_run, "archive_days": days})
     else:
         _show(report, dry_run=dry_run)
@@ -74,21 +71,21 @@ def _cleaned(
 ) -> CleaningReport:
     if checkpoints:
         app.cleaner.check_checkpoints(force=force)
-    report, cleaner = None, app.cleaner_of(person())
     with SafeConsole(stderr=True).status("cleaning") as progress:
-        while report is None or report.position is not None:
-            report = cleaner.clean(
-                app.clock.now() + timedelta(seconds=SHOW_SECONDS),
-                archive_days=archive_days,
-                archive_rule=archive_rule,
-                rejects_days=app.settings.retention.rejects_days,
-                all_checkpoints=checkpoints,
-                all_orphans=True,
-                dry_run=dry_run,
-                resumed=report,
-            )
+
+        def show(report: CleaningReport) -> bool:
             progress.update(f"cleaning: {count(sum(report.removed.values()), 'object')}")
-    return report
+            return True
+
+        return app.cleaner_of(person()).clean(
+            archive_days=archive_days,
+            archive_rule=archive_rule,
+            rejects_days=app.settings.retention.rejects_days,
+            all_checkpoints=checkpoints,
+            all_orphans=True,
+            dry_run=dry_run,
+            on_chunk=show,
+        )
 
 
 def _show(report: CleaningReport, *, dry_run: bool) -> None:

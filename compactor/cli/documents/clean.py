@@ -17,7 +17,7 @@ class Removed(Document):
     checkpoint_files: int = Field(description="Checkpoint files of ended runs.")
 
 
-class Cleaning(Document, of=CleaningReport, without=["position", "failed"]):
+class Cleaning(Document, of=CleaningReport, without=["failed"]):
     """What was removed by age. With `--dry-run` nothing is removed."""
 
     dry_run: bool = Field(description="Whether nothing was removed.")

@@ -514,7 +514,7 @@ class RunHeartbeat(Document):
     shard: str = ""
 
 
-class LastCall(Document):
+class LastRun(Document):
     """What came of a task that jobs repeat. Overwritten each time.
 
     Attributes:
@@ -528,14 +528,6 @@ class LastCall(Document):
     failing_since: AwareDatetime | None = None
     failed_at: AwareDatetime | None = None
     error: str = ""
-
-
-class LastCleaning(LastCall):
-    """What came of daily retention."""
-
-
-class LastClosing(LastCall):
-    """What came of closing dates."""
 
 
 class RecentCommit(Document):

@@ -5,7 +5,6 @@ from datetime import datetime
 from pydantic import Field
 
 from compactor.core.documents.document import Document
-from compactor.core.documents.records import LastCall
 from compactor.core.manifest_key import ManifestKey
 
 
@@ -142,10 +141,6 @@ class TableProgress(Document):
     failing_since: datetime | None = None
     error: str = ""
     placed: tuple[BatchedManifest, ...] = ()
-
-
-class LastUpkeep(LastCall):
-    """What came of a task of the upkeep of the table."""
 
 
 class FinishedBatches(Document):

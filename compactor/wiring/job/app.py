@@ -1,8 +1,8 @@
 """Puts the job together. Nothing is connected to before it is used."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Unpack
 
@@ -12,13 +12,12 @@ from compactor.adapters.local.native.grok import NativeGrok
 from compactor.adapters.local.processes import MachineProcesses
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Commit
-from compactor.core.errors import SettingsError
+from compactor.core.errors import OperatorError, SettingsError
 from compactor.core.partitions import first_folders
 from compactor.engines.columns_file import ColumnsFile
 from compactor.engines.engine import Engine, EngineRules
 from compactor.engines.native.engine import BinWorkers
 from compactor.job.batches import BatchRunner
-from compactor.job.delivery.planning import TopicPlanning
 from compactor.job.delivery.run_checkpoints import RunCheckpoints
 from compactor.job.delivery.shared_slots import StreamSlots
 from compactor.job.delivery.work_queue import WorkQueue
@@ -42,9 +41,9 @@ from compactor.manifests.listing_planning import ListingPlanner
 from compactor.ndjson.kinds.formats import Formats
 from compactor.settings.sections import retry_rules
 from compactor.settings.settings import Settings
-from compactor.upkeep.catalog_columns import TableUpdater
-from compactor.upkeep.daily import DailyRetention
-from compactor.upkeep.daily_closing import DailyClosing
+from compactor.upkeep.catalog_columns import CatalogColumns
+from compactor.upkeep.cleaner import retention_task
+from compactor.upkeep.tasks import IsStopping, Task, Tasks
 from compactor.wiring.components import Replacements
 from compactor.wiring.engine_choice import SourceChoice, source_choice
 from compactor.wiring.job.table_components import TableComponents
@@ -59,6 +58,22 @@ if TYPE_CHECKING:
     from compactor.manifests.kinesis.stream_loop import StreamLoop
     from compactor.ops.rebuild.rebuilder import Rebuilder, Restager
     from compactor.ops.rebuild.replacing import Replacer
+
+
+CLOSING_SECONDS = 24 * 3600.0
+
+PLANNING_SECONDS = 60.0
+"""The time between two looks whether a topic or stream is to be planned; each look says when the next one is."""
+
+
+def _step(loop: "TopicLoop | StreamLoop", is_stopping: IsStopping) -> float:
+    return loop.step(is_stopping=is_stopping)
+
+
+def _plan_all(loop: "TopicLoop | StreamLoop", is_stopping: IsStopping) -> None:
+    failed = loop.plan_all(is_stopping=is_stopping).values()
+    for error in sorted(failed, key=lambda each: not isinstance(each, OperatorError)):
+        raise error
 
 
 class App(TableComponents):
@@ -139,9 +154,41 @@ class App(TableComponents):
             values=self.settings.kafka.values,
         )
 
-    def planning(self) -> TopicPlanning:
-        """Make what plans the topics and streams of the settings beside the work of a job."""
-        return TopicPlanning([*self._topic_loops(), *self._stream_loops()])
+    def tasks(self) -> Tasks:
+        """Make what the job repeats beside its manifests."""
+        retention, catalog = self.settings.retention, self.catalog_table
+        tasks = [
+            retention_task(self.cleaner, archive_days=retention.archive_days, rejects_days=retention.rejects_days),
+            Task(name="closing", every_seconds=CLOSING_SECONDS, run=lambda _: self.close_quiet_dates()),
+            *self.table_tasks(self._leads),
+            *self.planning_tasks(),
+        ]
+        if catalog is not None:
+            latest, metadata_columns = self.job_registry.latest, self.settings.metadata_columns
+            tasks.append(CatalogColumns(catalog, latest, metadata_columns, self.clock).task)
+        return Tasks(self.state, tasks)
+
+    def _leads(self) -> bool:
+        """Whether this run does what one of several shards does for all."""
+        return self.share.leads() if isinstance(self.share, ShardShare) else True
+
+    def planning_tasks(self) -> Iterator[Task]:
+        """What plans the topics of each cluster, and each stream, in threads of their own: brokers may not answer."""
+        loops: dict[str, TopicLoop | StreamLoop] = {
+            **{f"topics {each.cluster}": each for each in self._topic_loops()},
+            **{f"stream {each.stream.uri}": each for each in self._stream_loops()},
+        }
+        for name, loop in loops.items():
+            yield Task(
+                name=name,
+                every_seconds=PLANNING_SECONDS,
+                run=partial(_step, loop),
+                has_note=False,
+                thread=name,
+                first_pause_seconds=1.0,
+                longest_pause_seconds=600.0,
+                at_start=partial(_plan_all, loop),
+            )
 
     def _topic_loops(self) -> "list[TopicLoop]":
         by_cluster: dict[str, list[Topic]] = {}
@@ -180,7 +227,7 @@ class App(TableComponents):
         from compactor.ledger.kinesis.stream_notes import StreamNotes  # noqa: PLC0415 - only planning needs it
         from compactor.manifests.kinesis.stream_loop import StreamLoop  # noqa: PLC0415 - as above
 
-        builder, share = self.settings.builder, self.share
+        builder = self.settings.builder
         return [
             StreamLoop(
                 stream=each,
@@ -191,7 +238,7 @@ class App(TableComponents):
                 metrics=self.metrics,
                 clock=self.clock,
                 # All shards of a job would land the same records, of which one would get them.
-                leads=share.leads if isinstance(share, ShardShare) else lambda: True,
+                leads=self._leads,
             )
             for each in self.settings.kinesis_streams
         ]
@@ -370,31 +417,21 @@ class App(TableComponents):
     def service_on(self, engine: Engine, source: ManifestSource) -> Service:
         """Make the job on a given engine and stream."""
         share = self.share
-        leads = share.leads if isinstance(share, ShardShare) else None
-        table = self.table_commits(self.publisher, leads)
+        table = self.table_commits(self.publisher, share.leads if isinstance(share, ShardShare) else None)
         runner = self.batch_runner(engine, table)
         return Service(
             state=self.state,
             runner=runner,
             recovery=Recovery(self.state, self.runs, self.cleaner),
-            retention=DailyRetention(
-                self.state,
-                self.cleaner,
-                archive_days=self.settings.retention.archive_days,
-                rejects_days=self.settings.retention.rejects_days,
-                then=DailyClosing(self.state, self.close_quiet_dates).start,
-            ),
+            tasks=self.tasks(),
             source=source,
             runs=self.runs,
             heartbeat=self.heartbeat,
             metrics=self.metrics,
             target_file_bytes=self.settings.output.target_file_bytes,
             postponed=Retries(self.settings.stream.retry_pause_seconds),
-            table_updater=self._table_updater(),
             share=share,
             table=table,
-            upkeep=self.table_upkeep(leads),
-            planning=self.planning(),
         )
 
     @cached_property
@@ -402,10 +439,6 @@ class App(TableComponents):
         """The manifests that this job takes."""
         shard = self.settings.shard
         return WholeShare() if shard is None else ShardShare(shard=shard, run_id=self.run_id, runs=self.runs)
-
-    def _table_updater(self) -> TableUpdater | None:
-        table, metadata_columns = self.catalog_table, self.settings.metadata_columns
-        return None if table is None else TableUpdater(table, self.job_registry.latest, metadata_columns, self.clock)
 
     def batch_runner(self, engine: Engine, table: "TableCommits | None" = None) -> BatchRunner:
         """Make what compacts the manifests of a micro-batch on a given engine.

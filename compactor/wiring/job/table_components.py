@@ -8,6 +8,7 @@ from compactor.core.errors import SettingsError
 from compactor.core.rules.sharding import shard_number
 from compactor.job.steps.publication import Publisher
 from compactor.ledger.table.batches import TableBatches
+from compactor.telemetry.logs import log_event
 from compactor.wiring.job.engine_components import EngineComponents
 
 # Few processes have a table, and a short command would wait for all of this to load.
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from compactor.table.committer import Committer
     from compactor.table.merging.writing import MergedFiles
     from compactor.table.taking import TakesNow
-    from compactor.upkeep.table_upkeep import TableUpkeep
+    from compactor.upkeep.tasks import Task
 
 _MERGED_ONLY_IN_TABLES = (
     ": readers of plain Parquet files would see rows twice or not at all while files are replaced, and only a table "
@@ -148,23 +149,28 @@ class TableComponents(EngineComponents):
             max_waiting=table.max_waiting_manifests,
         )
 
-    def table_upkeep(self, leads: Callable[[], bool] | None) -> "TableUpkeep | None":
-        """Make what maintains and merges the table beside a job, as the settings say; None without a table sink.
+    def table_tasks(self, leads: Callable[[], bool]) -> "list[Task]":
+        """What maintains and merges the table beside a job, as the settings say; nothing without a table sink.
 
         Args:
-            leads: For one of several shards: returns whether it does so for all.
+            leads: Returns whether it does so for all shards.
         """
         if not self.has_table:
-            return None
-        from compactor.upkeep.table_upkeep import TableUpkeep, UpkeepTask
+            return []
+        from compactor.upkeep.tasks import Task
+
+        def task(name: str, hours: float, work: "Callable[[], dict[str, int]]") -> Task:
+            def run(_is_stopping: object) -> None:
+                log_event("table.upkeep_done", task=name, done=work())
+
+            return Task(name=name, every_seconds=hours * 3600, run=run, leads=leads)
 
         table = self.settings.table
         tasks = (
-            UpkeepTask("maintain", table.maintain_hours * 3600, self._maintained),
-            UpkeepTask("merge", table.merge_hours * 3600, self._merged),
+            task("table maintain", table.maintain_hours, self._maintained),
+            task("table merge", table.merge_hours, self._merged),
         )
-        due = [each for each in tasks if each.every_seconds]
-        return TableUpkeep(state=self.state, tasks=due, leads=leads or (lambda: True))
+        return [each for each in tasks if each.every_seconds]
 
     def _maintained(self) -> dict[str, int]:
         report = self.maintainer().maintain()

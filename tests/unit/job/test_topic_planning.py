@@ -11,11 +11,8 @@ import pytest
 from compactor.core.errors import StoreUnavailable
 from compactor.core.kafka.ports import LiveTopic
 from compactor.core.kafka.ranges import Topic
-from compactor.job.delivery import planning
-from compactor.job.delivery.planning import TopicPlanning
 from compactor.wiring.job.app import App
 from tests.support.extras import NATIVE
-from tests.support.logged import events_logged
 from tests.support.memory_kafka import MemoryKafka, MemoryPartition, kafka_app
 
 NATIVE.need()
@@ -113,39 +110,3 @@ def test_a_stop_does_not_wait_for_brokers(tmp_path: Path) -> None:
         running.join(SECONDS)
         assert not running.is_alive()
         log.answering.set()
-
-
-class BrokenLoop:
-    """A loop that raises, though none should."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-
-    def step(self, *, is_stopping: Callable[[], bool]) -> float:
-        assert not is_stopping()
-        self.steps += 1
-        if self.steps < 3:
-            raise ValueError("none that was expected")
-        return SECONDS
-
-    def plan_all(self, *, is_stopping: Callable[[], bool]) -> dict[Topic, Exception]:
-        assert not is_stopping()
-        raise ValueError("none that was expected")
-
-
-def test_an_unexpected_error_ends_no_planning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is in the log, and the loop has its turn again."""
-    monkeypatch.setattr(planning, "FIRST_PAUSE_SECONDS", 0.01)
-    loop = BrokenLoop()
-    found = TopicPlanning([loop])
-    with events_logged("planning.failed") as told:
-        found.start()
-        wait_until(lambda: loop.steps == 3)
-        found.stop()
-    assert [each["failures"] for each in told] == [1, 2]
-
-
-def test_an_unexpected_error_is_the_error_of_a_run_that_ends() -> None:
-    """Such a run does not end as if it had planned everything."""
-    [error] = TopicPlanning([BrokenLoop()]).plan_all(lambda: False)
-    assert isinstance(error, ValueError)

@@ -13,12 +13,10 @@ from compactor.core.errors import CompactorError
 from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
-from compactor.ledger.housekeeping import failing_tasks
+from compactor.ledger.housekeeping import TaskNote
 from compactor.ops.closing.report import ClosingReport
 from compactor.ops.closing.version_index import VersionIndex
 from compactor.ops.redrive.scan import find_redrivable
-from compactor.upkeep.daily import DailyRetention
-from compactor.upkeep.daily_closing import DailyClosing
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, answer, closed, reported, verified
@@ -450,38 +448,25 @@ def test_a_summary_that_is_in_the_sums_and_cannot_be_read(is_lost: bool) -> None
         harness.store.put(uri, kept)
 
 
-def test_the_job_closes_after_its_daily_clean_up() -> None:
-    """Once an operator has begun; trouble with it ends nothing, and the next day it is tried again."""
+def test_the_job_closes_once_a_day() -> None:
+    """Once an operator has begun."""
     harness = quiet()
     app = harness.app()
     app.close_quiet_dates()
     assert summaries(harness) == {}
     closed(harness)
     compacted(harness, "late")
-    closing = DailyClosing(harness.app().state, harness.app().close_quiet_dates)
-    settings = harness.settings.retention
-    retention = DailyRetention(app.state, app.cleaner, archive_days=settings.archive_days, then=closing.start)
+    tasks = app.tasks()
     for _ in range(4):
+        tasks.step()
+        tasks.wait()
         harness.clock.advance(25 * HOUR_SECONDS)
-        retention.step()
-        closing.wait()
     assert len(summaries(harness)) == 3
     check(harness)
 
 
-def test_trouble_in_the_daily_closing_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    """It ends neither the run nor the thread of the run, and is over with the next closing."""
-
-    def fail() -> None:
-        raise CompactorError("no")
-
+def test_a_note_of_the_daily_closing_closes_nothing() -> None:
+    """What became of a closing is not that dates may be closed."""
     harness = Harness()
-    state = harness.app().state
-    for close, failing in ((fail, []), (fail, ["closing"]), (lambda: None, [])):
-        closing = DailyClosing(state, close)
-        closing.start()
-        closing.wait()
-        assert [each.name for each in failing_tasks(state)] == failing
-        harness.clock.advance(24 * 3600)
-    assert "closing.failed" in caplog.text
-    assert not harness.app().closer().has_begun(), "what became of a closing is not that dates may be closed"
+    TaskNote(harness.app().state, "closing").finished()
+    assert not harness.app().closer().has_begun()

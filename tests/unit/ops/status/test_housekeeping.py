@@ -4,25 +4,23 @@ from datetime import timedelta
 
 from compactor.cli.commands.report import make_report
 from compactor.control.diagnosis.health import Condition
-from compactor.core.documents.table_records import LastUpkeep
 from compactor.core.errors import AccessError
 from compactor.cost.prices import CLASSIC
-from compactor.ledger.housekeeping import TOLD_FOR, FailingTask
+from compactor.ledger.housekeeping import TOLD_FOR, FailingTask, TaskNote
 from compactor.ops.report.period import Period
-from compactor.upkeep.beside import LastTime
 from tests.support.harness import GOOD, Harness
 
 HOUR = timedelta(hours=1)
 UPKEEP = {"maintain_hours": 24}
 
 
-def last_upkeep(harness: Harness) -> LastTime:
-    return LastTime(harness.app().state, harness.layout.last_upkeep("maintain"), LastUpkeep)
+def last_upkeep(harness: Harness) -> TaskNote:
+    return TaskNote(harness.app().state, "table maintain")
 
 
 def fail_twice(harness: Harness) -> None:
     for _ in range(2):
-        last_upkeep(harness).failed(harness.clock.now(), AccessError("denied"))
+        last_upkeep(harness).failed(AccessError("denied"))
         harness.clock.advance(HOUR.total_seconds())
 
 
@@ -36,11 +34,11 @@ def test_upkeep_that_keeps_failing() -> None:
     harness.deliver("m1", GOOD)
     harness.run_once()
     last, began = last_upkeep(harness), harness.clock.now()
-    last.finished(began)
+    last.finished()
     assert told(harness) == ()
     for what in ("first", "second"):
         assert told(harness) == (), "what is over by the next call is not told"
-        last.failed(harness.clock.now(), AccessError(f"the {what} call was denied"))
+        last.failed(AccessError(f"the {what} call was denied"))
         harness.clock.advance(HOUR.total_seconds())
     with harness.app().heartbeat:
         status = harness.app().status_reader.read()
@@ -55,7 +53,7 @@ def test_upkeep_that_keeps_failing() -> None:
     ]
     earlier = Period(now - 9 * HOUR, now - 5 * HOUR)
     assert not make_report(harness.app(), earlier, CLASSIC, is_job_named=False, with_samples=False).verdict.points
-    last.finished(now)
+    last.finished()
     assert told(harness) == ()
 
 
@@ -66,7 +64,7 @@ def test_what_failed_long_ago_and_is_not_tried_any_more() -> None:
     assert [each.name for each in told(harness)] == ["table maintain"]
     harness.clock.advance(TOLD_FOR.total_seconds() + 1)
     assert told(harness) == ()
-    harness.store.put(harness.layout.last_closing, b"{")
+    harness.store.put(harness.layout.last_run("closing"), b"{")
     assert told(harness) == ()
 
 
@@ -81,10 +79,12 @@ def test_a_clock_that_was_wrong() -> None:
     """A failure from the future is not told of, and no later one takes its time over."""
     harness = Harness(table=UPKEEP)
     last, now = last_upkeep(harness), harness.clock.now()
-    for ahead in (400 * HOUR, 401 * HOUR):
-        last.failed(now + ahead, AccessError("denied"))
+    for _ in range(2):
+        harness.clock.advance(400 * HOUR.total_seconds())
+        last.failed(AccessError("denied"))
+    harness.clock.advance(-800 * HOUR.total_seconds())
     assert told(harness) == ()
-    last.failed(now, AccessError("denied"))
+    last.failed(AccessError("denied"))
     harness.clock.advance(HOUR.total_seconds())
-    last.failed(harness.clock.now(), AccessError("denied"))
+    last.failed(AccessError("denied"))
     assert [each.failing_since for each in told(harness)] == [now]

@@ -1,5 +1,6 @@
 """`status` and `report` with topics: how far behind planning is, from brokers if they answer, else from jobs' notes."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -57,15 +58,17 @@ class Scene:
         )
         self.settings = parse_settings(given)
         self.late_seconds = self.settings.topic_late_seconds
-        [self.loop] = self.app().planning()._loops
+        [self.task] = self.app().planning_tasks()
 
     def app(self) -> App:
         return App(self.settings, kafka=self.log, store=self.store, clock=self.clock)
 
     def plan(self, *, everything: bool = False) -> None:
         """Let the job plan once; it is the same job each time."""
-        work = self.loop.plan_all if everything else self.loop.step
-        work(is_stopping=lambda: False)
+        work = self.task.at_start if everything else self.task.run
+        assert work is not None
+        with suppress(StoreUnavailable):  # a run that is to end raises what of a topic failed
+            work(lambda: False)
 
     def status(self) -> Status:
         return self.app().status_reader.read()

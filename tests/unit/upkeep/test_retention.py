@@ -8,14 +8,13 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.manifest import Manifest
-from compactor.core.documents.records import Accepted, DeadLetter, LastCleaning, Redrive, RunHeartbeat
-from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
+from compactor.core.documents.records import Accepted, DeadLetter, Redrive, RunHeartbeat
+from compactor.core.errors import AccessError, CompactorError, StuckError
 from compactor.core.layout import redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.job.service import Service
 from compactor.ledger.history.redrive_log import RedriveLog
-from compactor.ledger.housekeeping import failing_tasks
 from compactor.upkeep.cleaner import (
     CHECKPOINT_AGE_SECONDS,
     KEPT_NAMED,
@@ -24,20 +23,13 @@ from compactor.upkeep.cleaner import (
     CleaningReport,
     Kind,
 )
-from compactor.upkeep.daily import (
-    CHECK_SECONDS,
-    EVERY_SECONDS,
-    RETRY_SECONDS,
-    SLICE_SECONDS,
-    DailyRetention,
-)
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import DAY, GOOD, DiedError, Harness
-from tests.support.logged import events_logged
 
 M0 = ManifestKey(DAY, "m0")
 
-DAY_SECONDS = 24 * 3600.0
+HOUR_SECONDS = 3600.0
+DAY_SECONDS = 24 * HOUR_SECONDS
 
 
 def clean(harness: Harness, *, days: float = 30, store: ObjectStore | None = None, **how: bool) -> CleaningReport:
@@ -325,14 +317,15 @@ class LongStore(FaultyStore):
 def test_a_long_archive_is_streamed() -> None:
     """A long archive is neither held nor deleted as a whole, stops can come in between, and few are named."""
     harness = Harness()
-    store = LongStore(harness.store)
-    cleaner, report = harness.app(store=store).cleaner, CleaningReport()
-    calls, before = 0, 0
-    while calls == 0 or report.position is not None:
-        report = cleaner.clean(harness.clock.now(), archive_days=30, resumed=report)
-        assert store.listed - before <= 2_500
-        calls, before = calls + 1, store.listed
-    assert calls > 8
+    store, at = LongStore(harness.store), [0]
+
+    def on_chunk(_report: CleaningReport) -> bool:
+        assert store.listed - at[-1] <= 2_500
+        at.append(store.listed)
+        return True
+
+    report = harness.app(store=store).cleaner.clean(archive_days=30, on_chunk=on_chunk)
+    assert len(at) > 8
     assert report.kept == {"its manifest is not committed": 2_000}
     assert len(report.kept_named) == KEPT_NAMED
 
@@ -352,127 +345,69 @@ def with_archived(manifests: int) -> Harness:
 
 
 def test_deletion_in_chunks() -> None:
-    """Cleaning stops at its deadline between two chunks, and goes on from there."""
+    """Cleaning ends between two chunks if it is told to, and the next call goes on."""
     harness = with_archived(501)
     cleaner = harness.app().cleaner
-    report = cleaner.clean(harness.clock.now(), archive_days=30)
+    cleaner.clean(archive_days=30, on_chunk=lambda _: False)
     assert len(archived(harness)) == 501 - 200
-    report = cleaner.clean(archive_days=30, resumed=report)
-    assert (archived(harness), report.removed) == ([], {Kind.ARCHIVED: 501})
+    assert cleaner.clean(archive_days=30).removed == {Kind.ARCHIVED: 301}
+    assert archived(harness) == []
 
 
 def daily(harness: Harness, on_wait: Callable[[Service], None], *, store: ObjectStore | None = None) -> None:
-    """A run without end, of which each look at the stream is told."""
-    source = ListSource(harness.store, harness.layout.manifests_folder, on_wait=lambda: on_wait(job))
+    """A run without end; the function is called at each of its looks at a stream that is never idle."""
+
+    class BusySource(ListSource):
+        def is_idle(self) -> bool:
+            return False
+
+    source = BusySource(harness.store, harness.layout.manifests_folder, on_wait=lambda: on_wait(job))
     job = harness.app(store=store).service_on(harness.engine(), source)
     job.run(once=False)
 
 
-def looks(harness: Harness, times: int, seconds: float, store: ObjectStore | None = None) -> list[int]:
-    """A run that is idle for so many looks, so many seconds apart; how many archived manifests there were at each."""
-    found: list[int] = []
+def test_a_busy_run_cleans_up_as_well() -> None:
+    """Once a day, however busy its stream is."""
+    harness, found = world_after(31 * DAY_SECONDS), list[int]()
 
     def on_wait(job: Service) -> None:
-        harness.clock.advance(seconds)
+        harness.clock.advance(HOUR_SECONDS)
+        job.tasks.wait()
         found.append(len(archived(harness)))
-        if len(found) == times:
+        if len(found) == 30:
             job.stop()
 
-    daily(harness, on_wait, store=store)
-    return found
-
-
-def test_a_run_cleans_once_a_day() -> None:
-    """The first run of all begins the day; a run cleans when a day has passed, and not again before the next one."""
-    harness = world_after(31 * DAY_SECONDS)
-    assert set(looks(harness, 20, CHECK_SECONDS)) == {1}
-    assert set(looks(harness, 20, CHECK_SECONDS)) == {1}  # a restart does not reset the day
-    harness.clock.advance(EVERY_SECONDS)
-    found = looks(harness, 20, CHECK_SECONDS / 4)
-    assert found[:4] == [1, 1, 1, 1]  # not at start-up
+    daily(harness, on_wait)
+    assert found[:22] == [1] * 22
     assert found[-1] == 0
-    again = harness.layout.archived_manifest(M0)
-    harness.store.put(again, b"{}")
-    harness.clock.advance(-1)
-    object.__setattr__(harness.settings.retention, "archive_days", 0)
-    assert set(looks(harness, 20, CHECK_SECONDS)) == {1}
-    harness.clock.advance(EVERY_SECONDS)
-    assert looks(harness, 20, CHECK_SECONDS)[-1] == 0
 
 
-def test_an_unreadable_memory_begins_the_day() -> None:
-    """A state object that cannot be read is as good as none."""
-    harness = world_after(31 * DAY_SECONDS)
-    harness.store.put(harness.layout.last_cleaning, b'{"finished_at": "2020-01-01T00:00:00"}')
-    assert set(looks(harness, 10, CHECK_SECONDS)) == {1}
-    harness.clock.advance(EVERY_SECONDS)
-    assert looks(harness, 10, CHECK_SECONDS)[-1] == 0
+def test_a_stop_ends_cleaning_between_deletions() -> None:
+    """A run that is stopped while it cleans makes no further deletion."""
+    deleted: list[int] = []
 
+    class StoppingStore(FaultyStore):
+        def delete(self, uris: Iterable[str]) -> None:
+            gone = [uri for uri in uris if "/archive/" in uri]
+            deleted.append(len(gone)) if gone else None
+            super().delete(gone or uris)
+            if len(deleted) == 3:
+                jobs[0].stop()
 
-def test_trouble_while_cleaning_stops_nothing() -> None:
-    """Trouble of the store while cleaning is logged, does not end the stream, and is tried again later."""
+    harness, jobs = with_archived(901), list[Service]()
 
-    class NoDelete(FaultyStore):
-        refused = 0
+    def on_wait(job: Service) -> None:
+        jobs[:] = [job]
+        harness.clock.advance(HOUR_SECONDS)
+        job.tasks.wait()
 
-        def delete(self, uris: object) -> None:
-            if "archive" in str(uris) and self.refused < 1:
-                self.refused += 1
-                raise StoreUnavailable("503")
-            super().delete(uris)  # type: ignore[arg-type]
-
-    harness = world_after(31 * DAY_SECONDS)
-    looks(harness, 3, CHECK_SECONDS)
-    harness.clock.advance(EVERY_SECONDS)
-    store = NoDelete(harness.store)
-    steps = int(RETRY_SECONDS / CHECK_SECONDS)
-    found = looks(harness, 2 * steps + 4, CHECK_SECONDS, store=store)
-    assert (store.refused, found[steps], found[-1]) == (1, 1, 0)
-
-
-def test_a_record_from_the_future_holds_cleaning_up_for_a_day() -> None:
-    """A clock that was ahead wrote it; retention does not stop until that time has come."""
-    harness = world_after(31 * DAY_SECONDS)
-    ahead = (harness.clock.now() + timedelta(days=3650)).isoformat()
-    harness.store.put(harness.layout.last_cleaning, b'{"finished_at": "%s"}' % ahead.encode())
-    assert looks(harness, 10, CHECK_SECONDS)[-1] == 0
-
-
-def test_a_clock_that_the_first_heartbeat_corrects() -> None:
-    """A run on a machine ten hours ahead of the store checks as soon as any other."""
-    harness = world_after(31 * DAY_SECONDS)
-    looks(harness, 3, CHECK_SECONDS)
-    harness.clock.advance(EVERY_SECONDS)
-    app = harness.app()
-    app.clock.learn(harness.clock.now() + timedelta(hours=10))  # until now it was wrong
-    retention = DailyRetention(app.state, app.cleaner, archive_days=30)
-    app.clock.learn(harness.clock.now())
-    retention.step()
-    harness.clock.advance(CHECK_SECONDS)
-    retention.step()
-    assert archived(harness) == []
-
-
-def test_a_clock_that_was_ahead_for_a_moment() -> None:
-    """The next check had been put off to the time of that clock, and no check is put off for longer than an hour."""
-    harness = world_after(0)
-    app = harness.app()
-    retention = DailyRetention(app.state, app.cleaner, archive_days=30)
-    retention.step()
-    app.clock.learn(harness.clock.now() + timedelta(days=365))
-    retention.step()
-    app.clock.learn(harness.clock.now())
-    harness.deliver("later", GOOD)
-    harness.run_once()
-    harness.clock.advance(31 * DAY_SECONDS)
-    assert archived(harness) != []
-    retention.step()
-    assert archived(harness) == []
+    daily(harness, on_wait, store=StoppingStore(harness.store))
+    assert (deleted, len(archived(harness))) == ([200] * 3, 901 - 600)
 
 
 @pytest.mark.parametrize("trouble", ["denied", "damaged"])
-def test_what_follows_the_clean_up_follows_it_in_any_case(trouble: str) -> None:
-    """Dates are closed, once a day, and other kinds of objects go, though one kind can never be cleaned."""
+def test_one_kind_that_can_never_be_cleaned(trouble: str) -> None:
+    """It is told, and the other kinds of objects go."""
 
     class NoArchive(FaultyStore):
         def delete(self, uris: object) -> None:
@@ -485,36 +420,10 @@ def test_what_follows_the_clean_up_follows_it_in_any_case(trouble: str) -> None:
         harness.store.put(f"{harness.layout.expiring_folder}archive~{DAY}~x.json", b"{")
     staged = f"{harness.layout.staging_folder}m0/9/file"
     harness.store.put(staged, b"")
-    app, followed = harness.app(store=NoArchive(harness.store)), list[datetime]()
-    retention = DailyRetention(
-        app.state, app.cleaner, archive_days=30, then=lambda: followed.append(harness.clock.now())
-    )
-    with events_logged("retention.failed") as events:
-        for _ in range(int(3 * DAY_SECONDS / CHECK_SECONDS)):
-            harness.clock.advance(CHECK_SECONDS)
-            retention.step()
-    assert len(events) > 10, "it is tried again each hour"
-    [told] = failing_tasks(app.state)
-    assert told.name == "retention"
-    assert len(followed) == 2, "a day after the start, and a day after that"
+    harness.clock.advance(ORPHAN_AGE_SECONDS)
+    with pytest.raises((AccessError, StuckError)):
+        clean(harness, store=NoArchive(harness.store))
     assert harness.store.stat(staged) is None
-
-
-def test_nothing_follows_where_no_clean_up_was_due() -> None:
-    """Else trouble of the store between two of them would take the turn of the next one."""
-    harness = world_after(31 * DAY_SECONDS)
-    looks(harness, 3, CHECK_SECONDS)
-    store = FaultyStore(harness.store)
-    app, followed = harness.app(store=store), list[str]()
-    retention = DailyRetention(app.state, app.cleaner, archive_days=30, then=lambda: followed.append("closed"))
-    store.unavailable_at(2, "read")
-    with events_logged("retention.failed") as events:
-        for _ in range(10):
-            harness.clock.advance(CHECK_SECONDS)
-            retention.step()
-    assert (len(events), followed) == (1, [])
-    last = LastCleaning.model_validate_json(harness.store.read(harness.layout.last_cleaning))
-    assert last.failing_since is None, "nothing that was due has failed"
 
 
 def test_files_of_no_attempt_are_passed_over_one_by_one() -> None:
@@ -532,64 +441,15 @@ def test_files_of_no_attempt_are_passed_over_one_by_one() -> None:
                     listed.append(uri)
                     yield ObjectInfo(uri, 1, "1", harness.clock.now() - timedelta(days=300))
 
-    cleaner = harness.app(store=LongOutput(harness.store)).cleaner
-    report = cleaner.clean(harness.clock.now(), archive_days=30)
-    assert report.position is not None
-    assert len(listed) <= 2_000, "the deadline has passed"
-    steps = 1
-    while report.position is not None:
-        report = cleaner.clean(harness.clock.now(), archive_days=30, resumed=report)
-        steps += 1
-    assert steps == 11
-    assert report.removed.total() == 0
+    cleaner, at = harness.app(store=LongOutput(harness.store)).cleaner, [0]
 
+    def on_chunk(_report: CleaningReport) -> bool:
+        assert len(listed) - at[-1] <= 2_000
+        at.append(len(listed))
+        return True
 
-def test_a_stop_ends_cleaning_between_deletions() -> None:
-    """A run that is stopped while it cleans makes no further deletion."""
-    deleted: list[int] = []
-
-    class SlowStore(FaultyStore):
-        def delete(self, uris: Iterable[str]) -> None:
-            gone = [uri for uri in uris if "/archive/" in uri]
-            deleted.append(len(gone)) if gone else None
-            harness.clock.advance(SLICE_SECONDS if gone else 0)
-            super().delete(gone or uris)
-
-    harness = with_archived(901)
-    looks(harness, 3, CHECK_SECONDS)
-    harness.clock.advance(EVERY_SECONDS)
-
-    def on_wait(job: Service) -> None:
-        harness.clock.advance(CHECK_SECONDS)
-        if len(deleted) == 3:
-            job.stop()
-
-    daily(harness, on_wait, store=SlowStore(harness.store))
-    assert (deleted, len(archived(harness))) == ([200] * 3, 901 - 600)
-
-
-def test_a_busy_run_cleans_up_as_well() -> None:
-    """A run whose stream is never idle does not let archived manifests pile up."""
-    harness = world_after(31 * DAY_SECONDS)
-    looks(harness, 3, CHECK_SECONDS)
-    harness.clock.advance(EVERY_SECONDS)
-    seen: list[int] = []
-
-    class BusySource(ListSource):
-        def is_idle(self) -> bool:
-            return False
-
-    def on_wait() -> None:
-        harness.clock.advance(CHECK_SECONDS)
-        seen.append(len(archived(harness)))
-        if len(seen) == 20:
-            job.stop()
-
-    job = harness.app().service_on(
-        harness.engine(), BusySource(harness.store, harness.layout.manifests_folder, on_wait=on_wait)
-    )
-    job.run(once=False)
-    assert (seen[0], seen[-1]) == (1, 0)
+    assert cleaner.clean(archive_days=30, on_chunk=on_chunk).removed.total() == 0
+    assert len(at) >= 11
 
 
 def test_accepted_alone_is_no_commit() -> None:
