@@ -65,12 +65,6 @@ _JAVA_OPTIONS = "-XX:+UseParallelGC -Dlog4j2.level=ERROR"
 _JAVA_OPTIONS_OF_SCHEDULER = f"{_JAVA_OPTIONS} -XX:TieredStopAtLevel=1"
 """Of a JVM that only schedules tasks: its second compiler would take more processor time than its code saves."""
 
-_DAEMONS = {False: "worker_daemon", True: "s3_worker_daemon"}
-"""Without S3, and with it. Only where Python finds the compactor installed: a daemon starts before shipped packages are
-on its path."""
-
-_SHIPPED = "spark.submit.pyFiles"
-
 
 def is_submitted(env: Mapping[str, str]) -> bool:
     """Whether spark-submit or Glue started this process from its JVM.
@@ -123,8 +117,6 @@ def spark_properties(
     if chosen.startswith("local") or not (chosen or is_master_given):
         properties |= _LOCAL
         properties["spark.driver.extraJavaOptions"] = _JAVA_OPTIONS if converts_rows else _JAVA_OPTIONS_OF_SCHEDULER
-        if not (is_master_given or _SHIPPED in conf):
-            properties["spark.python.daemon.module"] = f"compactor.adapters.spark.tasks.{_DAEMONS[uses_s3]}"
     if uses_s3:
         properties |= _s3a(region, endpoint_url, timeout_seconds)
     return {**properties, **conf}

@@ -66,17 +66,6 @@ def aws_session() -> Session:
     return session
 
 
-def read_models(service: str) -> None:
-    """Read now most of what the first client of a service would read. No client is made: that asks for credentials.
-
-    Raises:
-        BotoCoreError: The environment is set up wrong, or there is no such service.
-    """
-    for name in ("service-2", "endpoint-rule-set-1"):
-        _models().load_service_model(service, name)
-    _models().load_data("endpoints")
-
-
 @cache
 def _models() -> Loader:
     """AWS's descriptions of its services, for all clients of this process: each would read them for 50 ms."""

@@ -37,14 +37,6 @@ def test_the_next_client_reads_nothing_again(read: list[str]) -> None:
     assert read == []
 
 
-def test_models_can_be_read_ahead(read: list[str]) -> None:
-    """As a process does for those that it will fork."""
-    clients.read_models("s3")
-    read.clear()
-    clients.s3_client("eu-west-1")
-    assert not {"service-2", "endpoints", "endpoint-rule-set-1"} & set(read)
-
-
 @pytest.mark.usefixtures("read")
 def test_clients_share_nothing_but_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment may change between two of them."""

@@ -59,20 +59,6 @@ def test_the_second_compiler_is_for_a_jvm_that_converts_rows(converts_rows):
     assert "spark.driver.extraJavaOptions" not in properties("yarn", converts_rows=converts_rows)
 
 
-def test_workers_are_forks_of_a_daemon_that_can_load_the_compactor():
-    """A compactor that is shipped with the job is not on the path of a daemon."""
-    name = "spark.python.daemon.module"
-    assert name in properties("local[*]")
-    assert name not in properties("local[*]", is_master_given=True)
-    assert name not in properties("local[*]", spark_submit_pyFiles="compactor.zip")
-    assert name not in properties("yarn")
-
-
-@pytest.mark.parametrize(("uses_s3", "daemon"), [(False, ".worker_daemon"), (True, ".s3_worker_daemon")])
-def test_the_daemon_loads_clients_of_s3_for_a_job_on_s3_alone(uses_s3, daemon):
-    assert properties("local[*]", uses_s3=uses_s3)["spark.python.daemon.module"].endswith(daemon)
-
-
 def test_settings_have_the_last_word():
     """A property of the settings overrides the compactor's own."""
     assert properties("local[*]", spark_driver_memory="9g")["spark.driver.memory"] == "9g"

@@ -1,11 +1,7 @@
 """Runs plain Python tasks on Spark's executors."""
 
-import gc
-import sys
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import TypeVar
-from zipimport import zipimporter
 
 from pyspark.sql import SparkSession
 
@@ -46,8 +42,6 @@ def run_tasks(
             return exc
         except Exception as exc:  # noqa: BLE001 - Spark retries the task after any error
             raise TaskFailed(described(exc)).with_traceback(exc.__traceback__) from None
-        finally:
-            _spare_next_task()
 
     results: list[R] = []
     for outcome in context.parallelize(tasks, len(tasks)).map(attempt).collect():
@@ -55,25 +49,3 @@ def run_tasks(
             raise outcome
         results.append(outcome)
     return results
-
-
-def _spare_next_task() -> None:
-    """Spare the next task of this process what would be done again for it.
-
-    Before each task, Spark invalidates the caches of imports, and each archive on the path then reads its directory
-    again at once [pyspark.worker_util]; Spark's own ones take as long as 30 MB of input. An archive that is forgotten
-    is read when a module is next imported.
-    """
-    for path, finder in list(sys.path_importer_cache.items()):
-        if isinstance(finder, zipimporter):
-            sys.path_importer_cache.pop(path, None)
-    _freeze()
-
-
-@cache
-def _freeze() -> None:
-    """Have no collection of garbage go through what the first task had loaded.
-
-    The compactor's own daemon has frozen what it loaded itself; Spark's daemon freezes nothing.
-    """
-    gc.freeze()
