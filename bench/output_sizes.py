@@ -18,7 +18,7 @@ import click
 
 from bench.compactor_home import CompactorHome
 from bench.shapes import SHAPES, Shape, write_shape
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.documents.manifest_parsing import DEFAULT_RULES
 from compactor.core.documents.records import Commit
 from compactor.ledger.file_counts import can_be_right_sized

@@ -5,7 +5,7 @@ from itertools import count
 
 from bench.kafka.feeding import CLUSTER, TOPIC, Filled
 from bench.protocol import parser, time_passes
-from compactor.adapters.local.native.usable_threads import usable_threads
+from compactor.adapters.local.native.threads import usable_threads
 from compactor.core.kafka.ranges import Topic
 from compactor.settings.settings import parse_settings
 from compactor.wiring.job.app import App

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.scale.history import HistoryStore, manifest_id
 from bench.scale.s3 import BUCKET, BucketStore, settings_on_s3
-from compactor.adapters.journal_claims import JournalClaims
+from compactor.adapters.claims import JournalClaims
 from compactor.adapters.local.store import LocalStore
 from compactor.core.documents.records import ClaimsEntry
 from compactor.core.layout import Layout, index_folder

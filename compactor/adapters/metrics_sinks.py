@@ -25,7 +25,7 @@ def metrics_sink(settings: Settings, clock: Clock, *, sums_shards: bool = True) 
     if metrics.sink == "none":
         return DroppedMetrics()
     from compactor.adapters.aws.clients import cloudwatch_client  # noqa: PLC0415 - boto3 is slow to load
-    from compactor.adapters.aws.cloudwatch.sink import CloudWatchMetrics  # noqa: PLC0415 - boto3 is slow to load
+    from compactor.adapters.aws.cloudwatch import CloudWatchMetrics  # noqa: PLC0415 - boto3 is slow to load
 
     return CloudWatchMetrics(
         client=cloudwatch_client(settings.aws.region or None, settings.aws.endpoint_url or None),

@@ -2,18 +2,19 @@
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
+from threading import Lock
 from typing import Any, Self
 
 from compactor.adapters.local.store import LocalStore
 from compactor.core.errors import ObjectNotFound
 from compactor.core.inputs.topics_and_streams import is_topic_or_stream
-from compactor.core.layout import is_s3
+from compactor.core.layout import is_s3, is_within
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
 from compactor.settings.sections import Aws
 
@@ -139,3 +140,33 @@ class RoutedStore:
 
                 self._s3 = S3Store(self._spec.client("s3"))
             return self._s3
+
+
+OnRead = Callable[[int], None]
+"""Called from several threads with the number of bytes read for the first time."""
+
+
+class WatchedReads(RoutedStore):
+    """A `RoutedStore` that counts bytes of input read below some prefixes. Input that is read again counts once."""
+
+    def __init__(self, spec: StoreSpec, prefixes: Sequence[str], on_read: OnRead) -> None:
+        super().__init__(spec)
+        self._prefixes = prefixes
+        self._on_read = on_read
+        self._ends: dict[str, int] = {}
+        self._ends_lock = Lock()
+
+    def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
+        data = super().read_range(uri, start, length, etag=etag)
+        if any(is_within(uri, each) for each in self._prefixes):
+            self.note(uri, start + len(data))
+        return data
+
+    def note(self, uri: str, end: int) -> None:
+        """Record that this or another process read a file up to byte `end`."""
+        with self._ends_lock:
+            fresh = end - self._ends.get(uri, 0)
+            if fresh <= 0:
+                return
+            self._ends[uri] = end
+        self._on_read(fresh)

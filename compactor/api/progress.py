@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import RLock, get_ident
 
-from compactor.adapters.stores import StoreSpec
-from compactor.adapters.watched_reads import WatchedReads
+from compactor.adapters.stores import StoreSpec, WatchedReads
 from compactor.api.display import LEAST_SECONDS, Step
 from compactor.core.documents.records import Commit
 from compactor.core.ports import ObjectStore

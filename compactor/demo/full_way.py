@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compactor.adapters.aws.clients import cloudwatch_client, sqs_client
-from compactor.adapters.aws.cloudwatch.totals import Statistic, metric_statistic
-from compactor.adapters.aws.event_source import feed
+from compactor.adapters.aws.cloudwatch import Statistic, metric_statistic
+from compactor.adapters.aws.local_setup import feed
 from compactor.control.actions import Action, ActionKind
 from compactor.core.errors import CompactorError
 from compactor.core.layout import is_delivery

@@ -5,12 +5,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
-from compactor.adapters.journal_claims import JournalClaims
-from compactor.adapters.local.clock import SystemClock
-from compactor.adapters.local.processes import MachineProcesses
+from compactor.adapters.claims import JournalClaims, StreamClaims
+from compactor.adapters.local.machine import MachineProcesses, SystemClock
 from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.adapters.stores import StoreSpec
-from compactor.adapters.stream_claims import StreamClaims
 from compactor.core.crash_points import OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.kafka.ports import OpenKafka
 from compactor.core.kinesis.ports import KinesisLog

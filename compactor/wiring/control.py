@@ -36,7 +36,7 @@ class ControlComponents(Components):
     def job(self) -> JobRuns:
         if self.settings.control.target == "emr-serverless":
             return emr_job(self.settings, self.store, self.clock, self._client("emr-serverless"))
-        from compactor.adapters.aws.jobs.glue import GlueJob  # noqa: PLC0415 - boto3 is slow to load
+        from compactor.adapters.aws.glue_job import GlueJob  # noqa: PLC0415 - boto3 is slow to load
 
         return GlueJob(client=self._client("glue"), name=self.settings.run_name)
 
@@ -45,7 +45,7 @@ class ControlComponents(Components):
         arn = self.settings.control.topic_arn
         if not arn:
             return None
-        from compactor.adapters.aws.sns_topic import SnsTopic  # noqa: PLC0415 - boto3 is slow to load
+        from compactor.adapters.aws.messages import SnsTopic  # noqa: PLC0415 - boto3 is slow to load
 
         return SnsTopic(client=self._client("sns"), arn=arn)
 
@@ -124,7 +124,7 @@ class ControlComponents(Components):
     def _queue(self, url: str) -> Queue | None:
         if not url:
             return None
-        from compactor.adapters.aws.sqs_queue import SqsQueue  # noqa: PLC0415 - boto3 is slow to load
+        from compactor.adapters.aws.messages import SqsQueue  # noqa: PLC0415 - boto3 is slow to load
 
         return SqsQueue(sqs=self._client("sqs"), cloudwatch=self._client("cloudwatch"), url=url)
 

@@ -17,7 +17,7 @@ def emr_job(settings: Settings, store: ObjectStore, clock: Clock, client: Any) -
     Raises:
         SettingsError: `COMPACTOR_CONFIG` names no settings on S3, which a run could read.
     """
-    from compactor.adapters.aws.jobs.emr import EmrJob  # noqa: PLC0415 - boto3 is slow to load
+    from compactor.adapters.aws.emr_job import EmrJob  # noqa: PLC0415 - boto3 is slow to load
 
     place = os.environ.get("COMPACTOR_CONFIG", "")
     if not is_s3(place):

@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from compactor.adapters.kafka_clusters import kafka_of
-from compactor.adapters.local.native.grok import NativeGrok
-from compactor.adapters.local.native.kernel import digest_kernel, is_installed
+from compactor.adapters.local.native.kernel import NativeGrok, digest_kernel, is_installed
 from compactor.core.crash_points import (
     OnExpiryCrashPoint,
     OnRedriveCrashPoint,

@@ -10,12 +10,11 @@ import pytest
 from compactor.adapters.aws.clients import dynamodb_client, s3_client
 from compactor.adapters.aws.dynamo_claims import DynamoClaims
 from compactor.adapters.aws.s3.store import S3Store
-from compactor.adapters.journal_claims import JournalClaims
+from compactor.adapters.claims import JournalClaims, StreamClaims
 from compactor.adapters.local.sqlite.claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import MemoryClaims, MemoryStore
 from compactor.adapters.stores import StoreSpec
-from compactor.adapters.stream_claims import StreamClaims
 from compactor.core.ports import ClaimTable, ObjectStore
 from tests.support.aws_stand_in import REGION
 

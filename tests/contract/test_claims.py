@@ -14,7 +14,7 @@ from botocore.stub import Stubber
 
 from compactor.adapters.aws.clients import dynamodb_client
 from compactor.adapters.aws.dynamo_claims import DynamoClaims
-from compactor.adapters.journal_claims import BLOCK_ENTRIES, JournalClaims
+from compactor.adapters.claims import BLOCK_ENTRIES, JournalClaims
 from compactor.adapters.local.sqlite.claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import MemoryClaims, MemoryStore

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.local.clock import SystemClock
+from compactor.adapters.local.machine import SystemClock
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
 
 

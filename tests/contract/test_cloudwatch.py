@@ -14,8 +14,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.clients import cloudwatch_client
-from compactor.adapters.aws.cloudwatch.sink import CloudWatchMetrics
-from compactor.adapters.local.clock import SystemClock
+from compactor.adapters.aws.cloudwatch import CloudWatchMetrics
+from compactor.adapters.local.machine import SystemClock
 from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.core.distributions import Distribution
@@ -68,7 +68,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     """What is logged."""
     seen: list[tuple[str, dict[str, Any]]] = []
     monkeypatch.setattr(
-        "compactor.adapters.aws.cloudwatch.sink.log_event",
+        "compactor.adapters.aws.cloudwatch.log_event",
         lambda event, **fields: seen.append((event, fields)),
     )
     return seen

@@ -27,7 +27,7 @@ from urllib3.connection import HTTPConnection
 
 from compactor.adapters.aws import clients
 from compactor.adapters.aws.clients import aws_client, s3_client
-from compactor.adapters.aws.s3 import checksums, connections, direct_reads
+from compactor.adapters.aws.s3 import connections, direct_reads
 from compactor.adapters.aws.s3.store import S3Store
 from compactor.core.errors import (
     CredentialsMissing,
@@ -526,7 +526,7 @@ def test_a_checksum_that_the_client_could_compare_is_left_to_it(
     server: _Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With awscrt, botocore compares checksums that are unknown here."""
-    monkeypatch.setattr(checksums, "HAS_CRT", True)
+    monkeypatch.setattr(direct_reads, "HAS_CRT", True)
     counted = Counted(s3_client(REGION, server.url))
     counted.store.read_range("s3://b/k", 0, 100)
     server.told = [SOUND_TOO["unknown"]]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.aws.jobs.emr import EmrJob, spark_submit_parameters
+from compactor.adapters.aws.emr_job import EmrJob, spark_submit_parameters
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.control.runs import JobState
 from compactor.core.errors import AccessError, SettingsError

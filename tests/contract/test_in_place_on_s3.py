@@ -9,9 +9,9 @@ import pytest
 
 from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.s3 import multipart
-from compactor.adapters.aws.s3.parts import Part
+from compactor.adapters.aws.s3.multipart import Part
 from compactor.adapters.aws.s3.store import S3Store
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from tests.support import extras
 from tests.support.aws_stand_in import REGION
 from tests.support.harness import FLAWED, Harness, sink_of

@@ -13,8 +13,8 @@ from moto.glue import glue_backends
 from moto.moto_api import state_manager
 
 from compactor.adapters.aws.clients import aws_client
-from compactor.adapters.aws.jobs.emr import STATES, EmrJob
-from compactor.adapters.aws.jobs.glue import GlueJob
+from compactor.adapters.aws.emr_job import STATES, EmrJob
+from compactor.adapters.aws.glue_job import GlueJob
 from compactor.adapters.memory.glue import MemoryGlue
 from compactor.adapters.memory.store import ManualClock
 from compactor.control.ports import JobRuns

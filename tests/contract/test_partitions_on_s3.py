@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from compactor.adapters.aws.s3.store import S3Store
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from tests.support.extras import NATIVE
 from tests.support.harness import DAY, Harness
 from tests.support.rebuilding import rebuild

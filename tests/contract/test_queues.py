@@ -10,8 +10,7 @@ import pytest
 from botocore.stub import ANY, Stubber
 
 from compactor.adapters.aws.clients import aws_client
-from compactor.adapters.aws.sns_topic import SnsTopic
-from compactor.adapters.aws.sqs_queue import SqsQueue
+from compactor.adapters.aws.messages import SnsTopic, SqsQueue
 from compactor.adapters.memory.glue import MemoryNotifier, MemoryQueue
 from compactor.control.ports import Notifier, Queue
 from compactor.control.snapshot import QueueDepth

@@ -8,7 +8,7 @@ import pytest
 from botocore.stub import Stubber
 
 from compactor.adapters.aws.clients import aws_client
-from compactor.adapters.aws.jobs.glue import GlueJob
+from compactor.adapters.aws.glue_job import GlueJob
 from compactor.control.plane import running_cost
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot

@@ -10,7 +10,7 @@ from botocore.credentials import ReadOnlyCredentials
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compactor.adapters.aws.s3.signatures import Scope, signed_headers
+from compactor.adapters.aws.s3.direct_reads import Scope, signed_headers
 
 HOST = "bucket.s3.eu-west-1.amazonaws.com"
 _TEXTS = st.text("a b\t", min_size=1, max_size=9) | st.text('ab cd"/+=*~%.-_', min_size=1, max_size=20)

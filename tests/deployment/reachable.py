@@ -15,7 +15,7 @@ PACKAGES = ("compactor", "lambdas", "glue_entry")
 NOT_ON_AWS = {
     "compactor.adapters.local.store": "all places are on S3",
     "compactor.adapters.local.sqlite.claims": "claims are in DynamoDB",
-    "compactor.adapters.journal_claims": "claims are in DynamoDB",
+    "compactor.adapters.claims": "claims are in DynamoDB",
     "compactor.cli.entry": "the job runs no command",
     "compactor.adapters.aws.local_setup": "only a stand-in for AWS is set up by code",
 }

@@ -16,7 +16,7 @@ import pytest
 from botocore.exceptions import ClientError
 from cfnlint.api import lint_file
 
-from compactor.adapters.aws.jobs import emr as emr_job
+from compactor.adapters.aws import emr_job
 from compactor.core.errors import SettingsError
 from compactor.settings.settings import parse_settings
 from compactor.wiring.control import ControlComponents

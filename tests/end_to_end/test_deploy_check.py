@@ -14,8 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compactor.adapters.aws.clients import s3_client, sqs_client
-from compactor.adapters.aws.event_source import feed
-from compactor.adapters.aws.local_setup import make_buckets, make_claims_table, make_event_queue
+from compactor.adapters.aws.local_setup import feed, make_buckets, make_claims_table, make_event_queue
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.cli.entry import compactor as command
 from compactor.core.layout import KEEP_MARKER, base_name

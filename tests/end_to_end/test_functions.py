@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from compactor.adapters.aws.clients import s3_client, sqs_client
-from compactor.adapters.aws.event_source import feed
-from compactor.adapters.aws.local_setup import make_buckets, make_claims_table, make_event_queue
+from compactor.adapters.aws.local_setup import feed, make_buckets, make_claims_table, make_event_queue
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import SettingsError
 from compactor.telemetry.log_events import CATALOGUE

@@ -12,8 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from compactor.adapters.aws.clients import aws_client, s3_client, sqs_client
-from compactor.adapters.aws.event_source import feed
-from compactor.adapters.aws.local_setup import make_buckets, make_claims_table, make_event_queue
+from compactor.adapters.aws.local_setup import feed, make_buckets, make_claims_table, make_event_queue
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.cli.entry import compactor as command
 from compactor.settings.settings import Settings, load_settings

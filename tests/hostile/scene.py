@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Commit, DeadLetter, FileReport
 from compactor.core.errors import CompactorError

@@ -18,7 +18,7 @@ def main() -> int:
     chosen = _arguments()
     if os.environ.get("PYTHONHASHSEED") != "0":  # the order of a set of texts is chance as well
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONHASHSEED": "0"})  # noqa: S606
-    install({"compactor.adapters.local.processes": _without_processes})
+    install({"compactor.adapters.local.machine": _without_processes})
     logging.disable(logging.CRITICAL)
     from tests.simulation.runs import Case, Show, run_seeds  # noqa: PLC0415 - only now the package may be imported
     from tests.simulation.scheduler import Death  # noqa: PLC0415

@@ -2,8 +2,7 @@
 
 import pytest
 
-from compactor.adapters.spark.health import runs_tasks
-from compactor.adapters.spark.tasks.bin_workers import SparkBinWorkers
+from compactor.adapters.spark.executor_tasks import SparkBinWorkers, runs_tasks
 from compactor.adapters.stores import StoreSpec
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import AccessError

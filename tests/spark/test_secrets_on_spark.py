@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import compactor.adapters.spark.tasks.executor_tasks as tasks
+import compactor.adapters.spark.executor_tasks as tasks
 from compactor.adapters.spark.failures import translated
 from compactor.core.errors import EngineFailed
 from compactor.telemetry.logs import LOGGER, configure_logs

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.crash_points import OnCrashPoint
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Commit, DeadLetter, FileReport

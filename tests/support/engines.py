@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
 from compactor.adapters.local.native.kernel import is_installed
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.engines.engine import Engine
 from compactor.wiring.job.app import App
 from tests.support.fakes import PlainEngine

@@ -58,6 +58,6 @@ class Tokens:
 
 def token_of_iam(region: str) -> Token:
     """Make a token by the credentials of AWS."""
-    from compactor.adapters.aws.access.msk_iam import token  # noqa: PLC0415 - an extra, which few clusters need
+    from compactor.adapters.aws.kafka_credentials import token  # noqa: PLC0415 - an extra, which few clusters need
 
     return token(region)

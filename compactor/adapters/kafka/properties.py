@@ -96,6 +96,6 @@ def _resolved(key: str, value: str, *, is_fresh: bool) -> str:
 
 def _secret_of_aws(reference: str, *, is_fresh: bool) -> str:
     need("aws")
-    from compactor.adapters.aws.access.secrets import secret_of  # noqa: PLC0415 - boto3 is slow to load
+    from compactor.adapters.aws.kafka_credentials import secret_of  # noqa: PLC0415 - boto3 is slow to load
 
     return secret_of(reference, is_fresh=is_fresh)

@@ -1,16 +1,121 @@
 """Opens files below folders that links must not lead out of: step by step, so that nothing changes after a check."""
 
-# Names are used literally; pathlib would normalise them.
-# ruff: noqa: PTH118
-
 import errno
 import os
 import stat
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from typing import TypeVar
 
 from compactor.core.errors import LinkRefused
+from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.layout import canonical, is_s3
+
+# Names are used literally; pathlib would normalise them.
+# ruff: noqa: PTH116
+
+_ROOT_USER = 0
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH  # with an ACL, the bits of the group are what it grants at most
+
+
+class OwnFolders:
+    """Asks the disk once for each folder: one whose owner can be trusted stays as it is.
+
+    Args:
+        roots: Folders with files of others. The way to them is the operator's.
+    """
+
+    def __init__(self, roots: Sequence[str]) -> None:
+        self._roots = [canonical(each) for each in roots]
+        self._trusted = {os.geteuid(), _ROOT_USER}
+        self._own: dict[str, bool] = {}
+
+    def hold(self, uri: str) -> bool:
+        """Return whether a file is no link, and only the job's user can change the folders from its root to it."""
+        path = canonical(uri)
+        root = root_of(path, self._roots)
+        if root is None:
+            return True
+        folders = [root]
+        for name in path[len(root) :].split("/")[1:-1]:
+            folders.append(f"{folders[-1]}/{name}")
+        return all(map(self._is_own, folders)) and _is_file(path)
+
+    def _is_own(self, folder: str) -> bool:
+        if folder not in self._own:
+            try:
+                found = os.stat(folder, follow_symlinks=folder in self._roots)
+            except OSError:
+                return False
+            is_own = stat.S_ISDIR(found.st_mode) and found.st_uid in self._trusted
+            self._own[folder] = is_own and not found.st_mode & _OTHERS_WRITE
+        return self._own[folder]
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(path, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def skipped_links(source: str, allowed_prefixes: Sequence[str]) -> dict[str, int]:
+    """How many links below a folder no listing follows, by the reason that plans give; none on S3.
+
+    Args:
+        source: The folder that is planned.
+        allowed_prefixes: Folders that links may lead to.
+    """
+    return dict(Counter(reason for _, reason in links_left_out(source, allowed_prefixes)))
+
+
+def links_left_out(source: str, allowed_prefixes: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The links below a folder that no listing follows, each with its reason; see `skipped_links`."""
+    roots = [canonical(each) for each in allowed_prefixes if not (is_s3(each) or is_topic_or_stream(each))]
+    if is_s3(source) or root_of(canonical(source).rstrip("/"), roots) is None:
+        return
+    for entry in _links(canonical(source)):
+        if reason := _reason(entry, roots):
+            yield entry.path, reason
+
+
+def _reason(entry: os.DirEntry[str], roots: Sequence[str]) -> str:
+    with suppress(OSError):
+        if _leads_nowhere(entry):
+            return "dangling_link"
+        if entry.is_dir():
+            return "linked_folder"
+        try:
+            beneath(entry.path, roots, status_of)
+        except LinkRefused:
+            return "outside_link" if entry.is_file() else ""
+    return ""
+
+
+def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
+    try:
+        os.stat(entry.path)
+    except OSError as exc:
+        is_there = os.path.islink(entry.path)  # noqa: PTH114 - it may be gone since it was listed
+        return is_there and exc.errno in {errno.ENOENT, errno.ELOOP}
+    return False
+
+
+def _links(folder: str) -> Iterator[os.DirEntry[str]]:
+    folders = [folder]
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    yield entry
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+
+
+# Names are used literally; pathlib would normalise them.
+# ruff: noqa: PTH118
+
 
 T = TypeVar("T")
 

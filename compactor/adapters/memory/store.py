@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from compactor.adapters.listing import sort_key, start_within
-from compactor.adapters.local.clock import SystemClock
+from compactor.adapters.local.machine import SystemClock
 from compactor.core.distributions import Distribution
 from compactor.core.errors import ObjectChanged, ObjectNotFound
 from compactor.core.layout import canonical

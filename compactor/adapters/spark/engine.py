@@ -9,10 +9,15 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from compactor.adapters.spark.conversion import ConvertTask, convert, corrupt_lines
+from compactor.adapters.spark.executor_tasks import (
+    Inspection,
+    KeyPlan,
+    inspect_on_executors,
+    run_tasks,
+    runs_queries,
+    runs_tasks,
+)
 from compactor.adapters.spark.failures import translated
-from compactor.adapters.spark.health import runs_queries, runs_tasks
-from compactor.adapters.spark.tasks.executor_tasks import run_tasks
-from compactor.adapters.spark.tasks.inspection_tasks import Inspection, KeyPlan, inspect_on_executors
 from compactor.adapters.stores import StoreSpec
 from compactor.core.documents.records import FileReport
 from compactor.core.errors import LinkRefused, StagingError

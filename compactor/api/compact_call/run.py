@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from compactor.adapters.local.native.usable_threads import usable_threads
-from compactor.adapters.local.person import person
+from compactor.adapters.local.machine import person
+from compactor.adapters.local.native.threads import usable_threads
 from compactor.adapters.local.sqlite.cache_place import seen_file
 from compactor.adapters.local.sqlite.listed_files import SqliteListedFiles
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import click
 
-from compactor.adapters.local.person import person
+from compactor.adapters.local.machine import person
 from compactor.api.trace import absolute_uri, find_trace
 from compactor.cli.destination import taken_destination
 from compactor.cli.invocation import Invocation, body, json_option, stream_option

@@ -2,7 +2,7 @@
 
 import click
 
-from compactor.adapters.local.person import person
+from compactor.adapters.local.machine import person
 from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option, stream_option
 from compactor.cli.ui.failures import ExitCode, say, say_next

@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compactor.adapters.stores import StoreSpec
-from compactor.adapters.watched_reads import WatchedReads
+from compactor.adapters.stores import StoreSpec, WatchedReads
 from compactor.api.display import Step
 from compactor.cli.ui.failures import say
 from compactor.cli.ui.waiting import waiting

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from compactor import __version__
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.native.grok import NativeGrok
-from compactor.adapters.local.processes import MachineProcesses
+from compactor.adapters.local.machine import MachineProcesses
+from compactor.adapters.local.native.kernel import NativeGrok
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.records import Commit
 from compactor.core.errors import OperatorError, SettingsError
@@ -49,7 +49,7 @@ from compactor.wiring.engine_choice import SourceChoice, source_choice
 from compactor.wiring.job.table_components import TableComponents
 
 if TYPE_CHECKING:
-    from compactor.adapters.local.native.fair_threads import FairThreads
+    from compactor.adapters.local.native.threads import FairThreads
     from compactor.core.kafka.ranges import Topic
     from compactor.job.table_commits import TableCommits
     from compactor.manifests.kafka.planner import KafkaPlanner
@@ -278,8 +278,7 @@ class App(TableComponents):
         """
         self._check_columns()
         engine = self.engine()
-        from compactor.adapters.spark.stream import SparkManifestSource  # noqa: PLC0415
-        from compactor.adapters.spark.stream_or_listing import StreamOrListing  # noqa: PLC0415
+        from compactor.adapters.spark.stream import SparkManifestSource, StreamOrListing  # noqa: PLC0415
 
         stream, manifests, shard = self.settings.stream, self.layout.manifests_folder, self.settings.shard
         # Spark shows each job all manifests: only one in so many is of its own shard.
@@ -317,7 +316,7 @@ class App(TableComponents):
         Raises:
             SettingsError: The schema file has faults or contradicts the recorded schema.
         """
-        from compactor.adapters.local.native.bin_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
+        from compactor.adapters.local.native.threads import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
 
         self._check_columns()
         stream = self.settings.stream
@@ -409,8 +408,8 @@ class App(TableComponents):
 
     @cached_property
     def _threads(self) -> BinWorkers:
-        from compactor.adapters.local.native.bin_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
-        from compactor.adapters.local.native.usable_threads import usable_threads  # noqa: PLC0415
+        # Most commands write no rows.
+        from compactor.adapters.local.native.threads import ThreadBinWorkers, usable_threads  # noqa: PLC0415
 
         return ThreadBinWorkers(self.store, threads=usable_threads())
 

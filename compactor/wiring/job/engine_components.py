@@ -34,7 +34,7 @@ class EngineComponents(OperatorComponents):
             SettingsError: The settings name the native engine, and it is not installed.
         """
         if self.engine_name == "native":
-            from compactor.adapters.spark.tasks.bin_workers import SparkBinWorkers  # noqa: PLC0415
+            from compactor.adapters.spark.executor_tasks import SparkBinWorkers  # noqa: PLC0415
 
             return self.native_engine(SparkBinWorkers(session=self.spark, store_spec=self.store_spec), rules)
         from compactor.adapters.spark.engine import SparkEngine  # noqa: PLC0415

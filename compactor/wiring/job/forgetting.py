@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from compactor.adapters.local.native.grok import NativeGrok
+from compactor.adapters.local.native.kernel import NativeGrok
 from compactor.core.documents.erasures import Inputs
 from compactor.core.documents.records import Commit
 from compactor.ledger.table.moved_rows import MovedRows

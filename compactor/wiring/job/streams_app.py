@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
-from compactor.adapters.local.native.fair_threads import FairThreads
+from compactor.adapters.local.native.threads import FairThreads
 from compactor.core.layout import is_seen_by_stream
 from compactor.job.delivery.shared_slots import SharedSlots
 from compactor.job.service import Service

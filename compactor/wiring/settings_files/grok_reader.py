@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from compactor.adapters.local.native.grok import NativeGrok, expanded
-from compactor.adapters.local.native.kernel import why_not_installed
+from compactor.adapters.local.native.kernel import NativeGrok, expanded, why_not_installed
 from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.errors import SettingsError
 from compactor.schema.schema import RESERVED_NAMES, Column, DeclaredColumn, Names, SchemaVersion, column_name

@@ -12,7 +12,7 @@ from botocore.serialize import create_serializer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.adapters.aws.cloudwatch.requests import (
+from compactor.adapters.aws.cloudwatch import (
     MAX_DATA,
     MAX_REQUEST_BYTES,
     MAX_VALUES,

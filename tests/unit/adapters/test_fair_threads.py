@@ -5,7 +5,7 @@ from concurrent.futures import wait
 
 import pytest
 
-from compactor.adapters.local.native.fair_threads import FairThreads
+from compactor.adapters.local.native.threads import FairThreads
 from compactor.wiring.job.streams_app import StreamsApp
 from tests.support.streams import StreamsInMemory, stream_settings
 

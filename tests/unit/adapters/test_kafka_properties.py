@@ -11,7 +11,7 @@ pytest.importorskip("confluent_kafka")
 from boto3.session import Session
 from moto import mock_aws
 
-from compactor.adapters.aws.access import secrets
+from compactor.adapters.aws import kafka_credentials
 from compactor.adapters.kafka import properties
 from compactor.adapters.kafka.broker_log import BrokerLog
 from compactor.adapters.kafka.properties import admin_properties, consumer_properties
@@ -121,9 +121,9 @@ ARN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:kafka-AbCdEf"
 
 def test_secrets_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text, or a key of an object; kept for a while, and asked for again where that may help."""
-    monkeypatch.setattr(secrets, "_kept", {})
+    monkeypatch.setattr(kafka_credentials, "_kept", {})
     asked, texts = list[str](), iter(['{"password": "first"}', '{"password": "second"}', "plain"])
-    monkeypatch.setattr(secrets, "_asked", lambda arn, _: asked.append(arn) or next(texts))
+    monkeypatch.setattr(kafka_credentials, "_asked", lambda arn, _: asked.append(arn) or next(texts))
     given = {"sasl.password": f"secretsmanager:{ARN}#password"}
     before = properties.resolved("main", given)
     assert before == {"sasl.password": "first"}
@@ -131,7 +131,7 @@ def test_secrets_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == [ARN]
     assert properties.has_changed("main", given, before)
     assert properties.resolved("main", given) == {"sasl.password": "second"}
-    assert secrets.secret_of(ARN, is_fresh=True) == "plain"
+    assert kafka_credentials.secret_of(ARN, is_fresh=True) == "plain"
     with pytest.raises(SettingsError, match='no text under "password" -> expected a JSON object'):
         properties.resolved("main", given)
 
@@ -147,8 +147,8 @@ def test_a_secret_that_may_be_another_one(
     def fails(_arn: str, _session: object) -> str:
         raise error
 
-    monkeypatch.setattr(secrets, "_kept", {})
-    monkeypatch.setattr(secrets, "_asked", fails)
+    monkeypatch.setattr(kafka_credentials, "_kept", {})
+    monkeypatch.setattr(kafka_credentials, "_asked", fails)
     given = {"sasl.password": f"secretsmanager:{ARN}"}
     assert properties.has_changed("main", given, {"sasl.password": "before"}) == may_be_another
 
@@ -159,20 +159,20 @@ def test_a_secret_that_was_known_outlives_an_outage(monkeypatch: pytest.MonkeyPa
     def away(_arn: str, _session: object) -> str:
         raise StoreUnavailable("no answer")
 
-    monkeypatch.setattr(secrets, "_kept", {ARN: (0.0, "known")})
-    monkeypatch.setattr(secrets, "_asked", away)
-    assert secrets.secret_of(ARN) == "known"
+    monkeypatch.setattr(kafka_credentials, "_kept", {ARN: (0.0, "known")})
+    monkeypatch.setattr(kafka_credentials, "_asked", away)
+    assert kafka_credentials.secret_of(ARN) == "known"
     with pytest.raises(StoreUnavailable):
-        secrets.secret_of(ARN, is_fresh=True)
-    monkeypatch.setattr(secrets, "_kept", {})
+        kafka_credentials.secret_of(ARN, is_fresh=True)
+    monkeypatch.setattr(kafka_credentials, "_kept", {})
     with pytest.raises(StoreUnavailable):
-        secrets.secret_of(ARN)
+        kafka_credentials.secret_of(ARN)
 
 
 def test_a_secret_of_aws_that_cannot_be_read() -> None:
     """The error is one of the port, and has the reference."""
     with mock_aws(), pytest.raises(AccessError, match=ARN):
-        secrets.secret_of(ARN, is_fresh=True, session=Session("A", "B"))
+        kafka_credentials.secret_of(ARN, is_fresh=True, session=Session("A", "B"))
 
 
 def test_a_secret_that_is_there() -> None:
@@ -180,4 +180,4 @@ def test_a_secret_that_is_there() -> None:
     with mock_aws():
         session = Session("A", "B")
         made = session.client("secretsmanager", "eu-west-1").create_secret(Name="kafka", SecretString="s3cret")
-        assert secrets.secret_of(made["ARN"], session=session) == "s3cret"
+        assert kafka_credentials.secret_of(made["ARN"], session=session) == "s3cret"

@@ -13,7 +13,7 @@ from boto3.session import Session
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from compactor.adapters.aws.access import msk_iam
+from compactor.adapters.aws import kafka_credentials
 from compactor.adapters.kafka import properties
 from compactor.adapters.kafka.msk_tokens import Tokens, region_of
 from compactor.adapters.kafka.properties import consumer_properties
@@ -27,7 +27,7 @@ def test_a_token_is_a_signed_request() -> None:
     keys = {"aws_access_key_id": "AKIDEXAMPLE", "aws_secret_access_key": "secret", "aws_session_token": "session"}
     session = Session(**keys)
     before = int(time.time())
-    made, ends_at = msk_iam.token("eu-central-1", session)
+    made, ends_at = kafka_credentials.token("eu-central-1", session)
     url = urlparse(base64.urlsafe_b64decode(made + "=" * (-len(made) % 4)).decode())
     query = {key: value[0] for key, value in parse_qs(url.query).items()}
     assert (url.scheme, url.netloc, query["Action"]) == (
@@ -44,7 +44,7 @@ def test_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person must act."""
     monkeypatch.setattr(Session, "get_credentials", lambda _: None)
     with pytest.raises(CredentialsMissing):
-        msk_iam.token("eu-central-1", Session())
+        kafka_credentials.token("eu-central-1", Session())
 
 
 REFUSED = ClientError({"Error": {"Code": "AccessDenied", "Message": "not authorized"}}, "AssumeRole")
@@ -70,7 +70,7 @@ def test_errors_of_sts_are_those_of_the_port(
 
     monkeypatch.setattr(Session if place == "get_credentials" else Credentials, place, refused)
     with pytest.raises(expected, match="credentials of MSK"):
-        msk_iam.token("eu-central-1", Session("A", "B"))
+        kafka_credentials.token("eu-central-1", Session("A", "B"))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.adapters.local.own_folders import OwnFolders
+from compactor.adapters.local.beneath import OwnFolders
 
 
 @pytest.fixture

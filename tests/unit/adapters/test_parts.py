@@ -6,7 +6,7 @@ from io import SEEK_CUR, SEEK_END, BytesIO
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.adapters.aws.s3.parts import _KEPT_BYTES, Part
+from compactor.adapters.aws.s3.multipart import _KEPT_BYTES, Part
 
 SIZES = st.lists(st.sampled_from([0, 1, 2, 100, _KEPT_BYTES - 1, _KEPT_BYTES, _KEPT_BYTES + 1]), max_size=12)
 STEPS = st.lists(

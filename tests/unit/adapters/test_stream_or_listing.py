@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from compactor.adapters.spark.stream_or_listing import StreamOrListing
+from compactor.adapters.spark.stream import StreamOrListing
 from compactor.core.errors import EngineFailed
 
 DENIED = "java.nio.file.AccessDeniedException: s3://lake/manifests/closed.json: getFileStatus: Status Code: 403"

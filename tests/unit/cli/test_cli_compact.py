@@ -35,9 +35,7 @@ DAYS = [f"2025-12-{day:02d}" for day in range(1, 13)]
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same batches on every machine."""
-    monkeypatch.setattr(
-        "compactor.adapters.local.native.usable_threads.os.sched_getaffinity", lambda _pid: {0}, raising=False
-    )
+    monkeypatch.setattr("compactor.adapters.local.native.threads.os.sched_getaffinity", lambda _pid: {0}, raising=False)
 
 
 @pytest.fixture

@@ -26,9 +26,7 @@ ID_IS_LONG = '[[columns]]\nname = "id"\ntype = "long"\n'
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same batches on every machine."""
-    monkeypatch.setattr(
-        "compactor.adapters.local.native.usable_threads.os.sched_getaffinity", lambda _pid: {0}, raising=False
-    )
+    monkeypatch.setattr("compactor.adapters.local.native.threads.os.sched_getaffinity", lambda _pid: {0}, raising=False)
 
 
 @pytest.fixture

@@ -18,9 +18,7 @@ pytestmark = extras.NATIVE.needed
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same batches on every machine."""
-    monkeypatch.setattr(
-        "compactor.adapters.local.native.usable_threads.os.sched_getaffinity", lambda _pid: {0}, raising=False
-    )
+    monkeypatch.setattr("compactor.adapters.local.native.threads.os.sched_getaffinity", lambda _pid: {0}, raising=False)
 
 
 @pytest.fixture

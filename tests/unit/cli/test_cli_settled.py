@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from compactor import trace, verify
-from compactor.adapters.local.person import person
+from compactor.adapters.local.machine import person
 from compactor.adapters.local.store import LocalStore
 from compactor.core.errors import AccessError
 from compactor.core.ports import ObjectInfo

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from compactor.adapters.aws.jobs.glue import GlueJob
+from compactor.adapters.aws.glue_job import GlueJob
 from compactor.control.notices import Told
 from compactor.control.plane import Check
 from tests.support.control_scene import LAYOUT, Scene

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.aws.cloudwatch.sink import CloudWatchMetrics
+from compactor.adapters.aws.cloudwatch import CloudWatchMetrics
 from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
 from compactor.control.actions import ActionKind

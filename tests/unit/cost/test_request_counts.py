@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
-from compactor.adapters.local.processes import MachineProcesses
+from compactor.adapters.local.machine import MachineProcesses
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.adapters.memory.store import MemoryStore
 from compactor.core.rules.sharding import Shard
 from compactor.cost import request_counts

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
 from compactor.engines.native import engine as native_engine

@@ -5,7 +5,7 @@ from itertools import cycle, islice
 
 import pytest
 
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.engines.native import bin_task
 from compactor.ledger.sizing import is_right_sized
 from tests.support import extras

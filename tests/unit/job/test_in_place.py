@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, CompactorError, StagingLost
 from compactor.core.manifest_key import ManifestKey

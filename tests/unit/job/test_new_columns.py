@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.control.diagnosis.health import Condition
 from compactor.engines.engine import Engine
 from tests.support.engines import NATIVE, engines_without_spark

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import SettingsError
 from compactor.core.manifest_key import ManifestKey

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import SettingsError
 from compactor.engines.engine import Engine

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.errors import AccessError, EngineFailed
 from compactor.engines.engine import Engine, Staged, StageRequest
 from compactor.job.steps.self_test import PAUSE_SECONDS, SelfTest

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.documents.records import FileStatus
 from compactor.engines.engine import Engine
 from tests.support.engines import NATIVE, PLAIN, engines_without_spark

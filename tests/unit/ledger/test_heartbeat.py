@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from compactor.adapters.local.processes import MachineProcesses
+from compactor.adapters.local.machine import MachineProcesses
 from compactor.adapters.memory.store import ManualClock
 from compactor.core.ports import ProcessName
 from compactor.ledger.heartbeat import FORGET_SECONDS, LIFE_SECONDS, Heartbeat, Runs

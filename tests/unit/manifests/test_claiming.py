@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from compactor.adapters.claims import StreamClaims
 from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemoryStore
-from compactor.adapters.stream_claims import StreamClaims
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from compactor.adapters.journal_claims import JournalClaims
+from compactor.adapters.claims import JournalClaims
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import ManifestFile

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from compactor.adapters.journal_claims import JournalClaims
+from compactor.adapters.claims import JournalClaims
 from compactor.core.errors import StoreUnavailable
 from compactor.core.ports import ObjectStore
 from compactor.manifests.fates.summarised_files import NothingSummarised

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.adapters.local.native.grok import NativeGrok, expanded
+from compactor.adapters.local.native.kernel import NativeGrok, expanded
 from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError, StagingError

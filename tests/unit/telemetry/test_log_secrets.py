@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.native.bin_workers import ThreadBinWorkers
 from compactor.adapters.local.native.kernel import NativeKernel
+from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.errors import CompactorError, StagingError
 from compactor.core.layout import base_name
 from compactor.engines.engine import Engine

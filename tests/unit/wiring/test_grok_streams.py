@@ -167,6 +167,6 @@ def test_what_is_erased_is_found_in_text(tmp_path: Path) -> None:
 
 
 def _workers(place: EngineWorkspace) -> Any:
-    from compactor.adapters.local.native.bin_workers import ThreadBinWorkers  # noqa: PLC0415
+    from compactor.adapters.local.native.threads import ThreadBinWorkers  # noqa: PLC0415
 
     return ThreadBinWorkers(place.app.store)

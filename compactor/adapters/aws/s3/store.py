@@ -19,8 +19,7 @@ from s3transfer.exceptions import S3CopyFailedError
 from compactor.adapters.aws.errors import error_code, error_for, pause_before_try, translated, translated_pages
 from compactor.adapters.aws.s3.connections import is_range
 from compactor.adapters.aws.s3.direct_reads import DirectReads
-from compactor.adapters.aws.s3.multipart import S3Writer
-from compactor.adapters.aws.s3.parts import send_checksum_first
+from compactor.adapters.aws.s3.multipart import S3Writer, send_checksum_first
 from compactor.adapters.listing import start_within
 from compactor.core.errors import AccessError, CompactorError, ObjectNotFound, StoreUnavailable
 from compactor.core.layout import canonical, is_s3

@@ -7,7 +7,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from compactor.adapters.local.processes import MachineProcesses
+from compactor.adapters.local.machine import MachineProcesses
 from compactor.cli.entry import compactor as command
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.settings.settings import load_settings

@@ -1,14 +1,55 @@
-"""Reads secrets that AWS Secrets Manager keeps, by references such as `arn:...:secret:kafka#password`."""
+"""What clients of Kafka need of AWS: secrets of Secrets Manager, and tokens by which IAM lets them into MSK."""
 
 import json
 import time
 from threading import Lock
 
 from boto3.session import Session
+from botocore.credentials import CredentialProvider, Credentials
 
 from compactor.adapters.aws.clients import aws_client
 from compactor.adapters.aws.errors import translated
-from compactor.core.errors import SettingsError, StoreUnavailable
+from compactor.core.errors import CredentialsMissing, SettingsError, StoreUnavailable
+from compactor.core.extras import need
+
+
+class _Given(CredentialProvider):
+    """Gives credentials that were found."""
+
+    def __init__(self, found: Credentials) -> None:
+        super().__init__()
+        self._found = found
+
+    def load(self) -> Credentials:
+        return self._found
+
+
+def token(region: str, session: Session | None = None) -> tuple[str, float]:
+    """Make a token of the credentials that AWS finds.
+
+    Args:
+        region: That of the cluster.
+        session: Has the credentials; by default those of the environment, the profile or the role.
+
+    Returns:
+        The token, and when it ends, in seconds since 1970.
+
+    Raises:
+        CredentialsMissing: There are none.
+        CompactorError: They cannot be read or renewed.
+    """
+    need("msk")
+    from aws_msk_iam_sasl_signer import MSKAuthTokenProvider  # noqa: PLC0415 - an extra that secrets do not need
+
+    with translated("credentials of MSK"):  # roles are assumed, and tokens of them renewed, when they are asked for
+        found = (session or Session()).get_credentials()
+        if found is None:
+            raise CredentialsMissing("no AWS credentials: set AWS_PROFILE or run aws sso login")
+        frozen = found.get_frozen_credentials()
+        given = Credentials(str(frozen.access_key), str(frozen.secret_key), frozen.token)
+        made, ends_at_ms = MSKAuthTokenProvider.generate_auth_token_from_credentials_provider(region, _Given(given))
+    return made, ends_at_ms / 1000
+
 
 KEPT_SECONDS = 60.0
 """How long a secret is kept in memory: each range that is read has a client with secrets of its own."""

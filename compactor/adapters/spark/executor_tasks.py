@@ -1,21 +1,65 @@
-"""Inspects files on Spark's executors, in plain Python tasks that read the files themselves."""
+"""Runs plain Python tasks on Spark's executors: bins of the native engine, and the inspection of files."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from compactor.adapters.local.own_folders import OwnFolders
-from compactor.adapters.spark.tasks.executor_tasks import run_tasks
+from compactor.adapters.local.beneath import OwnFolders
+from compactor.adapters.local.native.kernel import NativeKernel, is_installed
+from compactor.adapters.spark.failures import TaskFailed, translated
 from compactor.adapters.stores import StoreSpec
 from compactor.core.documents.manifest import Manifest
+from compactor.core.errors import CompactorError
 from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.ports import ObjectStore
 from compactor.core.rules.packing import spread
 from compactor.engines.engine import EngineRules
+from compactor.engines.native.bin_task import BinResult, BinTask, write_bin
 from compactor.engines.spark.input_files import InspectedFile, InspectTask, inspect_files
 from compactor.engines.spark.made_rows import RowsPlan
 from compactor.ndjson.inspection import Discovery
 from compactor.schema.schema import KeyLimits, first_sources
+from compactor.telemetry.error_text import described
+
+
+def runs_tasks(session: SparkSession, probe: Callable[[], bool] = lambda: True) -> bool:
+    """Whether the executors run Python, and a probe there, a function at module level, returns true."""
+    return _is_true(lambda: session.sparkContext.parallelize([1], 1).map(lambda _: probe()).collect() == [True])
+
+
+def runs_queries(session: SparkSession) -> bool:
+    """Whether the executors run queries."""
+    return _is_true(lambda: session.range(1).count() == 1)
+
+
+def _is_true(ask: Callable[[], bool]) -> bool:
+    try:
+        return ask()
+    except Exception:  # noqa: BLE001 - after any error, the answer is no
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkBinWorkers:
+    """`compactor.engines.native.engine.BinWorkers` on Spark; executors open the store by its specification."""
+
+    session: SparkSession
+    store_spec: StoreSpec
+
+    def write_bins(self, manifest_id: str, tasks: Sequence[BinTask]) -> list[BinResult]:
+        with translated(manifest_id):
+            return run_tasks(self.session, self.store_spec, tasks, _write, description=f"compact {manifest_id}")
+
+    def are_healthy(self) -> bool:
+        return runs_tasks(self.session, is_installed)
+
+
+def _write(store: ObjectStore, task: BinTask) -> BinResult:
+    return write_bin(store, task, partial(NativeKernel, threads=1))  # Spark gives a task one processor
+
 
 TASKS_PER_CORE = 3
 """More tasks than cores balance files of different cost; many more would only add task starts."""
@@ -126,3 +170,43 @@ def inspect_on_executors(
         outputs=tuple(uri for result in results for uri in result.outputs),
         rescued_values=sum(result.rescued_values for result in results),
     )
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def run_tasks(
+    session: SparkSession,
+    store: StoreSpec,
+    tasks: Sequence[T],
+    work: Callable[[ObjectStore, T], R],
+    *,
+    description: str,
+) -> list[R]:
+    """Run tasks on the executors, as many at once as there are cores; returns the results in the order of the tasks.
+
+    `work` has to be a function at module level, so that it can be pickled. Spark's UI shows the description.
+
+    Raises:
+        CompactorError: The error of a task, unchanged.
+        PySparkException: An unexpected error of a task; its text has the `TaskFailed`.
+    """
+    context = session.sparkContext
+    context.setLocalProperty("spark.job.description", description)
+
+    def attempt(task: T) -> R | CompactorError:
+        # Spark would turn an exception into the text of a stack trace; as a value it keeps its type.
+        try:
+            return work(store.open(), task)
+        except CompactorError as exc:
+            return exc
+        except Exception as exc:  # noqa: BLE001 - Spark retries the task after any error
+            raise TaskFailed(described(exc)).with_traceback(exc.__traceback__) from None
+
+    results: list[R] = []
+    for outcome in context.parallelize(tasks, len(tasks)).map(attempt).collect():
+        if isinstance(outcome, CompactorError):
+            raise outcome
+        results.append(outcome)
+    return results

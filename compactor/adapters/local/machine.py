@@ -1,12 +1,30 @@
-"""Processes of this machine: the name of this one, and whether another one still runs."""
+"""What this machine tells: the time, who runs a command, and which processes still run."""
 
+import getpass
 import os
 import socket
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
 from compactor.core.ports import ProcessName
+
+
+class SystemClock:
+    """The clock of this machine, in UTC."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+def person() -> str:
+    """The user and the machine."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container may have no name for its user
+        user = "unknown"
+    return f"{user}@{socket.gethostname()}"
 
 
 class MachineProcesses:

@@ -1,10 +1,18 @@
-"""Threads that several manifests of several streams share, so that none waits behind all tasks of another."""
+"""Runs the tasks of the native engine in threads of this process, without Spark."""
 
+import os
 import threading
 from collections import Counter, deque
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any
+
+from compactor.adapters.local.native.kernel import NativeKernel
+from compactor.core.ports import ObjectStore
+from compactor.engines.native.bin_task import BinResult, BinTask, write_bin
+
+# Threads that several manifests of several streams share, so that none waits behind all tasks of another.
 
 
 class FairThreads:
@@ -65,3 +73,47 @@ class FairThreads:
 
     def _rank(self, owner: tuple[str, str]) -> tuple[int, int, int]:
         return self._of_streams[owner[0]], self._turns[owner[0]], self._running[owner]
+
+
+TASK_BYTES = 1_000_000_000
+"""Memory to allow for each task that writes an output file; measured tasks needed less."""
+
+
+def usable_threads() -> int:
+    """One thread per usable core, limited by memory."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(1, min(cores, memory_bytes // TASK_BYTES))
+
+
+class ThreadBinWorkers:
+    """`compactor.engines.native.engine.BinWorkers` in threads, for all manifests together.
+
+    The kernel releases Python's global lock.
+
+    Args:
+        store: Holds the files.
+        threads: How many tasks run at once, or the threads themselves, which others use as well.
+        stream: The stream of the manifests, among those that share the threads.
+    """
+
+    def __init__(self, store: ObjectStore, *, threads: int | FairThreads = 2, stream: str = "") -> None:
+        self._store = store
+        self._threads = FairThreads(threads) if isinstance(threads, int) else threads
+        self._stream = stream
+
+    def write_bins(self, manifest_id: str, tasks: Sequence[BinTask]) -> list[BinResult]:
+        new_kernel = partial(NativeKernel, threads=self._threads.threads)
+        work = (partial(write_bin, self._store, task, new_kernel) for task in tasks)
+        calls = [self._threads.submit(self._stream, manifest_id, each) for each in work]
+        try:
+            wait(calls, return_when=FIRST_EXCEPTION)
+        finally:
+            for call in calls:
+                call.cancel()
+            wait(calls)  # the caller may delete the staging folder of a failed attempt
+        # In the order of the tasks. A failed task comes before the ones that it cancelled, so that its error is raised.
+        return [call.result() for call in sorted(calls, key=lambda call: call.cancelled())]
+
+    def are_healthy(self) -> bool:
+        return True

@@ -1,1 +1,0 @@
-"""What lets clients of other systems in: tokens and secrets of AWS."""

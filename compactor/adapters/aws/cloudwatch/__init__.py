@@ -1,1 +1,0 @@
-"""Sends metrics to CloudWatch, and reads them back."""

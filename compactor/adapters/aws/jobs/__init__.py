@@ -1,1 +1,0 @@
-"""Lists, starts and stops the runs of a job."""
