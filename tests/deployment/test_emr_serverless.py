@@ -244,7 +244,7 @@ def test_deploying_prints_the_settings_that_name_it(root: Path, capsys: pytest.C
     for key in ("entry_point", "archive"):
         assert printed["emr"][key].removeprefix("s3://") in account.objects
     file = tomllib.loads((root / "config" / "dev.toml").read_text())
-    merged = {name: {**table, **printed.get(name, {})} for name, table in file.items()}
+    merged = {name: {**file.get(name, {}), **printed.get(name, {})} for name in file | printed}
     assert parse_settings(merged).control.target == "emr-serverless"
     # Roles may read what was uploaded.
     assert all(

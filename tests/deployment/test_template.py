@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.iceberg import rest
+from compactor.adapters.iceberg import opening
 from compactor.core.layout import Layout
 from compactor.job import table_commits
 from compactor.settings.settings import Settings, load_settings
@@ -293,7 +293,7 @@ def test_alarms_reach_the_topic(found: dict[str, Document]) -> None:
 def test_the_alarm_about_the_table_does_not_flap(found: dict[str, Document]) -> None:
     """With a catalog that reads but hangs at each commit, so many periods have a failure that it stays an alarm."""
     alarm = properties(found, "TableBehindAlarm")
-    longest = applying.TRIES * rest._ANSWER_SECONDS + table_commits.LONGEST_PAUSE_SECONDS
+    longest = applying.TRIES * opening._ANSWER_SECONDS + table_commits.LONGEST_PAUSE_SECONDS
     seen = int(alarm["EvaluationPeriods"]) * int(alarm["Period"]) // (longest + 60)  # reads take time, too
     assert seen >= alarm["DatapointsToAlarm"]
     assert longest > alarm["Period"]  # or else each period had one

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.adapters.iceberg import rest
+from compactor.adapters.iceberg import opening
 from compactor.adapters.iceberg.opening import open_catalog
 from compactor.core.errors import (
     AccessError,
@@ -60,7 +60,7 @@ def test_a_commit_is_sent_once(proxy: CatalogProxy, tmp_path: Path, monkeypatch:
     case = iceberg_case(rest_place(proxy.url), tmp_path, f"lake.{tmp_path.name}")
     head = case.catalog.create(OWNER, version(1))
     impatient = case.other()
-    monkeypatch.setattr(rest, "_ANSWER_SECONDS", 4.0)
+    monkeypatch.setattr(opening, "_ANSWER_SECONDS", 4.0)
     assert impatient.head() == head
     expected = []
     for number, (fate, (error, is_made)) in enumerate(COMMITS.items(), 1):

@@ -23,7 +23,6 @@ from compactor.adapters.iceberg.schemas import (
     first_schema,
     new_metadata_columns,
 )
-from compactor.adapters.iceberg.shared_metadata import shared
 from compactor.adapters.iceberg.upkeep import files_of_all_snapshots, folder_of, history_of, listed, removed
 from compactor.core.errors import (
     CompactorError,
@@ -257,11 +256,9 @@ class IcebergTable:
     def _loaded(self) -> Table | None:
         with reading(self._where):
             try:
-                table = self._catalog().load_table(self.name)
+                return self._catalog().load_table(self.name)
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
-            table.metadata = shared(table.metadata)
-            return table
 
     @contextmanager
     def _whole(self, table: Table) -> Iterator[None]:

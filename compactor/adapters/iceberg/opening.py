@@ -6,15 +6,42 @@ Those of Glue and S3 Tables are as the documents of AWS give them. Neither was t
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.utils.config import Config
+from requests import Session
+from requests.adapters import HTTPAdapter
 
 from compactor.adapters.iceberg.errors import reading
-from compactor.adapters.iceberg.rest import PatientRestCatalog
 from compactor.core.errors import OperatorError
 from compactor.core.extras import need
+
+_CONNECT_SECONDS = 10.0
+_ANSWER_SECONDS = 60.0
+
+
+class PatientRestCatalog(RestCatalog):
+    """A client with time-outs, and without retries: an answer that was lost means that nothing is known of a commit.
+
+    It follows no redirect. On some of them the client would send a commit again as a GET, whose answer looks like that
+    of a commit.
+    """
+
+    def _config_headers(self, session: Session) -> None:
+        super()._config_headers(session)  # the first that is done to a session, before it is used for a token
+        session.max_redirects = 0
+        session.request = partial(session.request, timeout=(_CONNECT_SECONDS, _ANSWER_SECONDS))  # type: ignore[method-assign]
+
+    def _create_session(self) -> Session:
+        session = super()._create_session()
+        for adapter in session.adapters.values():
+            if isinstance(adapter, HTTPAdapter):
+                adapter.max_retries = adapter.max_retries.new(total=0, connect=0, read=0, redirect=0, status=0, other=0)
+        return session
+
 
 Kind = Literal["rest", "glue", "s3tables", "sql"]
 
@@ -90,7 +117,7 @@ def open_catalog(place: CatalogPlace) -> Catalog:
     with reading(place.shown):
         if place.kind == "sql":
             # SQLAlchemy is slow to import
-            from compactor.adapters.iceberg.sql import RememberingSqlCatalog  # noqa: PLC0415
+            from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415
 
-            return RememberingSqlCatalog(NAME, **properties)
+            return SqlCatalog(NAME, **properties)
         return PatientRestCatalog(NAME, **properties)

@@ -22,8 +22,7 @@ from compactor.adapters.iceberg.change import Change
 from compactor.adapters.iceberg.errors import reading, refused_or_unknown
 from compactor.adapters.iceberg.iceberg_table import OWNER as OWNED_BY
 from compactor.adapters.iceberg.iceberg_table import IcebergTable
-from compactor.adapters.iceberg.opening import CatalogPlace, catalog_properties, open_catalog
-from compactor.adapters.iceberg.rest import PatientRestCatalog
+from compactor.adapters.iceberg.opening import CatalogPlace, PatientRestCatalog, catalog_properties, open_catalog
 from compactor.adapters.iceberg.schemas import PLACEHOLDER
 from compactor.core.errors import (
     AccessError,

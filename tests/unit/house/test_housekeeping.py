@@ -38,7 +38,6 @@ KEPT = {
     "MemoryTable": "a fake, for tests without a catalog",
     "ThreadBinWorkers": "the native engine without Spark, for tests and notebooks",
     "_config_headers": "pyiceberg calls it",
-    "_convert_orm_to_iceberg": "pyiceberg calls it",
     "_create_session": "pyiceberg calls it",
     "advance": "of ManualClock",
     "format_commands": "click calls it",
