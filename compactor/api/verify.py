@@ -11,8 +11,7 @@ from compactor.api.progress import Progress, ProgressDisplay
 from compactor.core.errors import CompactorError, RecordUnreadable, SettingsError
 from compactor.core.manifest_key import ManifestKey
 from compactor.ledger.accounts.account import QuarantinedFile
-from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, ExpiredFiles, VerifyReport
-from compactor.ops.verify.verified_table import VerifiedTable
+from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, ExpiredFiles, VerifiedTable, VerifyReport
 from compactor.settings.settings import Settings
 from compactor.wiring.job.app import App
 

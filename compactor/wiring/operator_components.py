@@ -268,7 +268,7 @@ class OperatorComponents(CatalogComponents):
         """Make what finds the manifests to rebuild."""
         from compactor.ops.rebuild.damage import Damage
         from compactor.ops.rebuild.scan import RebuildScanner
-        from compactor.ops.verify.commit_files import CommitFiles
+        from compactor.ops.verify.files import CommitFiles
 
         files = CommitFiles(state=self.state, registry=self.registry)
         return RebuildScanner(state=self.state, damage=Damage(state=self.state, files=files))

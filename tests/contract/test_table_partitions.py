@@ -21,7 +21,7 @@ from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.errors import OperatorError
 from compactor.core.partitions import PartitionValues, parse_fields
 from compactor.engines.partitioned.buckets import bucket_of
-from compactor.ops.verify.table.doubts import differing
+from compactor.ops.verify.table_files import differing
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.table.catalog import FilePartition, TableChange, TableFile, TableHead
 from compactor.table.listed import ListedTable

@@ -23,8 +23,7 @@ from compactor.cli.ui.waiting import waiting
 from compactor.core.rules.next_steps import quarantined_steps
 from compactor.core.text.formatting import beside_first, by_name, count, fates, size
 from compactor.core.text.suggestions import Suggestions
-from compactor.ops.verify.report import Discrepancy, VerifyReport
-from compactor.ops.verify.verified_table import VerifiedTable
+from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyReport
 from compactor.settings.settings import Settings
 from compactor.table.listed import held_count_words, waiting_words
 

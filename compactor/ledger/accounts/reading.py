@@ -70,7 +70,7 @@ def accounts(state: State, scope: Scope) -> Iterator[Account]:
     A manifest whose records cannot be read has a fault in its account.
     """
     reader = _Reader(state, scope)
-    return map_ordered(reader.read, _listed(state, scope))
+    return map_ordered(reader.read, listed(state, scope))
 
 
 def account_of(state: State, manifest_id: str, details: Detail = Detail.EVERYTHING) -> Account:
@@ -84,18 +84,19 @@ def account_of(state: State, manifest_id: str, details: Detail = Detail.EVERYTHI
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class Listed:
     """A manifest to read: its date is empty if it is not known. Its records by their names, if they were listed."""
 
     key: ManifestKey
     records: Mapping[str, datetime] | None = None
 
 
-def _listed(state: State, scope: Scope) -> Iterator[_Listed]:
+def listed(state: State, scope: Scope) -> Iterator[Listed]:
+    """The manifests of a scope, before anything is read of each."""
     if scope.manifest_ids:
-        yield from (_Listed(ManifestKey("", each)) for each in dict.fromkeys(scope.manifest_ids))
+        yield from (Listed(ManifestKey("", each)) for each in dict.fromkeys(scope.manifest_ids))
     elif scope.keys is not None:
-        yield from map(_Listed, scope.keys)
+        yield from map(Listed, scope.keys)
     elif scope.since is not None and scope.until is not None:
         yield from _written(state, scope.since, scope.until)
     elif scope.kind is not None and scope.date is None:
@@ -105,10 +106,10 @@ def _listed(state: State, scope: Scope) -> Iterator[_Listed]:
         yield from _in_folder(state, folder)
 
 
-def _in_folder(state: State, folder: str) -> Iterator[_Listed]:
+def _in_folder(state: State, folder: str) -> Iterator[Listed]:
     infos = (info for info in state.store.list(folder) if info.uri.endswith(".json"))
     for (date, manifest_id), records in groupby(infos, key=_date_and_id):
-        yield _Listed(ManifestKey(date, manifest_id), {base_name(info.uri): info.modified_at for info in records})
+        yield Listed(ManifestKey(date, manifest_id), {base_name(info.uri): info.modified_at for info in records})
 
 
 def _date_and_id(info: ObjectInfo) -> tuple[str, str]:
@@ -116,14 +117,14 @@ def _date_and_id(info: ObjectInfo) -> tuple[str, str]:
     return date, manifest_id
 
 
-def _written(state: State, since: datetime, until: datetime) -> Iterator[_Listed]:
+def _written(state: State, since: datetime, until: datetime) -> Iterator[Listed]:
     """The manifests with records of a span of time: one request for a thousand records, several dates at a time.
 
     The ledger is filed by the date of the data, which says nothing about the time of the work. Of closed dates their
     summaries tell when they have records.
     """
 
-    def of_date(date: str) -> list[_Listed]:
+    def of_date(date: str) -> list[Listed]:
         found = _in_folder(state, state.layout.ledger_folder_of(date))
         return [each for each in found if any(since <= at < until for at in (each.records or {}).values())]
 
@@ -131,18 +132,18 @@ def _written(state: State, since: datetime, until: datetime) -> Iterator[_Listed
         yield from found
 
 
-def _with_things(state: State, kind: Kind) -> Iterable[_Listed]:
+def _with_things(state: State, kind: Kind) -> Iterable[Listed]:
     """The manifests that may have things of a kind: those that summaries name, and all that are in none."""
     found = unsummarised_if_readable(state)
     if kind == "manifests":
-        return (_Listed(ManifestKey("", letter_id(info))) for info in kept_letters(state, found).waiting)
+        return (Listed(ManifestKey("", letter_id(info))) for info in kept_letters(state, found).waiting)
     if found is None:
         return _in_folder(state, state.layout.ledger_folder)
     if kind == "files":
         keys = {ManifestKey(each.date, each.manifest_id) for each in found.totals.quarantined}
     else:
         keys = set(members_with_rejects(state, found.totals))
-    return map(_Listed, sorted({*keys, *found.keys}, key=lambda key: f"{key.date}/{key.id}/"))
+    return map(Listed, sorted({*keys, *found.keys}, key=lambda key: f"{key.date}/{key.id}/"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ class _Reader:
     state: State
     scope: Scope
 
-    def read(self, listed: _Listed) -> Account:
+    def read(self, listed: Listed) -> Account:
         account = Account(key=listed.key, records=listed.records or {})
         steps = self._steps(account, is_listed=listed.records is not None)
         try:

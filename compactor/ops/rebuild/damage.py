@@ -10,7 +10,7 @@ from compactor.core.layout import redriven_owner
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
-from compactor.ops.verify.commit_files import CommitFiles
+from compactor.ops.verify.files import CommitFiles
 
 
 @dataclass(frozen=True, kw_only=True)

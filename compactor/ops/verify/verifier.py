@@ -1,42 +1,52 @@
 """Proves from what is stored that every line of a manifest is where the ledger says: `compactor verify`."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from compactor.core.documents.closed_dates import ManifestSums
 from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
-from compactor.core.errors import ObjectNotFound, OperatorError, RecordUnreadable, StoreUnavailable
+from compactor.core.errors import OperatorError, RecordUnreadable, StoreUnavailable
 from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.layout import redriven_owner
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
+from compactor.ledger.accounts.account import Account
+from compactor.ledger.accounts.reading import Listed, Scope, accounts
+from compactor.ledger.accounts.reading import listed as listed_in
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.expired_seen import expired_seen
 from compactor.ledger.history.unsummarised import Unsummarised, read_unsummarised
 from compactor.ledger.state import State
 from compactor.ndjson.grok import DecoderOf, no_decoder
 from compactor.ops.verify.chains import faults_of_chains
-from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
 from compactor.ops.verify.doubled import DoubledFiles
+from compactor.ops.verify.files import (
+    CommitFiles,
+    CommitFindings,
+    surplus_everywhere,
+    surplus_of_date,
+    surplus_of_manifest,
+)
 from compactor.ops.verify.landed import faults_of_landed
-from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted, lost_of_archived, verify_records
 from compactor.ops.verify.planned.unwritten import unwritten
-from compactor.ops.verify.report import Discrepancy, VerifyReport
-from compactor.ops.verify.summaries import (
+from compactor.ops.verify.records import (
+    RecordFindings,
     checked_letters,
     faults_of_summaries,
+    lost_of_accepted,
+    lost_of_archived,
     summarised_report,
     superseded_sums,
+    verify_records,
 )
-from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
-from compactor.ops.verify.table.scope import EVERYTHING, TableScope
+from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.values.ports import NewDigestKernel
 from compactor.schema.registry import SchemaRegistry
 from compactor.table.listed import ListedTable
 
 if TYPE_CHECKING:
-    from compactor.ops.verify.table.files import TableFiles
+    from compactor.ops.verify.table_files import TableFiles
 
 _SHOWN_CHARACTERS = 500
 
@@ -83,8 +93,8 @@ class Verifier:
 
     def verify_manifests(self, keys: Sequence[ManifestKey]) -> VerifyReport:
         """Verify some manifests, and that no file that is named after one of them is surplus."""
-        listed = self._listed(TableScope(keys=frozenset(keys)))
-        report = self._verified_manifests(lambda: keys, with_sources=False, listed=listed)
+        listed = self._listed(keys=frozenset(keys))
+        report = self._verified_manifests(Scope(keys=keys), with_sources=False, table=listed)
         for key in keys:
             report.add_surplus(surplus_of_manifest(self.state, key, has_table=self.table is not None))
         if listed is not None:
@@ -93,8 +103,8 @@ class Verifier:
 
     def verify_date(self, date: str) -> VerifyReport:
         """Verify all manifests of a date and its folders, even if the ledger has no record of that date."""
-        listed = self._listed(TableScope(dates=frozenset({date})))
-        report = self._verified_manifests(lambda: self.state.ledger.manifests(date), listed=listed)
+        listed = self._listed(dates=frozenset({date}))
+        report = self._verified_manifests(Scope(date=date), table=listed)
         self._add_folders(report, date)
         if listed is not None:
             listed.add_to(report)
@@ -129,10 +139,10 @@ class Verifier:
 
     def _verify_unsummarised(self, found: Unsummarised, superseded: ManifestSums) -> VerifyReport:
         """Verify what is in no summary, and add the summaries."""
-        listed = self._listed(TableScope(summed_dates=found.totals.dates.keys(), fresh=frozenset(found.keys)))
+        listed = self._listed(summed_dates=found.totals.dates.keys(), fresh=frozenset(found.keys))
         report = summarised_report(self.state, found, superseded)
         summed = (report.output_files, report.rows)
-        self._add_manifests(report, found.keys, found=found, listed=listed)
+        self._add_manifests(report, Scope(keys=found.keys), found=found, table=listed)
         for date in found.open_dates:
             self._add_folders(report, date)
         for key in found.keys:
@@ -144,21 +154,21 @@ class Verifier:
                 self._add_listed_of(report, frozenset(found.totals.dates))
         return report
 
-    def _listed(self, scope: TableScope) -> "TableFiles | None":
-        """The files of the table, read now; None without a table."""
+    def _listed(self, **scope: Collection[Any]) -> "TableFiles | None":
+        """The files of the table that are in a `TableScope`, read now; None without a table."""
         if self.table is None:
             return None
-        from compactor.ops.verify.table.files import TableFiles  # noqa: PLC0415 - few outputs are in a table
+        from compactor.ops.verify.table_files import TableFiles, TableScope  # noqa: PLC0415 - few outputs are in a table
 
-        return TableFiles(state=self.state, table=self.table, scope=scope, deep=self.deep)
+        return TableFiles(state=self.state, table=self.table, scope=TableScope(**scope), deep=self.deep)
 
     def _add_listed_of(self, report: VerifyReport, dates: Collection[str]) -> None:
         """Compare the table with the records of closed dates, whose sums differ, to find the files or that none is."""
-        listed, known = self._listed(TableScope(dates=dates)), report.table
+        listed, known = self._listed(dates=dates), report.table
         if listed is None:
             return
-        keys = (key for date in sorted(dates) for key in self.state.ledger.manifests(date))
-        for key, records in map_ordered(lambda key: (key, verify_records(self.state, key)), keys):
+        manifests = (each for date in sorted(dates) for each in listed_in(self.state, Scope(date=date)))
+        for key, records in map_ordered(lambda each: (each.key, verify_records(self.state, each)), manifests):
             if records.outcome is not None:
                 listed.note(key, records.outcome, is_done=records.is_done)
         listed.add_to(report)
@@ -178,7 +188,7 @@ class Verifier:
             on_found: Called with the outcome of each that is done.
         """
         report = VerifyReport()
-        self._add_manifests(report, keys, on_found=on_found, with_doubled=False)
+        self._add_manifests(report, Scope(keys=keys), on_found=on_found, with_doubled=False)
         if date is not None:
             self._add_folders(report, date)
         else:
@@ -188,8 +198,8 @@ class Verifier:
 
     def _verify_records(self) -> VerifyReport:
         """Verify all manifests and all folders, and that no accepted manifest was forgotten."""
-        listed = self._listed(EVERYTHING)
-        report = self._verified_manifests(self.state.ledger.manifests, listed=listed)
+        listed = self._listed()
+        report = self._verified_manifests(Scope(), table=listed)
         report.add_surplus(surplus_everywhere(self.state, has_table=self.table is not None))
         report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder)
         for lost in lost_of_accepted(self.state):
@@ -202,11 +212,7 @@ class Verifier:
         return report
 
     def _verified_manifests(
-        self,
-        manifests: Callable[[], Iterable[ManifestKey]],
-        *,
-        with_sources: bool = True,
-        listed: "TableFiles | None" = None,
+        self, scope: Scope, *, with_sources: bool = True, table: "TableFiles | None" = None
     ) -> VerifyReport:
         """Verify manifests.
 
@@ -215,30 +221,20 @@ class Verifier:
         """
         report = VerifyReport()
         if self.deep and self.compared is not None:
-            self.compared.expect(sum(map_ordered(self._input_bytes, manifests())))
-        self._add_manifests(report, manifests(), with_sources=with_sources, listed=listed)
+            self.compared.expect(sum(map(_input_bytes, accounts(self.state, scope))))
+        self._add_manifests(report, scope, with_sources=with_sources, table=table)
         return report
-
-    def _input_bytes(self, key: ManifestKey) -> int:
-        """The stored bytes of the inputs of a manifest that are to be compared."""
-        try:
-            found = self.state.ledger.outcome(key)
-        except (ObjectNotFound, RecordUnreadable):
-            return 0
-        if not isinstance(found, Commit) or found.erased is not None:
-            return 0
-        return sum(file.size_bytes for file in found.files if file.status is FileStatus.COMPACTED)
 
     def _add_manifests(
         self,
         report: VerifyReport,
-        manifests: Iterable[ManifestKey],
+        scope: Scope,
         *,
         with_sources: bool = True,
         found: Unsummarised | None = None,
         on_found: OnFound = lambda *_: None,
         with_doubled: bool = True,
-        listed: "TableFiles | None" = None,
+        table: "TableFiles | None" = None,
     ) -> None:
         """Verify manifests, add them to a report, and compare their files with those that the table lists.
 
@@ -247,13 +243,13 @@ class Verifier:
         known, report.quarantined_files = report.quarantined_files, []
         known_letters, report.dead_letter_manifests = report.dead_letter_manifests, []
         with DoubledFiles(self.state) as doubled:
-            for key, records, files in map_ordered(self._verified, manifests):
+            for key, records, files in map_ordered(self._verified, listed_in(self.state, scope)):
                 self._add(report, records, files, with_source=with_sources)
                 # An outcome in the wrong place is a discrepancy by itself.
                 if with_doubled and isinstance(records.outcome, Commit) and records.outcome.key == key:
                     doubled.add(records.outcome)  # guard: a file whose rows are there twice is found
-                if listed is not None and records.outcome is not None:
-                    listed.note(key, records.outcome, is_done=records.is_done)
+                if table is not None and records.outcome is not None:
+                    table.note(key, records.outcome, is_done=records.is_done)
                 if records.outcome is not None and records.is_done:
                     on_found(key, records.outcome)
                 if self.on_manifest is not None:
@@ -267,14 +263,14 @@ class Verifier:
         report.quarantined_files = [*known, *(replace(each, redriven=bool(each.redriven)) for each in checked)]
         report.dead_letter_manifests = [*known_letters, *checked_letters(settling, report.dead_letter_manifests)]
 
-    def _verified(self, key: ManifestKey) -> tuple[ManifestKey, RecordFindings, CommitFindings]:
+    def _verified(self, listed: Listed) -> tuple[ManifestKey, RecordFindings, CommitFindings]:
         """What is found about a manifest, apart from its values."""
-        records = verify_records(self.state, key)
+        records = verify_records(self.state, listed)
         files = CommitFindings()
         if isinstance(records.outcome, Commit):
             check = self._files.published if records.is_done else self._files.staged
             files = check(records.outcome)
-        return key, records, files
+        return listed.key, records, files
 
     def _why_gone(self, commit: Commit, file: FileReport) -> str:
         """Why an input file expired; empty if no rule says so: only redriven lines are the compactor's own."""
@@ -329,3 +325,11 @@ class Verifier:
         except Exception as exc:  # noqa: BLE001 - readers of damaged bytes raise errors of any type
             found = f"{type(exc).__name__}: {str(exc)[:_SHOWN_CHARACTERS]}"
             report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "contents that can be read", found))
+
+
+def _input_bytes(account: Account) -> int:
+    """The stored bytes of the inputs of a manifest that are to be compared."""
+    found = account.commit
+    if found is None or found.erased is not None:
+        return 0
+    return sum(file.size_bytes for file in found.files if file.status is FileStatus.COMPACTED)

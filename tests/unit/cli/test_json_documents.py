@@ -74,8 +74,7 @@ from compactor.ops.status.values import OutputSizes, SchemaSeen
 from compactor.ops.table.merge_report import MergeReport, NotMerged
 from compactor.ops.trace.tables import TracedTable
 from compactor.ops.trace.trace import Trace, TracedReject
-from compactor.ops.verify.report import ExpiredFiles, VerifyReport
-from compactor.ops.verify.verified_table import VerifiedTable
+from compactor.ops.verify.report import ExpiredFiles, VerifiedTable, VerifyReport
 from compactor.schema.catalog import OtherType, Published
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings, load_settings

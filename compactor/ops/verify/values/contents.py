@@ -10,13 +10,18 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from threading import Event
 
+import pyarrow as pa
+
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import Commit, FileReport, FileStatus
+from compactor.core.documents.records import Commit, FileReport, FileStatus, StagedFile
 from compactor.core.errors import FileError, LinkRefused, ObjectChanged, ObjectNotFound, StagingError
 from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.kafka.ranges import is_kafka
+from compactor.core.partitions import PartitionField, parse_fields
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import ParquetFacts
+from compactor.engines.partitioned.counting import BATCH_ROWS
+from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
 from compactor.ndjson.codecs import decode
 from compactor.ndjson.files.file_walk import Input
 from compactor.ndjson.files.line_fields import WithRecordValues, redriven_values
@@ -26,14 +31,49 @@ from compactor.ndjson.grok import DecoderOf, GrokSplitter, no_decoder
 from compactor.ndjson.kinds.formats import recorded_splitter
 from compactor.ndjson.lines import Limits, Reject, Splitter, in_whole_file
 from compactor.ops.redrive.reject_lines import reject_rows
-from compactor.ops.verify.partitions import misplaced
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.values.native_sums import NativeSums, ParsersDifferError
 from compactor.ops.verify.values.ports import NewDigestKernel
 from compactor.ops.verify.values.row_sums import SOURCE, FileColumns, LineSums, PythonSums, RowShape, RowSums, Sum
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import SchemaVersion, parquet_columns, parquet_types
-from compactor.table.merging.committed_rows import CommittedRows
+from compactor.table.merging.committed_rows import CommittedRows, OpenedRows
+
+
+def misplaced(rows: CommittedRows, registry: SchemaRegistry, commit: Commit) -> Iterator[Discrepancy]:
+    """Files with rows of another partition. Reads the columns that tell it.
+
+    Rows of too many partitions are in one without values, which the record says of it.
+    """
+    fields = parse_fields(commit.partition_by)
+    for file in (each for each in commit.outputs if fields and not each.holds_others):
+        try:
+            opened = rows.open(commit.date, file)
+            wrong = _misplaced_rows(opened, file, fields, registry.version(file.version_in(commit)))
+        except StagingError as exc:
+            yield Discrepancy(commit.manifest_id, file.final, "a readable Parquet file", str(exc))
+            continue
+        if wrong:
+            yield Discrepancy(
+                commit.manifest_id, file.final, f"{file.rows} rows of its partition", f"{wrong} of others"
+            )
+
+
+def _misplaced_rows(
+    opened: OpenedRows, file: StagedFile, fields: tuple[PartitionField, ...], schema: SchemaVersion
+) -> int:
+    partitions, expected = RowPartitions(fields, schema), tuple(file.partition)
+    if not partitions.columns:
+        return 0 if expected == without_values(fields) else len(opened.numbers)
+    wrong = 0
+    try:
+        for batch in opened.batches(BATCH_ROWS, partitions.columns):
+            codes = partitions.of(batch)
+            counted = zip(*(codes.rows.value_counts().field(at).to_pylist() for at in (0, 1)), strict=True)
+            wrong += sum(rows for at, rows in counted if codes.values[at] != expected)
+    except (pa.ArrowInvalid, OSError) as exc:
+        raise StagingError(f"{file.final}: {exc}; expected a whole Parquet file") from exc
+    return wrong
 
 
 @dataclass(frozen=True, kw_only=True)

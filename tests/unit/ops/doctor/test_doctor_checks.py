@@ -21,7 +21,7 @@ from compactor.ops.doctor.findings import Finding, fault, ok, settings_findings,
 from compactor.ops.doctor.machine_checks import Disk, SparkFound, disks, native, python, s3a, spark
 from compactor.ops.doctor.rights import ADD_ONLY, ALL, try_input, try_own_place
 from compactor.ops.doctor.runner import Check, run_checks
-from compactor.ops.verify.surplus import surplus_everywhere
+from compactor.ops.verify.files import surplus_everywhere
 from compactor.settings.settings import load_settings, parse_settings
 from compactor.wiring.job.app import App
 from tests.contract.doctor.workspace import ANSWER, install_java

@@ -6,7 +6,7 @@ import pytest
 
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State
-from compactor.ops.verify import commit_files
+from compactor.ops.verify import files
 from tests.support.harness import GOOD, Harness
 
 
@@ -23,7 +23,7 @@ def test_all_threads_share_what_expired(monkeypatch: pytest.MonkeyPatch) -> None
         made.append(ExpiredParts(state))
         return made[-1]
 
-    monkeypatch.setattr(commit_files, "ExpiredParts", slow)
+    monkeypatch.setattr(files, "ExpiredParts", slow)
     for number in range(4):
         harness.store.delete([each.final for each in harness.commit(f"m{number}").outputs])
     verifier = harness.app().verifier()

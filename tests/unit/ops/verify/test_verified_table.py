@@ -12,7 +12,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import ExtraMissing
 from compactor.core.manifest_key import ManifestKey
 from compactor.ops.verify.report import VerifyReport
-from compactor.ops.verify.table.held import unlisted
+from compactor.ops.verify.table_files import unlisted
 from compactor.ops.verify.verifier import Verifier
 from compactor.table.catalog import TableFile, TableHead
 from compactor.wiring.job.app import App

@@ -19,6 +19,8 @@ from compactor.core.layout import redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ObjectStore
+from compactor.ledger.accounts.reading import Listed, Scope, listed
+from compactor.ledger.state import State
 from compactor.ledger.table.moved_rows import MovedRows
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.values.contents import DeepVerifier
@@ -388,14 +390,14 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     app = harness.app()
     begun: list[str] = []
 
-    def manifests(date: str) -> Iterator[ManifestKey]:
-        for key in harness.ledger.manifests(date):
-            begun.append(key.id)
-            yield key
+    def manifests(state: State, scope: Scope) -> Iterator[Listed]:
+        for each in listed(state, scope):
+            begun.append(each.key.id)
+            yield each
 
     in_advance: list[int] = []
     done = count(1)
-    monkeypatch.setattr(app.ledger, "manifests", manifests)
+    monkeypatch.setattr("compactor.ops.verify.verifier.listed_in", manifests)
     app.verifier(on_manifest=lambda: in_advance.append(len(begun) - next(done))).verify_date(DAY)
     assert len(begun) == len(in_advance) == 3 * THREADS
     assert max(in_advance) <= 2 * THREADS

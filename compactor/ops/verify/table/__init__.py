@@ -1,1 +1,0 @@
-"""Verifies the table of the output."""
