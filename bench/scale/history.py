@@ -11,8 +11,7 @@ from heapq import merge
 from pathlib import Path
 
 from bench.scale.ledger import ANY, finished, renamed, text_of
-from compactor.core.layout import Layout, folder
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey, folder
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
 
 LETTER_EVERY = 500

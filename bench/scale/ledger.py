@@ -21,8 +21,7 @@ from compactor.core.documents.records import (
     RecentCommit,
     StagedFile,
 )
-from compactor.core.layout import Layout, digest
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey, digest
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.schema.schema import Column, SchemaVersion
 

@@ -20,7 +20,7 @@ import psutil
 from bench.measure import peak_bytes
 from bench.scale.ledger import FIRST_DAY, write_decided
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Engine
 from compactor.job.recovery import Recovery
 from compactor.job.service import Service

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.demo.events import make_event_lines
 from compactor.wiring.job.app import App
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from bench.sustained.feeder import source_name
 from bench.sustained.flow import Passage
 from compactor.core.documents.records import Commit, Done, FileStatus
-from compactor.core.layout import folder
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, folder
 from compactor.ledger.sizing import sizing_hits
 from compactor.wiring.job.app import App
 

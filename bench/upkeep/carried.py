@@ -8,8 +8,7 @@ from pathlib import Path
 from compactor.adapters.local.store import LocalStore
 from compactor.adapters.memory.store import ManualClock
 from compactor.core.documents.records import Commit, StagedFile
-from compactor.core.layout import Layout
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State

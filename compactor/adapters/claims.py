@@ -19,7 +19,7 @@ from threading import Lock
 
 from compactor.core.documents.records import ClaimsEntry
 from compactor.core.errors import AccessError, ObjectNotFound, RecordUnreadable, TryAgainError
-from compactor.core.inputs.routes import of_stream
+from compactor.core.inputs.source_places import of_stream
 from compactor.core.layout import base_name, index_folder
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Claim, ClaimTable, ObjectStore

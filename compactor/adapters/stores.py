@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from compactor.adapters.local.store import LocalStore
 from compactor.core.errors import ObjectNotFound
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.layout import is_s3, is_within
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
 from compactor.settings.sections import Aws

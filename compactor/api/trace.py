@@ -13,7 +13,7 @@ from compactor.core.kafka.ranges import RANGE_EXPECTED, is_kafka, is_range
 from compactor.core.kinesis.places import GAP_EXPECTED, RECORD_EXPECTED, is_kinesis, is_record_or_gap
 from compactor.core.layout import MANIFEST_ID, canonical
 from compactor.core.rules.next_steps import Cause, NextStep, giving_up, next_step
-from compactor.core.text.suggestions import Suggestions
+from compactor.core.text.safe_text import Suggestions
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ops.trace.tables import TracedTable
 from compactor.ops.trace.trace import Trace, TracedAttempt, TracedKind, TracedRedrive, TracedReject, TraceState

@@ -9,7 +9,7 @@ from compactor.api.arguments import Place, day_of, manifest_id_fault, settings_o
 from compactor.api.display import StepDisplay, VerifyProgress
 from compactor.api.progress import Progress, ProgressDisplay
 from compactor.core.errors import CompactorError, RecordUnreadable, SettingsError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, ExpiredFiles, VerifiedTable, VerifyReport
 from compactor.settings.settings import Settings

@@ -6,9 +6,22 @@ import re
 from dataclasses import dataclass
 from datetime import date
 from string import Formatter
+from typing import NamedTuple
 
-from compactor.core.manifest_key import ManifestKey
 from compactor.core.partitions import FOLDERS
+
+
+class ManifestKey(NamedTuple):
+    """One manifest. Keys sort by date first.
+
+    Attributes:
+        date: Of its data, as `yyyy-mm-dd`.
+        id: Unique among all manifests, whatever their dates.
+    """
+
+    date: str
+    id: str
+
 
 MANIFEST_ID = re.compile(
     r"(?=.{1,230}\Z)(?!.*\.reason\Z)[A-Za-z0-9][A-Za-z0-9._-]{0,199}"

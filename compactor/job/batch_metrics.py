@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from compactor.core.distributions import Distribution, distribution_of
+from compactor.core.documents.closed_dates import commit_totals
 from compactor.core.documents.records import Commit, DeadLetter
-from compactor.core.documents.totals import commit_totals
 from compactor.job.steps.results import CompactionResult, Ending
 from compactor.ledger.sizing import sizes_by_partition, sizing_hits
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from compactor.core.documents.closed_dates import commit_totals
 from compactor.core.documents.records import Commit
-from compactor.core.documents.totals import commit_totals
 from compactor.core.errors import TryAgainError
 from compactor.job.batches import BatchResult
 from compactor.job.steps.results import CompactionResult, Ending

@@ -11,8 +11,7 @@ from compactor.core.documents.manifest import OUTSIDE
 from compactor.core.documents.manifest_parsing import is_allowed
 from compactor.core.documents.records import Accepted, OpenMarker
 from compactor.core.errors import ManifestError, ObjectNotFound, StuckError
-from compactor.core.layout import Layout, is_delivery
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey, is_delivery
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.ledger import newest_generation

@@ -26,8 +26,7 @@ from compactor.core.documents.records import (
     RecentCommit,
 )
 from compactor.core.errors import ObjectNotFound, StuckError, TryAgainError
-from compactor.core.layout import Layout, base_name, done_name, is_date, outcome_generation
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey, base_name, done_name, is_date, outcome_generation
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectInfo, ObjectStore
 from compactor.core.rules.attempts import Attempts, AttemptState, held_against, last_error

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.inputs.named_dates import RULES
+from compactor.core.inputs.dates import RULES
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from typing import Literal
 from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadable, StuckError
-from compactor.core.layout import canonical, is_delivery
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, canonical, is_delivery
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State

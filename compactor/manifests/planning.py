@@ -196,7 +196,7 @@ class Planner:
 
 
 def listed_file(info: ObjectInfo, dated_by: str) -> ManifestFile:
-    """A listed file as manifests name it, dated by one of `compactor.core.inputs.named_dates.RULES`."""
+    """A listed file as manifests name it, dated by one of `compactor.core.inputs.dates.RULES`."""
     return ManifestFile(
         uri=info.uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at, dated_by=dated_by
     )

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from compactor.core.documents.grok_rules import GrokRules
-from compactor.core.documents.records import FileStatus
+from compactor.core.documents.records import FileStatus, GrokRules
 from compactor.core.errors import FileError, StagingError
 from compactor.ndjson.line_splitting import BLOCK_BYTES, split_lines
 from compactor.ndjson.lines import Judge, Judged, Limits, LineCounts, Refused, Reject

@@ -10,8 +10,7 @@ from typing import Any
 from compactor.core import layout
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.source_places import SourcePlace, merged, pattern_expression, split_pattern
-from compactor.core.text.safe_text import quoted
-from compactor.core.text.suggestions import Suggestions
+from compactor.core.text.safe_text import Suggestions, quoted
 from compactor.settings import places
 from compactor.settings.sections import Paths
 from compactor.settings.types import JOURNAL_CLAIMS

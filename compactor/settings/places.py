@@ -4,7 +4,7 @@ import os
 import re
 
 from compactor.core import layout
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.kafka.ranges import input_place as kafka_place
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.kinesis.places import input_place as kinesis_place

@@ -11,16 +11,14 @@ from compactor.core import layout
 from compactor.core.documents.manifest_parsing import ManifestRules
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.dates import DateWindow
-from compactor.core.inputs.path_columns import path_columns
-from compactor.core.inputs.routes import Routes
+from compactor.core.inputs.source_places import Routes, path_columns
 from compactor.core.kafka.ranges import Topic
 from compactor.core.kafka.ranges import input_place as kafka_place
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.places import input_place as kinesis_place
 from compactor.core.partitions import PartitionField, parse_field, parse_fields
 from compactor.core.rules.sharding import Shard
-from compactor.core.text.reading_lines import reading_lines
-from compactor.core.text.suggestions import Suggestions
+from compactor.core.text.safe_text import Suggestions, reading_lines
 from compactor.settings import compact_paths, places, sections
 from compactor.settings.grok import GrokPattern, check_grok, pattern_of
 from compactor.settings.streams import Entry, Member, OneStream, crossing, merged, read_entries

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from compactor.core.inputs.routes import Routes
+from compactor.core.inputs.source_places import Routes
 from compactor.core.layout import Layout, folder, is_within
 from compactor.settings import places, sections
 from compactor.settings.types import StreamName

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from compactor.core.documents.records import Commit, DeadLetter, StagedFile
 from compactor.core.documents.table_records import BatchedManifest, MergedFile, MergedPart, TableBatch
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import parse_fields
 from compactor.core.text.safe_text import quoted

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.documents.table_records import BatchedManifest, TableBatch
 from compactor.core.errors import OperatorError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.table.batches import TableBatches
 

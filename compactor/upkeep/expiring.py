@@ -14,7 +14,7 @@ from compactor.core.crash_points import ExpiryCrashPoint, OnExpiryCrashPoint, ig
 from compactor.core.documents.expired import TAKES, Expired, Expiry, left_under
 from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.history.expired_log import ExpiredLog
 from compactor.ledger.state import State

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from compactor.core.documents.records import Accepted, Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.layout import redriven_owner
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, redriven_owner
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import Fate, InPlaceFiles

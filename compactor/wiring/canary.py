@@ -4,7 +4,7 @@ import time
 from typing import cast
 
 from compactor.core.errors import SettingsError
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.layout import is_s3
 from compactor.ops.canary.checker import CanaryChecker
 from compactor.ops.canary.progress import Progress, Stage

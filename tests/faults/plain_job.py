@@ -21,7 +21,7 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.stores import RoutedStore, StoreSpec
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import CompactorError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectWriter
 from compactor.settings.settings import load_settings
 from compactor.wiring.job.app import App

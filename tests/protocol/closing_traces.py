@@ -5,8 +5,7 @@ from contextlib import suppress
 from datetime import date, timedelta
 
 from compactor.core.errors import CompactorError
-from compactor.core.layout import base_name, done_generation, outcome_generation
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, base_name, done_generation, outcome_generation
 from compactor.ledger.history.closed_dates import ClosedDates
 from tests.protocol.traces import Summed, Trace
 from tests.support.fakes import FaultyStore

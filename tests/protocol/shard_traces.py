@@ -10,7 +10,7 @@ from typing import Any
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.records import Attempt, Commit
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.ports import ProcessName
 from compactor.core.rules.sharding import Shard, taker
 from compactor.job.shards import REFRESH_SECONDS, ShardShare

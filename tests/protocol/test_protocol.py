@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from compactor.core.crash_points import CrashPoint
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from tests.protocol import closing_traces, shard_traces, topic_traces
 from tests.protocol.claim_traces import VALUES, claim_traces
 from tests.protocol.configurations import SMALL, tried

@@ -11,8 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from compactor.core.documents.records import OUTCOME, Commit
-from compactor.core.layout import Layout, digest
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey, digest
 from compactor.core.ports import ObjectStore
 from tests.protocol.configurations import SAFETY, guards
 from tests.protocol.tlc import constants, explore

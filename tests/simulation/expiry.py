@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from compactor.core.documents.expired import TAKES, Expired, Part
 from compactor.core.documents.records import Commit
-from compactor.core.layout import Layout
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey
 from tests.simulation.scheduler import Broken
 
 

@@ -12,7 +12,7 @@ from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.crash_points import OnCrashPoint
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Commit, DeadLetter, FileReport
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Engine
 from compactor.job.batches import BatchResult
 from compactor.ops.verify.report import VerifyReport

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from compactor.cli.commands.report import make_report
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Accepted, Commit, DeadLetter, FileReport, FileStatus, StagedFile
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.cost.prices import JobSize
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.ops.report.period import Period

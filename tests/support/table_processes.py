@@ -11,8 +11,7 @@ from compactor.adapters.memory.table import Answer, MemoryTable
 from compactor.core.documents.records import Commit, Rebuild, StagedFile
 from compactor.core.documents.table_records import MergedFile, MergedPart, TableBatch, TableMerge
 from compactor.core.errors import CompactorError, StagingError
-from compactor.core.layout import Layout
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches

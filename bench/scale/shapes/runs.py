@@ -13,7 +13,7 @@ from bench.inputs import check_room, ensure_input
 from bench.measure import Measurement, run_contender
 from bench.scale.shapes.table import REFERENCE, REFERENCE_S3, Compared, ShapeRow
 from bench.shapes import Shape, Written, write_shape
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.settings.settings import Settings
 from compactor.wiring.job.app import App
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from typing import TypeVar
 
 from compactor.core.errors import LinkRefused
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.layout import canonical, is_s3
 
 # Names are used literally; pathlib would normalise them.

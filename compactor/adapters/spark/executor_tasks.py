@@ -13,7 +13,7 @@ from compactor.adapters.spark.failures import TaskFailed, translated
 from compactor.adapters.stores import StoreSpec
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import CompactorError
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.ports import ObjectStore
 from compactor.core.rules.packing import spread
 from compactor.engines.engine import EngineRules

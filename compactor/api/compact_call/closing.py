@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compactor.core.documents.totals import are_few_rows
-from compactor.core.exit_codes import ExitCode
+from compactor.core.documents.closed_dates import are_few_rows
+from compactor.core.errors import ExitCode
 from compactor.core.layout import Layout
 from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog

@@ -19,8 +19,7 @@ from compactor.api.display import Display, StopRequests, VerifyProgress
 from compactor.core.documents.records import Commit, FileReport
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.source_places import in_words
-from compactor.core.layout import is_s3
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, is_s3
 from compactor.core.text.formatting import count, duration
 from compactor.job.run_report import ManifestsUnfinished, RunReport
 from compactor.job.service import Service

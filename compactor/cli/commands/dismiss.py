@@ -12,7 +12,7 @@ from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.lists import show_lines
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.terminal import echo
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.text.formatting import count
 from compactor.ops.accept.dismisser import Dismisser, Dismissible
 from compactor.ops.trace.tracer import SEARCHED_DAYS

@@ -16,8 +16,8 @@ from compactor.cli.times import moment
 from compactor.cli.topic_plan import plan_topic, show_topic, topic_document
 from compactor.cli.ui.output import picked, print_json
 from compactor.cli.ui.terminal import echo
-from compactor.core.exit_codes import ExitCode
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.errors import ExitCode
+from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.kafka.ranges import Topic, is_kafka
 from compactor.core.kinesis.places import KinesisStream, is_kinesis
 from compactor.core.text.formatting import count, size

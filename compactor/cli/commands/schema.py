@@ -13,7 +13,7 @@ from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo, write_out
 from compactor.cli.ui.waiting import waiting
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.text.formatting import count
 from compactor.ops.suggest.suggester import SAMPLE_RECORDS
 from compactor.schema.schema import Column, RetiredColumn, SchemaVersion

@@ -22,7 +22,7 @@ from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import waiting
 from compactor.core.rules.next_steps import quarantined_steps
 from compactor.core.text.formatting import beside_first, by_name, count, fates, size
-from compactor.core.text.suggestions import Suggestions
+from compactor.core.text.safe_text import Suggestions
 from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyReport
 from compactor.settings.settings import Settings
 from compactor.table.listed import held_count_words, waiting_words

@@ -6,8 +6,7 @@ from collections.abc import Callable
 import click
 
 from compactor.cli.ui.terminal import echo
-from compactor.core.errors import CompactorError, CredentialsMissing, ExtraMissing, SettingsError
-from compactor.core.exit_codes import ExitCode
+from compactor.core.errors import CompactorError, CredentialsMissing, ExitCode, ExtraMissing, SettingsError
 from compactor.telemetry.error_text import described
 from compactor.telemetry.log_events import CATALOGUE
 from compactor.telemetry.logs import log_event

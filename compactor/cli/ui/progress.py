@@ -13,8 +13,8 @@ from compactor.api.display import Step
 from compactor.cli.ui.failures import say
 from compactor.cli.ui.waiting import waiting
 from compactor.core.crash_points import CrashPoint
+from compactor.core.documents.closed_dates import commit_totals
 from compactor.core.documents.records import Commit
-from compactor.core.documents.totals import commit_totals
 from compactor.core.text.formatting import by_name, count, duration, rate
 from compactor.job.steps.result_log import log_result
 from compactor.job.steps.results import CompactionResult

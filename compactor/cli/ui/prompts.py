@@ -5,7 +5,7 @@ import sys
 import click
 
 from compactor.cli.ui.failures import say
-from compactor.core.exit_codes import ExitCode
+from compactor.core.errors import ExitCode
 
 
 def not_confirmed(command: str, what: str, *, question: str, done: str) -> ExitCode | None:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from compactor.control.diagnosis.health import Condition, Finding, finding
-from compactor.core.documents.totals import are_few_rows
+from compactor.core.documents.closed_dates import are_few_rows
 from compactor.core.rules.next_steps import Cause, quarantined_steps
 from compactor.core.text.formatting import by_name, count, percent
-from compactor.core.text.suggestions import Suggestions
+from compactor.core.text.safe_text import Suggestions
 from compactor.ledger.housekeeping import FailingTask
 from compactor.manifests.kafka.topics_seen import TopicSeen
 from compactor.manifests.kinesis.streams_seen import StreamSeen

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import AwareDatetime
 
 from compactor.core.documents.document import Document
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 
 Part = Literal["rows", "rejects", "archive", "redriven"]
 """A part of what is stored of a manifest: output, rejects, its archived object, or the redriven lines that it read."""

@@ -7,7 +7,7 @@ from pydantic import Field, NonNegativeInt, field_serializer
 from compactor.core.documents.document import Document
 from compactor.core.kafka.record_columns import RecordColumn
 from compactor.core.kafka.value_lines import KafkaValues
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 
 OUTSIDE = "outside_allowed_prefixes"
 

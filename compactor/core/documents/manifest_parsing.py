@@ -12,11 +12,14 @@ from pydantic import ValidationError
 from compactor.core import layout
 from compactor.core.documents.manifest import OUTSIDE, FileRange, Manifest, ManifestFile
 from compactor.core.errors import ManifestError
-from compactor.core.inputs.dates import DEFAULT_WINDOW, DateWindow
-from compactor.core.inputs.named_dates import RULES, NamedDate, named_date
-from compactor.core.inputs.path_columns import MAX_PATH_COLUMNS, are_path_columns, path_columns
-from compactor.core.inputs.source_places import exclusion
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.inputs.dates import DEFAULT_WINDOW, RULES, DateWindow, NamedDate, named_date
+from compactor.core.inputs.source_places import (
+    MAX_PATH_COLUMNS,
+    are_path_columns,
+    exclusion,
+    is_topic_or_stream,
+    path_columns,
+)
 from compactor.core.kafka.ranges import KafkaRange
 from compactor.core.kafka.record_columns import RECORD_COLUMNS, are_record_columns
 from compactor.core.kafka.value_lines import KAFKA_VALUES

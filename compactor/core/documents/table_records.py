@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import Field
 
 from compactor.core.documents.document import Document
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 
 
 class BatchedManifest(Document):

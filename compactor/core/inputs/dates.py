@@ -1,9 +1,95 @@
-"""Decides to which date a file belongs: the date in its name or key, or the day of its arrival."""
+"""Decides to which date a file belongs: the date in its name or key, taken as written, or the day of its arrival."""
 
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from typing import NamedTuple
 
-from compactor.core.inputs.named_dates import ARRIVAL, NamedDate, named_date
+from compactor.core.layout import base_name, canonical, first_date, is_date
+
+ARRIVAL = "arrival"
+
+RULES = {
+    "name": "yyyy-mm-dd in its name",
+    "key": "yyyy-mm-dd in its key",
+    "parts": "year=, month= and day= in its key",
+    "hive": "dt= or date= with yyyymmdd in its key",
+    "path": "yyyy/mm/dd in its key",
+    "name_digits": "yyyymmdd in its name",
+    "key_digits": "yyyymmdd in its key",
+    ARRIVAL: "the day of its event or last write, in UTC",
+}
+"""How a file can get its date, with what each rule looks for. The first rule that finds a calendar day counts. A text
+such as yyyy-mm-ddThh has the date that it begins with."""
+
+_PART = re.compile(r"(?:^|/)(year|month|day)=0*([0-9]{1,4})(?=/)", re.IGNORECASE)
+_HIVE = re.compile(r"(?:^|/)(?:dt|date)=([0-9]{4})([0-9]{2})([0-9]{2})(?![0-9])[^/]*(?=/)", re.IGNORECASE)
+_PATH = re.compile(r"/([0-9]{4})/([0-9]{2})/([0-9]{2})(?=/)")
+_REST_OF_UUID = r"(?:-[0-9A-Fa-f]{4}){3}-"
+_DIGITS = re.compile(
+    rf"(?:^|[^0-9A-Za-z])[A-Za-z]*((?:19|20)[0-9]{{2}})([0-9]{{2}})([0-9]{{2}})(?![0-9A-SU-Za-su-z]|{_REST_OF_UUID})"
+)
+"""Eight digits at the end of a word, or before the `T` of a time. Others are mostly parts of ids and digests."""
+
+
+class NamedDate(NamedTuple):
+    """A date as `yyyy-mm-dd`, and which of `RULES` found it."""
+
+    date: str
+    rule: str
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it must have been meant as a date. Digits alone may be a number."""
+        return not self.rule.endswith("digits")
+
+
+def named_date(uri: str) -> NamedDate | None:
+    """The date in the name or key of a file; None if there is none."""
+    name, key = base_name(uri), canonical(uri)
+    for rule, find in _FINDERS.items():
+        found = find(name if rule in _OF_NAME else key)
+        if found is not None:
+            return NamedDate(found, rule)
+    return None
+
+
+def _of_parts(key: str) -> str | None:
+    """The date of folders such as `year=2026/month=01/day=05`, which others may stand between."""
+    parts: dict[str, str] = {}
+    for found in _PART.finditer(key):
+        parts.setdefault(found[1].lower(), found[2])
+    if len(parts) < len(("year", "month", "day")):
+        return None
+    return _written(parts["year"], parts["month"].zfill(2), parts["day"].zfill(2))
+
+
+def _first(pattern: re.Pattern[str]) -> Callable[[str], str | None]:
+    """Finds the first calendar day that a pattern matches in three groups."""
+
+    def find(text: str) -> str | None:
+        return next(filter(None, (_written(*found.groups()) for found in pattern.finditer(text))), None)
+
+    return find
+
+
+def _written(year: str, month: str, day: str) -> str | None:
+    text = f"{year}-{month}-{day}"
+    return text if is_date(text) else None
+
+
+_FINDERS: Mapping[str, Callable[[str], str | None]] = {
+    "name": first_date,
+    "key": first_date,
+    "parts": _of_parts,
+    "hive": _first(_HIVE),
+    "path": _first(_PATH),
+    "name_digits": _first(_DIGITS),
+    "key_digits": _first(_DIGITS),
+}
+_OF_NAME = frozenset({"name", "name_digits"})
+
 
 EARLIEST_DATE = "2000-01-01"
 MAX_FUTURE_DAYS = 31
@@ -70,10 +156,7 @@ DEFAULT_WINDOW = DateWindow()
 
 
 def possible_dates(uri: str, arrived_at: datetime) -> set[str]:
-    """The dates that a file can have by any window: for finding its manifest after the settings were changed.
-
-    Earlier releases knew only the rules of `yyyy-mm-dd`, which come first, and that of the arrival.
-    """
+    """The dates that a file can have by any window: for finding its manifest after the settings were changed."""
     named = named_date(uri)
     return {_day(arrived_at)} if named is None else {_day(arrived_at), named.date}
 

@@ -1,11 +1,94 @@
-"""The places that `compact` takes files from: a folder, one file, or all files that a pattern matches. No I/O."""
+"""The places that input comes from: folders, files and patterns, the stream of each, and what paths tell. No I/O."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, cached_property
+from urllib.parse import unquote
 
-from compactor.core import layout
+from compactor.core.kafka.ranges import is_kafka
+from compactor.core.kinesis.places import is_kinesis
+from compactor.core.layout import canonical, folder, is_s3, is_text, is_within
+
+
+def is_topic_or_stream(place: str) -> bool:
+    """Return whether a place is in Kafka or in Kinesis, and in no store."""
+    return is_kafka(place) or is_kinesis(place)
+
+
+def of_stream(stream: str, holder: str) -> str:
+    """The id of a manifest with its stream, as claims have it. No id contains a colon."""
+    return f"{stream}:{holder}"
+
+
+@dataclass(frozen=True)
+class Routes:
+    """The prefixes of all streams. No prefix is of two streams.
+
+    Attributes:
+        prefixes: Those of each stream, by its name.
+    """
+
+    prefixes: Mapping[str, Sequence[str]]
+    _streams: dict[str, str] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, prefixes in self.prefixes.items():
+            self._streams.update({folder(canonical(prefix)): name for prefix in prefixes})
+
+    def stream_of(self, uri: str) -> str | None:
+        """Return the stream with the longest prefix that an object is below; None if it is below none."""
+        path = canonical(uri)
+        end = len(path)
+        while (end := path.rfind("/", 0, end)) >= 0:
+            above = path[: end + 1]
+            if (stream := self._streams.get(above)) is not None:
+                return stream if is_within(uri, above) or path == above else None
+        return None
+
+
+MAX_PATH_COLUMNS = 16
+"""The most folders of a path that become columns."""
+
+MAX_PATH_CHARACTERS = 4096
+"""The most characters that their keys and values have."""
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""What Hive writes for a value that is null."""
+
+
+def path_columns(uri: str) -> dict[str, str]:
+    """The keys and values in the folders of a file, outermost first. Of a key that is there twice, the last one counts.
+
+    Percent-encoded characters are decoded, because Hive and Spark encode those that a folder may not have.
+    """
+    found: dict[str, str] = {}
+    for name in canonical(uri).split("/")[3 if is_s3(uri) else 1 : -1]:
+        key, separator, value = name.partition("=")
+        if not (key and separator) or value == _NULL or not is_text(name):
+            continue
+        key, value = _decoded(key), _decoded(value)
+        if len(found) < MAX_PATH_COLUMNS:
+            found[key] = value
+    return found
+
+
+def are_path_columns(found: object) -> bool:
+    """Whether a document from outside holds keys and values as `path_columns` gives them."""
+    if not isinstance(found, dict) or len(found) > MAX_PATH_COLUMNS:
+        return False
+    texts = [*found.keys(), *found.values()]
+    return (
+        all(isinstance(text, str) and is_text(text) for text in texts) and sum(map(len, texts)) <= MAX_PATH_CHARACTERS
+    )
+
+
+def _decoded(text: str) -> str:
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        return text
+
 
 _MAGIC = re.compile(r"[*?\[]")
 _DEEP = "**"
@@ -31,7 +114,7 @@ class SourcePlace:
     def texts(self) -> list[str]:
         """The place as a user would type it, one text for each file."""
         below = self.names or ((self.pattern,) if self.pattern else ())
-        return [layout.folder(self.folder) + each for each in below] or [self.folder]
+        return [folder(self.folder) + each for each in below] or [self.folder]
 
     def takes(self, uri: str) -> bool:
         """Return whether a file below the folder is meant."""
@@ -62,7 +145,7 @@ class SourcePlace:
         return any(name.startswith(HIDING) and name[0] != first for name, first in zip(names, firsts, strict=False))
 
     def _relative(self, uri: str) -> str:
-        return layout.canonical(uri).removeprefix(layout.canonical(layout.folder(self.folder)))
+        return canonical(uri).removeprefix(canonical(folder(self.folder)))
 
     @cached_property
     def _regex(self) -> re.Pattern[str]:
@@ -84,7 +167,7 @@ def merged(places: Sequence[SourcePlace]) -> tuple[SourcePlace, ...]:
     for place in places:
         if place.names:
             names.setdefault(place.folder, {}).update(dict.fromkeys(place.names))
-    files = [SourcePlace(folder, names=tuple(found)) for folder, found in names.items()]
+    files = [SourcePlace(place, names=tuple(found)) for place, found in names.items()]
     return tuple(dict.fromkeys([*(place for place in places if not place.names), *files]))
 
 
@@ -108,9 +191,7 @@ def exclusion(patterns: tuple[str, ...]) -> re.Pattern[str]:
     Raises:
         re.error: A pattern is none of the shell.
     """
-    parts = [
-        pattern_expression(layout.canonical(each)) if "/" in each else f"(?:.*/)?{_segment(each)}" for each in patterns
-    ]
+    parts = [pattern_expression(canonical(each)) if "/" in each else f"(?:.*/)?{_segment(each)}" for each in patterns]
     return re.compile("|".join(parts) if parts else "(?!)", re.DOTALL)
 
 

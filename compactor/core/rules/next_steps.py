@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Literal, Self
 
 from compactor.core.documents.records import FileStatus
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
-from compactor.core.text.suggestions import Suggestions
+from compactor.core.inputs.source_places import is_topic_or_stream
+from compactor.core.text.safe_text import Suggestions
 
 READ_AS_JSON = "read it with --format json"
 """What to do with a file that `input.format = "json"` reads; the detail of a quarantined one says so."""

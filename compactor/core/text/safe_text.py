@@ -1,8 +1,15 @@
-"""Makes text from outside, such as names of files, safe to show on a terminal, in a log, on a page and in a command."""
+"""Makes text from outside, such as names of files, safe to show on a terminal, in a log, on a page and in a command.
 
+Also suggested commands, and the lines by which tools read a whole output, as their reader has to type them. No I/O.
+"""
+
+import json
 import re
 import shlex
 import unicodedata
+from dataclasses import dataclass, replace
+
+from compactor.core.layout import Layout
 
 _CANDIDATE = re.compile(r"[^ -~]")  # all but printable ASCII
 _JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # they shape Persian and Indic words, and emoji
@@ -56,3 +63,100 @@ def _is_safe(found: re.Match[str]) -> bool:
         beside = text[max(at - 1, 0) : at] + text[at + 1 : at + 2]
         return len(beside) == 2 and min(beside) > "~" and beside.isprintable()  # noqa: PLR2004 - between two
     return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+_COMMAND = re.compile(r"\bcompactor (?:redrive \w+|schema retire|\w+)")
+_RETIRE = "schema retire"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """Commands for a job, whose settings are found without a word, or for a folder that a person compacts."""
+
+    folder: str = ""  # what `compact` wrote, as commands name it; empty for a job
+    again: str = ""  # the command that compacts this folder again; empty for a job
+    mark: str = ""  # what is written on both sides of a command
+    stream: str = ""  # the stream that is meant; empty unless the settings have several
+
+    def marked(self) -> "Suggestions":
+        """The same commands between back-quotes."""
+        return replace(self, mark="`")
+
+    def call(self, command: str, *words: str) -> str:
+        """A command such as `redrive files`, with words that may come from outside."""
+        return self._marked(" ".join([self._placed(f"compactor {command}"), *map(quoted, words)]))
+
+    def at(self, text: str) -> str:
+        """A text of this program, with the folder in each command that it names."""
+        return _COMMAND.sub(lambda found: self._marked(self._placed(found[0])), text)
+
+    def of(self, command: str) -> str:
+        """A whole command, with the folder in its place. What would plan an input file compacts the folder again."""
+        if self.again and command.startswith("compactor plan "):
+            return self._marked(self.again)
+        return self._marked(_COMMAND.sub(lambda found: self._placed(found[0]), command, count=1))
+
+    def again_with(self, words: str = "") -> str:
+        """The command that compacts the folder again, with further words; empty for a job."""
+        return self._marked(f"{self.again} {words}".rstrip()) if self.again else ""
+
+    @property
+    def then_again(self) -> str:
+        """What follows a redrive: a job takes new manifests by itself, a folder waits for its next `compact`."""
+        return f", then {self.again_with()}" if self.again else ""
+
+    def _marked(self, command: str) -> str:
+        return f"{self.mark}{command}{self.mark}"
+
+    def _placed(self, command: str) -> str:
+        if self.stream:
+            return f"{command} --stream {self.stream}"
+        if not self.folder:
+            return command
+        if command.endswith(_RETIRE):  # DST comes before the action
+            return f"compactor schema {quoted(self.folder)} retire"
+        return f"{command} {quoted(self.folder)}"
+
+
+_EXPANDED = set('"$`\\!')  # what a shell acts on within double quotes
+_HADOOP_PATTERN = re.compile(r"([*?\[\]{}\\])")
+_DUCKDB_PATTERN = re.compile(r"([*?\[])")
+_HIVE_FOLDER = re.compile(r"[^/=]+=\{date\}")
+
+
+def reading_lines(layout: Layout, *, has_partitions: bool) -> tuple[str, ...]:
+    """Expressions of Python with the full name of each function, of Spark with its session, and a command of a shell.
+
+    Args:
+        layout: Where the output is, and what the folders of its dates are called.
+        has_partitions: Whether these have folders of partitions.
+    """
+    place = layout.output.rstrip("/")
+    is_hive = _HIVE_FOLDER.fullmatch(layout.output_folder) is not None
+    folder, more = _literal(place), ', partitioning="hive"' if is_hive or has_partitions else ""
+    spark = _HADOOP_PATTERN.sub(r"\\\1", re.sub("^s3://", "s3a://", place))
+    options = '.option("mergeSchema", True)'
+    if not is_hive and (has_partitions or "/" in layout.output_folder):
+        options += '.option("recursiveFileLookup", True)'  # Spark finds no partitions below folders of other names
+    elif not is_hive:
+        spark += "/*"
+    return (
+        f"pandas.read_parquet({folder})",
+        f'polars.read_parquet({folder}, missing_columns="insert")',
+        f"pyarrow.dataset.dataset({folder}{more})",
+        _duckdb(place),
+        f"spark.read{options}.parquet({_literal(spark)})",
+    )
+
+
+def _duckdb(place: str) -> str:
+    glob = _DUCKDB_PATTERN.sub(r"[\1]", place).replace("'", "''") + "/**/*.parquet"
+    query = f"FROM read_parquet('{glob}', union_by_name = true)"
+    # A query has single quotes, so double ones read better where a shell expands nothing in them.
+    word = quoted(query) if _EXPANDED & set(query) or not query.isprintable() else f'"{query}"'
+    return f"duckdb -c {word}"
+
+
+def _literal(text: str) -> str:
+    """A text as a literal of Python, which a terminal shows as it is."""
+    return visible_json(json.dumps(text, ensure_ascii=False))

@@ -16,7 +16,7 @@ from compactor.core.errors import (
     StuckError,
     TryAgainError,
 )
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.ledger import Ledger
 from compactor.telemetry.error_text import described
 

@@ -11,8 +11,7 @@ from compactor.core.documents.manifest import OUTSIDE, Manifest
 from compactor.core.documents.manifest_parsing import parse_manifest
 from compactor.core.documents.records import Accepted
 from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError, TryAgainError
-from compactor.core.layout import base_name, canonical, digest, duplicate_id, id_from_name, is_text
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, base_name, canonical, digest, duplicate_id, id_from_name, is_text
 from compactor.core.ports import ObjectInfo
 from compactor.job.steps.planned_ranges import check_planned, redrive_on_record
 from compactor.ledger.state import State

@@ -1,7 +1,7 @@
 """Logs how manifests ended."""
 
+from compactor.core.documents.closed_dates import commit_totals
 from compactor.core.documents.records import Commit
-from compactor.core.documents.totals import commit_totals
 from compactor.job.steps.results import CompactionResult
 from compactor.telemetry.logs import log_event
 

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
-from compactor.core.documents.grok_rules import GrokRules
-from compactor.core.documents.records import Accepted, Attempt, Commit, FileReport, FileStatus, StagedFile
+from compactor.core.documents.records import Accepted, Attempt, Commit, FileReport, FileStatus, GrokRules, StagedFile
 from compactor.core.errors import CompactorError, InputRefused, RecordUnreadable
-from compactor.core.layout import Layout
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey
 from compactor.core.partitions import folders
 from compactor.core.rules.attempts import RetryRules
 from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest

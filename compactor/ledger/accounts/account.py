@@ -7,7 +7,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from compactor.core.documents.dismissals import How
 from compactor.core.documents.records import (
     NEEDS_OPERATOR,
     Accepted,
@@ -16,11 +15,11 @@ from compactor.core.documents.records import (
     Done,
     FileReport,
     FileStatus,
+    How,
     Redrive,
 )
 from compactor.core.errors import ObjectNotFound, StuckError
-from compactor.core.layout import redrive_number, root_id
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, redrive_number, root_id
 from compactor.core.rules.attempts import Attempts
 from compactor.core.rules.next_steps import Cause, cause_of
 from compactor.ledger.history.redrive_log import RedriveLogEntry, taken_from

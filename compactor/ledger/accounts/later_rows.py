@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from compactor.core.documents.records import Commit, FileStatus
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.layout import base_name, canonical, outcome_generation
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, base_name, canonical, outcome_generation
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 

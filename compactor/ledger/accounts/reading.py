@@ -11,8 +11,7 @@ from itertools import groupby
 
 from compactor.core.documents.records import Accepted, Commit, Done, FileReport, FileStatus, RedrivenInput
 from compactor.core.errors import AccessError, ObjectNotFound, StuckError
-from compactor.core.layout import base_name, done_name
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, base_name, done_name
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.accounts.account import Account, Kind, quarantined_files

@@ -19,14 +19,12 @@ from functools import partial
 from itertools import count
 
 from compactor.core.documents.closed_dates import OpenFile
-from compactor.core.documents.dismissals import Dismissal
 from compactor.core.documents.manifest import Manifest
-from compactor.core.documents.records import Accepted, Commit, DeadLetter
+from compactor.core.documents.records import Accepted, Commit, DeadLetter, Dismissal
 from compactor.core.errors import AccessError, ObjectNotFound, StuckError
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.kafka.ranges import is_kafka
-from compactor.core.layout import duplicate_id, is_of_new, is_within, redriven_id, root_id
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, duplicate_id, is_of_new, is_within, redriven_id, root_id
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.account import Account, LetterFate, QuarantinedFile, redriven_uris
 from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows, searched_from, written_since

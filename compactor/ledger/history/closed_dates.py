@@ -20,8 +20,7 @@ from compactor.core.documents.closed_dates import (
     totals_with,
 )
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.layout import Layout
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo, ObjectStore
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compactor.core.documents.dismissals import Dismissal
+from compactor.core.documents.records import Dismissal
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 

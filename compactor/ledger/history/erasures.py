@@ -7,8 +7,7 @@ from functools import partial
 from compactor.core.documents.erasures import ErasedManifest, Erasure, ErasureDone
 from compactor.core.documents.records import Commit
 from compactor.core.errors import ObjectNotFound, StuckError
-from compactor.core.layout import base_name
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, base_name
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 

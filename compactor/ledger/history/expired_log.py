@@ -6,8 +6,7 @@ from functools import cached_property, lru_cache
 
 from compactor.core.documents.expired import TAKES, Expired, Expiry, Part, expired_in
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.layout import is_date
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, is_date
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
 

@@ -9,8 +9,7 @@ from typing import Literal
 
 from compactor.core.documents.records import Redrive
 from compactor.core.errors import ObjectNotFound
-from compactor.core.layout import redrive_number, redriven_id, root_id
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, redrive_number, redriven_id, root_id
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.state import State
 

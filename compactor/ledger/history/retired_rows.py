@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from compactor.core.documents.expired import TAKES, Expiry
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.history.expired_log import ExpiredLog, ExpiredParts
 from compactor.ledger.state import State
 

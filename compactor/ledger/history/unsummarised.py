@@ -12,8 +12,7 @@ from itertools import groupby
 from compactor.core.documents.closed_dates import ClosedTotals, Member
 from compactor.core.documents.records import OpenMarker
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.layout import base_name, id_from_name, is_delivery
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, base_name, id_from_name, is_delivery
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.history.closed_dates import ClosedDates

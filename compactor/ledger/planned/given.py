@@ -7,7 +7,7 @@ from itertools import chain
 
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import ManifestError
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.kafka.ranges import KafkaRange, Topic, is_kafka
 from compactor.core.kinesis.places import SCHEME, KinesisStream, StreamGap, is_kinesis
 from compactor.core.layout import canonical, redriven_owner, root_id

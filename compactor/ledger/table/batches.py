@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 
 from compactor.core.documents.table_records import BatchedManifest, FinishedBatches, TableBatch
 from compactor.core.errors import ObjectNotFound
-from compactor.core.layout import Layout
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectStore
 from compactor.ledger.table.refused_batches import RefusedBatches

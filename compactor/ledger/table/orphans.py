@@ -11,8 +11,7 @@ from functools import lru_cache
 
 from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.layout import canonical
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, canonical
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
 

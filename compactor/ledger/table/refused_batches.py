@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from compactor.core.documents.table_records import BatchedManifest, HeldManifest, RefusedBatch, TableBatch
 from compactor.core.errors import RecordUnreadable
-from compactor.core.layout import Layout
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectStore
 from compactor.ledger.state import State

@@ -9,7 +9,7 @@ from functools import partial
 from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import StuckError, TryAgainError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimer, claim_key

@@ -8,7 +8,7 @@ from functools import partial
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import CompactorError
-from compactor.core.inputs.routes import Routes
+from compactor.core.inputs.source_places import Routes
 from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import Clock
 from compactor.manifests.building.builder import BUILD_SECONDS, Builder, BuildReport

@@ -11,7 +11,7 @@ from itertools import islice
 
 from compactor.core.documents.closed_dates import ClosedTotals
 from compactor.core.errors import RecordUnreadable
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.manifests.fates.summarised_files import Known, Shorter, SummarisedFiles

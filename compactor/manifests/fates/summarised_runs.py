@@ -4,8 +4,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from compactor.core.layout import Layout
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey
 from compactor.core.ports import ObjectStore
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.history.run_levels import RunLevels, number_of, place_and_member

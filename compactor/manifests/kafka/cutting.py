@@ -6,7 +6,7 @@ from datetime import datetime
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import StoreUnavailable
-from compactor.core.inputs.named_dates import ARRIVAL
+from compactor.core.inputs.dates import ARRIVAL
 from compactor.core.kafka.ports import Bounds, Sample
 from compactor.core.kafka.ranges import KafkaRange, Topic
 from compactor.core.kafka.record_columns import RecordColumn

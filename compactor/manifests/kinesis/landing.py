@@ -13,7 +13,7 @@ from compactor.core.documents.chains.kinesis_records import (
 )
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import RecordUnreadable, StoreUnavailable
-from compactor.core.inputs.named_dates import ARRIVAL
+from compactor.core.inputs.dates import ARRIVAL
 from compactor.core.kinesis.places import KinesisStream, StreamGap
 from compactor.core.layout import base_name
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace

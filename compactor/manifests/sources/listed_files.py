@@ -11,7 +11,7 @@ PAGE_FILES = 20_000
 
 
 class ListedInfo(NamedTuple):
-    """A listed file, its date, and which of `compactor.core.inputs.named_dates.RULES` gave it."""
+    """A listed file, its date, and which of `compactor.core.inputs.dates.RULES` gave it."""
 
     info: ObjectInfo
     date: str

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.inputs.dates import possible_dates
-from compactor.core.inputs.named_dates import ARRIVAL
+from compactor.core.inputs.dates import ARRIVAL, possible_dates
 from compactor.core.layout import canonical
 from compactor.ledger.state import State
 from compactor.manifests.file_search import FileSearch, Naming

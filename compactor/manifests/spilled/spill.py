@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, Protocol
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.inputs.named_dates import ARRIVAL
+from compactor.core.inputs.dates import ARRIVAL
 from compactor.core.layout import canonical
 from compactor.core.ports import ObjectInfo
 from compactor.manifests.file_search import Naming
@@ -22,7 +22,7 @@ class SpilledFile(NamedTuple):
     Attributes:
         uri: In its canonical spelling.
         modified_us: Time of its last write, in microseconds since 1970.
-        rule: Which of `compactor.core.inputs.named_dates.RULES` gave its date.
+        rule: Which of `compactor.core.inputs.dates.RULES` gave its date.
     """
 
     date: str

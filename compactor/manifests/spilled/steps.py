@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from compactor.core.documents.manifest import ManifestFile
-from compactor.core.inputs.named_dates import ARRIVAL
+from compactor.core.inputs.dates import ARRIVAL
 from compactor.core.layout import canonical
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.dating import DatingTally

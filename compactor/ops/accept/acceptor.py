@@ -3,8 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from compactor.core.documents.dismissals import Dismissal
-from compactor.core.documents.records import Commit, FileReport
+from compactor.core.documents.records import Commit, Dismissal, FileReport
 from compactor.core.kafka.ports import OpenKafka
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.kinesis.places import is_kinesis

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from compactor.core.documents.dismissals import Dismissal, How
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.documents.records import Dismissal, How
+from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.layout import canonical
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.accounts.reading import Scope

@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 
 from compactor.core.documents.records import Commit
 from compactor.core.errors import ObjectNotFound
-from compactor.core.layout import folder, is_within
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, folder, is_within
 from compactor.ledger.state import State
 from compactor.ops.canary.progress import Hop, Progress, Stage, passed
 from compactor.schema.schema import RESCUED_COLUMN

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.text.safe_text import quoted
 
 Stage = Literal[

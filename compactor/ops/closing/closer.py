@@ -20,7 +20,7 @@ from compactor.core.documents.closed_dates import (
     totals_with,
 )
 from compactor.core.errors import RecordUnreadable
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count, duration
 from compactor.ledger.history.closed_dates import ClosedDates, Mark

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from compactor.core.documents.closed_dates import DoubledVersion, ManifestSums, Member, OpenFile, OpenLetter, added
 from compactor.core.documents.records import Commit, DeadLetter
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.history.closed_dates import DIGEST_BYTES, Versions
 from compactor.ledger.state import State
 from compactor.ops.closing.settling import open_files, open_letters

@@ -9,7 +9,7 @@ from functools import partial
 from compactor.core.documents.closed_dates import ClosedTotals, SettledFile
 from compactor.core.documents.records import Redrive
 from compactor.core.errors import ObjectNotFound, StuckError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.accounts.settling import Settling, open_file

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from compactor.core.documents.grok_rules import GrokRules
 from compactor.core.documents.records import (
     NEEDS_OPERATOR,
     Accepted,
@@ -12,6 +11,7 @@ from compactor.core.documents.records import (
     FileFormat,
     FileReport,
     FileStatus,
+    GrokRules,
     StagedFile,
 )
 from compactor.core.layout import Layout, redriven_owner

@@ -6,8 +6,7 @@ from itertools import groupby
 
 from compactor.core.documents.records import Accepted, Commit, DeadLetter
 from compactor.core.errors import CompactorError, ObjectNotFound, StagingError, StuckError
-from compactor.core.layout import is_delivery, redriven_owner
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, is_delivery, redriven_owner
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.state import State

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import Commit, FileReport
 from compactor.core.errors import AccessError, CompactorError, InputError, TryAgainError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.history.redrive_log import RedriveLog, taken_from

@@ -7,7 +7,7 @@ from compactor.core.documents.expired import Expired
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import Accepted, Commit
 from compactor.core.errors import StuckError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 from compactor.ledger.table.refused_batches import refused_batches

@@ -13,8 +13,7 @@ from compactor.core.inputs.dates import possible_dates
 from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.kinesis.places import is_kinesis
-from compactor.core.layout import canonical, number_of_redrive, redriven_id, root_id
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, canonical, number_of_redrive, redriven_id, root_id
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ClaimTable, Clock, ObjectInfo
 from compactor.job.steps.planned_ranges import redrive_on_record

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Account, AccountState, Kind, QuarantinedFile
 from compactor.ledger.accounts.reading import Scope, accounts
 from compactor.ledger.accounts.settling import Settling

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from compactor.core.documents.closed_dates import without_zeros
 from compactor.core.documents.records import Commit, FileReport, RedrivenInput
-from compactor.core.documents.totals import without_zeros
 from compactor.core.errors import StagingError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.text.safe_text import quoted
 from compactor.engines.parquet_files import open_parquet
 from compactor.ledger.accounts.account import Account

@@ -7,8 +7,7 @@ from itertools import chain, islice, repeat
 import pyarrow as pa
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable, StagingError
-from compactor.core.layout import done_name, schema_number
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, done_name, schema_number
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import open_parquet

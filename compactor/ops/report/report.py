@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from compactor.core.text.suggestions import Suggestions
+from compactor.core.text.safe_text import Suggestions
 from compactor.cost.cost import Basis, Load, Shape, estimate
 from compactor.cost.measured_cost import MEASURED_DOLLARS, MeasuredCost
 from compactor.cost.prices import HOUR_SECONDS, JobSize

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 from compactor.core.distributions import Distribution
+from compactor.core.documents.closed_dates import bytes_per_byte, commit_totals, without_zeros
 from compactor.core.documents.records import Accepted, Commit, Done
-from compactor.core.documents.totals import bytes_per_byte, commit_totals, without_zeros
 from compactor.core.layout import redrive_number, root_id
 from compactor.ledger.accounts.account import Account, QuarantinedFile, quarantined_files
 from compactor.ledger.sizing import sized_bytes, sizes_by_partition, sizing_hits, with_share

@@ -15,7 +15,7 @@ from compactor.control.diagnosis.findings import (
 )
 from compactor.control.diagnosis.health import Condition, Finding, Severity, finding
 from compactor.core.text.formatting import count, duration, percent
-from compactor.core.text.suggestions import Suggestions
+from compactor.core.text.safe_text import Suggestions
 from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ops.report.figures import Figures
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from compactor.core.documents.closed_dates import added
 from compactor.core.documents.expired import Expiry, expired_in
 from compactor.core.errors import CompactorError, RecordUnreadable
-from compactor.core.layout import digest
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, digest
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.rules.retiring import DateFacts, why_not_retired

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from compactor.control.runs import JobRun
 from compactor.core.distributions import distribution_of
+from compactor.core.documents.closed_dates import without_zeros
 from compactor.core.documents.records import RecentCommit
-from compactor.core.documents.totals import without_zeros
 from compactor.cost.measured_cost import measured_cost
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog

@@ -27,7 +27,7 @@ from compactor.control.diagnosis.health import (
 from compactor.control.snapshot import LivingRun
 from compactor.core.rules.sharding import Shard, shard_number
 from compactor.core.text.formatting import count, shown_seconds
-from compactor.core.text.suggestions import Suggestions
+from compactor.core.text.safe_text import Suggestions
 from compactor.ops.status.flow import rejects
 from compactor.ops.status.values import Facts
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from compactor.control.gathering import HISTORY_DAYS, living_runs
 from compactor.control.ports import JobRuns
+from compactor.core.documents.closed_dates import bytes_per_byte
 from compactor.core.documents.records import RecentCommit
-from compactor.core.documents.totals import bytes_per_byte
 from compactor.core.errors import CompactorError, ManifestError, ObjectNotFound, RecordUnreadable, StuckError
 from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.map_ordered import map_ordered

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
-from compactor.core.inputs.path_columns import path_columns
+from compactor.core.inputs.source_places import path_columns
 from compactor.core.layout import folder
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.text.formatting import count

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from compactor.core.documents.records import Commit
 from compactor.core.errors import OperatorError, StuckError, TableHeldBack
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.ledger import LedgerState
 from compactor.ledger.state import State

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from compactor.core.documents.records import Commit
 from compactor.core.documents.table_records import MergedPart
 from compactor.core.errors import ObjectNotFound, StuckError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.sizing import is_right_sized
 from compactor.ledger.state import State

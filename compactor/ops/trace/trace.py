@@ -6,9 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Self
 
+from compactor.core.documents.closed_dates import Totals
 from compactor.core.documents.records import Accepted, FileReport
-from compactor.core.documents.totals import Totals
-from compactor.core.inputs.named_dates import RULES
+from compactor.core.inputs.dates import RULES
 from compactor.core.inputs.source_places import HIDING
 from compactor.core.layout import canonical, folder
 from compactor.core.rules.attempts import AttemptState

@@ -7,16 +7,17 @@ from itertools import chain, islice
 
 import orjson
 
+from compactor.core.documents.closed_dates import totals_of, without_zeros
 from compactor.core.documents.expired import Part
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import NEEDS_OPERATOR, Commit, FileReport, FileStatus, RedrivenInput
-from compactor.core.documents.totals import totals_of, without_zeros
 from compactor.core.errors import AccessError, ObjectNotFound, StagingError
 from compactor.core.inputs.dates import possible_dates
 from compactor.core.kafka.ranges import is_kafka
 from compactor.core.kinesis.places import is_kinesis
 from compactor.core.layout import (
     MANIFEST_ID,
+    ManifestKey,
     base_name,
     canonical,
     id_from_name,
@@ -25,7 +26,6 @@ from compactor.core.layout import (
     is_within,
     redriven_owner,
 )
-from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ClaimTable, ObjectInfo, ObjectStore
 from compactor.core.rules.attempts import RetryRules, due_at
 from compactor.core.text.formatting import count

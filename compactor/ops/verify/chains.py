@@ -7,7 +7,7 @@ from functools import partial
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import ObjectNotFound
 from compactor.core.kafka.ranges import Topic, is_kafka
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.chains.by_manifest import ByManifest
 from compactor.ledger.kafka.chains import ChainPlace, Chains

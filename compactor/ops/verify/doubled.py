@@ -17,8 +17,7 @@ from typing import IO, Self
 from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.kafka.ranges import KafkaRange, is_kafka
-from compactor.core.layout import canonical
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, canonical
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy

@@ -15,8 +15,7 @@ from compactor.core.documents.expired import Part
 from compactor.core.documents.records import Commit, StagedFile
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import ObjectChanged, ObjectNotFound, RecordUnreadable, StagingError, StuckError
-from compactor.core.layout import Layout, canonical, folder, is_data
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey, canonical, folder, is_data
 from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import folders, parse_fields
 from compactor.core.ports import ObjectInfo, ObjectStore

@@ -11,7 +11,7 @@ from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Commit, FileStatus
 from compactor.core.errors import ObjectNotFound
 from compactor.core.kinesis.places import KinesisStream, StreamGap
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.chains.by_manifest import ByManifest
 from compactor.ledger.kinesis.shard_chains import ShardChains, ShardPlace

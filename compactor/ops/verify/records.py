@@ -19,8 +19,7 @@ from compactor.core.documents.records import (
     Redrive,
 )
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.layout import base_name, done_generation, done_name, redrive_number
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, base_name, done_generation, done_name, redrive_number
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.reading import Listed
 from compactor.ledger.accounts.settling import Settling, open_file

@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from compactor.core.documents.closed_dates import ManifestSums
+from compactor.core.documents.closed_dates import ManifestSums, commit_totals, quarantined_of, without_zeros
 from compactor.core.documents.expired import Part
 from compactor.core.documents.records import Commit, DeadLetter, FileStatus
-from compactor.core.documents.totals import commit_totals, quarantined_of, without_zeros
 from compactor.core.rules.next_steps import Cause
 from compactor.ledger.accounts.account import QuarantinedFile, quarantined_files
 

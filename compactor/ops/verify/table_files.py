@@ -13,8 +13,7 @@ from typing import NamedTuple
 from compactor.core.documents.records import Commit, DeadLetter, StagedFile
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable, StagingError, StuckError
-from compactor.core.layout import Layout
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.formatting import count, shown_seconds
 from compactor.engines.parquet_files import parquet_facts

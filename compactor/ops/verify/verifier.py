@@ -8,8 +8,7 @@ from compactor.core.documents.closed_dates import ManifestSums
 from compactor.core.documents.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.core.errors import OperatorError, RecordUnreadable, StoreUnavailable
 from compactor.core.kafka.ports import NoKafka, OpenKafka
-from compactor.core.layout import redriven_owner
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, redriven_owner
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Listed, Scope, accounts

@@ -14,8 +14,7 @@ from bench.scale.ledger import FIRST_DAY, write_decided, write_finished
 from bench.scale.probe import settings_at
 from bench.scale.table import Measure, make_rows, plain, verdicts
 from compactor.adapters.local.store import LocalStore
-from compactor.core.layout import digest
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, digest
 from compactor.wiring.job.app import App
 from tests.support.fakes import FaultyStore
 from tests.support.sampling import few

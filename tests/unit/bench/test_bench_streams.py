@@ -16,7 +16,7 @@ from bench.streams.report import OTHERS, costs, faults, fields, figures, produce
 from bench.streams.run import CALM, FLOOD, Result, Totals, measured, settings_at
 from bench.streams.traffic import FLOODING, LEAST_WAITING, LINES, STREAMS, Delivery, Load, Traffic
 from compactor.core.documents.manifest import Manifest
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.settings.settings import parse_settings
 from compactor.wiring.job.app import App
 

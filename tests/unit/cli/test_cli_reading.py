@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from compactor.cli.entry import compactor as command
 from compactor.core.layout import Layout
-from compactor.core.text.reading_lines import reading_lines
+from compactor.core.text.safe_text import reading_lines
 from tests.support.extras import NATIVE, READERS
 from tests.support.reading import plain, printed, read_by
 

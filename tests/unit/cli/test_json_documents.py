@@ -40,10 +40,9 @@ from compactor.control.snapshot import Refusals, Snapshot
 from compactor.core.documents.expired import Expiry
 from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus, RangeReport
-from compactor.core.errors import RecordUnreadable, StoreUnavailable, StuckError
-from compactor.core.exit_codes import ExitCode
+from compactor.core.errors import ExitCode, RecordUnreadable, StoreUnavailable, StuckError
 from compactor.core.kafka.ranges import KafkaRange, Topic
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.cost.planning_cost import PlanningCost
 from compactor.cost.prices import JobSize
 from compactor.job.run_report import RunReport

@@ -22,7 +22,7 @@ from compactor.core.rules.next_steps import (
     next_step,
     quarantined_steps,
 )
-from compactor.core.text.suggestions import Suggestions
+from compactor.core.text.safe_text import Suggestions
 from compactor.manifests.planning import LINKS
 from tests.support import extras
 from tests.support.terminals import call

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.inputs.dates import DateWindow, FileDate, possible_dates
-from compactor.core.inputs.named_dates import ARRIVAL, RULES
+from compactor.core.inputs.dates import ARRIVAL, RULES, DateWindow, FileDate, possible_dates
 from compactor.core.layout import is_date
 from tests.support.housekeeping import ROOT
 

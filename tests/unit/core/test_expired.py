@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.documents.expired import TAKES, Expired, Expiry, expired_in, left_under
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.rules.retiring import DateFacts, why_not_retired
 
 DAYS = ("2026-01-02", "2026-01-03")

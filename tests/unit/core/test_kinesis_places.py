@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.core.inputs.topics_and_streams import is_topic_or_stream
+from compactor.core.inputs.source_places import is_topic_or_stream
 from compactor.core.kinesis.places import KinesisStream, SequencePlace, StreamGap, input_place, is_record_or_gap
 
 

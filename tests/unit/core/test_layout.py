@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core import layout
-from compactor.core.layout import Layout
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey
 
 DAY = "2025-12-21"
 # Without the pattern's look-aheads, which Hypothesis can only try its luck at.

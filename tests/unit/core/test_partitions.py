@@ -6,9 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from compactor.core.inputs.path_columns import path_columns
-from compactor.core.layout import Layout, is_within, part_number
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.inputs.source_places import path_columns
+from compactor.core.layout import Layout, ManifestKey, is_within, part_number
 from compactor.core.partitions import EXPECTED, PartitionField, fits, folders, parse_field
 
 LAYOUT = Layout(manifests="/w/manifests", output="/w/output", state="/w/state", output_folder="date={date}")

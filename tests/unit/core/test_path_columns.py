@@ -8,7 +8,7 @@ import pytest
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.manifest_parsing import ManifestRules, parse_manifest
 from compactor.core.errors import ManifestError, SettingsError
-from compactor.core.inputs.path_columns import MAX_PATH_COLUMNS, path_columns
+from compactor.core.inputs.source_places import MAX_PATH_COLUMNS, path_columns
 from compactor.settings.settings import parse_settings
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.core.text.suggestions import Suggestions
+from compactor.core.text.safe_text import Suggestions
 
 JOB = Suggestions()
 FOLDER = Suggestions("/my rows", "compactor compact SRC '/my rows'")

@@ -9,7 +9,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.records import Commit
 from compactor.core.errors import AccessError, StoreUnavailable
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.rules.attempts import SUSPICIOUS_DEATHS
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job.batches import BatchRunner

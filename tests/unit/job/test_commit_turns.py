@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from compactor.adapters.memory.table import Answer
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.job import table_commits
 from compactor.job.batches import BatchRunner
 from compactor.job.steps.publication import Publisher

@@ -16,8 +16,7 @@ from compactor.core.errors import (
     StoreUnavailable,
     TryAgainError,
 )
-from compactor.core.layout import base_name
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, base_name
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job import service

@@ -2,7 +2,7 @@
 
 from compactor.core.documents.records import AttemptFailure, Commit
 from compactor.core.errors import CompactorError, ScratchFull
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Staged, StageRequest
 from tests.support.fakes import PlainEngine
 from tests.support.harness import DAY, GOOD, Harness

@@ -11,7 +11,7 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, CompactorError, StagingLost
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.engines.parquet_files import parquet_facts
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
 from compactor.upkeep.cleaner import CleaningReport, Kind

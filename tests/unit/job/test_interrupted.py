@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Staged, StageRequest
 from tests.support.fakes import ListSource, PlainEngine
 from tests.support.harness import DAY, GOOD, Harness

@@ -11,7 +11,7 @@ import pytest
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.errors import CompactorError, EngineFailed, StoreUnavailable
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectInfo
 from compactor.engines.engine import Staged, StageRequest
 from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine

@@ -10,7 +10,7 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import SettingsError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Engine
 from compactor.schema.registry import partition_faults
 from tests.support.engines import DEFAULT, PLAIN

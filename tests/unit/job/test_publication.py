@@ -5,7 +5,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.records import Accepted, Commit
 from compactor.core.errors import StagingLost
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.job.steps.publication import Publisher
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, DiedError, Harness

@@ -4,7 +4,7 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import StoreUnavailable
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.job.recovery import Recovery
 from compactor.upkeep.cleaner import CHECKPOINT_AGE_SECONDS, ORPHAN_AGE_SECONDS, Kind
 from tests.support.fakes import FailingEngine, FaultyStore

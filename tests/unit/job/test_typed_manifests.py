@@ -13,7 +13,7 @@ import pytest
 
 from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.job.batch_metrics import batch_metrics
 from tests.support.harness import GOOD, Harness
 

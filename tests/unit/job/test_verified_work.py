@@ -8,7 +8,7 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import StoreUnavailable
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job.run_report import ManifestsUnfinished
 from compactor.ledger.ledger import FOLD_AT

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from compactor.core.documents.records import Accepted
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.ledger import RECENT_SLOTS, Ledger
 from tests.support.attempt_failures import attempt_failure
 from tests.support.harness import DAY, GOOD, Harness

@@ -10,8 +10,7 @@ import pytest
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import Redrive
 from compactor.core.kafka.ranges import KafkaRange
-from compactor.core.layout import base_name, redriven_id
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, base_name, redriven_id
 from compactor.job.steps.intake import Intake
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.kafka.chains import Chains

@@ -19,8 +19,7 @@ from compactor.core.documents.manifest_parsing import parse_manifest
 from compactor.core.errors import AccessError, ManifestError, SettingsError, StoreUnavailable
 from compactor.core.kinesis.places import KinesisStream, is_kinesis
 from compactor.core.kinesis.ports import Batch, StreamRecord
-from compactor.core.layout import Layout, base_name, redriven_id
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey, base_name, redriven_id
 from compactor.ledger.kinesis.shard_chains import Head, ShardChains, ShardPlace
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State

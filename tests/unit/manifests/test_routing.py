@@ -4,7 +4,7 @@ import pytest
 
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import AccessError
-from compactor.core.inputs.routes import Routes
+from compactor.core.inputs.source_places import Routes
 from compactor.core.ports import ObjectInfo
 from tests.support.harness import Harness
 from tests.support.logged import events_logged

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.local_setup import make_buckets
 from compactor.core.errors import SettingsError
-from compactor.core.layout import Layout
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import Layout, ManifestKey
 from compactor.settings.settings import REFUSED_SPARK_CONF, SECTIONS, Settings, load_settings, parse_settings
 from compactor.settings.validation import read_document, read_environment, validate
 from compactor.wiring.settings_files.job_arguments import job_arguments, overriding

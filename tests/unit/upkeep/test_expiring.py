@@ -4,7 +4,7 @@ import pytest
 
 from compactor.core.documents.expired import Expired, Expiry
 from compactor.core.errors import AccessError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectStore
 from compactor.upkeep.cleaner import ORPHAN_AGE_SECONDS, CleaningReport, Kind
 from tests.support.fakes import FaultyStore

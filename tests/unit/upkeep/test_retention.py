@@ -10,8 +10,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Accepted, DeadLetter, Redrive, RunHeartbeat
 from compactor.core.errors import AccessError, CompactorError, StuckError
-from compactor.core.layout import redriven_id
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, redriven_id
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.job.service import Service
 from compactor.ledger.history.redrive_log import RedriveLog

@@ -9,7 +9,7 @@ import pytest
 from compactor.core.crash_points import ignore_crash_point
 from compactor.core.documents.records import Commit
 from compactor.core.errors import SettingsError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.rebuild.scan import RebuildScope

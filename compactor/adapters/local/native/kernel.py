@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from threading import get_ident
 from typing import Any, TypeVar
 
-from compactor.core.documents.grok_rules import GrokRules
+from compactor.core.documents.records import GrokRules
 from compactor.core.errors import StagingError
 from compactor.engines.native.kernel import Kernel, RefusedPlace, RowPlan
 from compactor.ndjson.grok import Decoded, LineDecoder

@@ -9,8 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from compactor.adapters.local.sqlite.seen_files import seen_rows
-from compactor.core.layout import is_text
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, is_text
 from compactor.manifests.fates.summarised_files import Known, Shorter
 from compactor.manifests.file_search import Naming
 

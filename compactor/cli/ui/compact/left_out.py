@@ -6,7 +6,7 @@ from compactor.cli.ui.output import Field
 from compactor.core.layout import canonical, folder
 from compactor.core.rules.next_steps import left_out_cause, next_step
 from compactor.core.text.formatting import count
-from compactor.core.text.suggestions import Suggestions
+from compactor.core.text.safe_text import Suggestions
 from compactor.manifests.planning import SKIP_REASONS, LeftOut, Plan
 from compactor.ndjson.files.envelopes import Envelope
 from compactor.settings.compact_paths import CompactPaths

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Accepted
 from compactor.core.errors import RecordUnreadable
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
 

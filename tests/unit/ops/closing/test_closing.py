@@ -10,7 +10,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.closed_dates import Member
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import CompactorError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.ledger.housekeeping import TaskNote

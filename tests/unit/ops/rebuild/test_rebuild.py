@@ -11,7 +11,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.records import Commit
 from compactor.core.errors import AccessError, StagingLost
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.job import service
 from compactor.job.steps.publication import Publisher
 from tests.support.fakes import FaultyStore, PlainEngine

@@ -7,7 +7,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.records import Commit, DeadLetter
 from compactor.core.errors import EngineFailed, StoreUnavailable
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Staged, StageRequest
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.scan import find_redrivable

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from compactor.core.crash_points import CrashPoint
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.job.steps.publication import Publisher
 from compactor.ops.report.period import Period
 from compactor.ops.trace.trace import TraceState

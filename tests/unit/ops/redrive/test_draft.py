@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import DeadLetter
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Account
 from compactor.manifests.file_search import Naming
 from compactor.ops.redrive.planner import Draft

@@ -3,7 +3,7 @@
 import pytest
 
 from compactor.core.documents.closed_dates import COMMIT_MARK, ClosedDate, ManifestSums, Member
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts import kept_letters as kept_letters_module
 from compactor.ledger.accounts.kept_letters import kept_letters, letter_id
 from compactor.ledger.history.closed_dates import ClosedDates, Versions

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from compactor.core.documents.records import FileStatus, Rebuild
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import quarantined_files
 from compactor.ledger.accounts.later_rows import KnownRows, Version, later_rows
 from compactor.ledger.accounts.settling import Settling

@@ -1,7 +1,7 @@
 """The log of redrives: one record a number, ids that lead back to their root, and no number twice."""
 
 from compactor.core.documents.records import Accepted, Redrive
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.history.redrive_log import RedriveLog
 from tests.support.harness import DAY, Harness
 

@@ -4,7 +4,7 @@ import pytest
 
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.documents.records import FileStatus
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Kind
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.redriving import (

@@ -13,7 +13,7 @@ from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import Accepted, FileStatus
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.ports import Claim
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope

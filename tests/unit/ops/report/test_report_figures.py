@@ -12,8 +12,8 @@ import pytest
 
 from compactor.control.diagnosis.health import Condition
 from compactor.core.documents.records import Accepted, Commit, Done, FileReport, FileStatus
-from compactor.core.manifest_key import ManifestKey
-from compactor.core.text.suggestions import Suggestions
+from compactor.core.layout import ManifestKey
+from compactor.core.text.safe_text import Suggestions
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.report.figures import Figures

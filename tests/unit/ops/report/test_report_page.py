@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from compactor.core.documents.records import FileStatus
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.text.formatting import duration, percent
 from compactor.ops.report import charts
 from compactor.ops.report.charts import time_labels, y_ticks

@@ -9,7 +9,7 @@ import pytest
 from compactor.cli.commands.report import make_report
 from compactor.control.diagnosis.health import Severity
 from compactor.core.documents.records import Accepted, Commit, FileStatus
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.cost.measured_cost import MEASURED_DOLLARS
 from compactor.cost.prices import JobSize
 from compactor.ledger.sizing import with_share

@@ -10,7 +10,7 @@ from compactor.core.crash_points import CrashPoint, ExpiryCrashPoint
 from compactor.core.documents.expired import Expired, Expiry
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CompactorError
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.expired_log import ExpiredParts

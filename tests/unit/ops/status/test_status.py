@@ -12,7 +12,7 @@ from compactor.control.diagnosis.health import Condition
 from compactor.control.runs import JobRun
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, StoreUnavailable
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.cost.prices import JobSize
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.ledger import RECENT_SLOTS

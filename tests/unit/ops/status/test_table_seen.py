@@ -11,7 +11,7 @@ from compactor.cli.ui.status.screen import screen
 from compactor.control.diagnosis.health import Condition
 from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.errors import StoreUnavailable, TableHeldBack
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectStore
 from compactor.cost.prices import CLASSIC
 from compactor.job.run_report import ManifestsUnfinished

@@ -14,7 +14,7 @@ from compactor.control.diagnosis.health import Condition
 from compactor.core.errors import StoreUnavailable
 from compactor.core.kafka.ports import LiveTopic
 from compactor.core.kafka.ranges import Topic
-from compactor.core.text.suggestions import Suggestions
+from compactor.core.text.safe_text import Suggestions
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import ReportReader
 from compactor.ops.report.verdict import judge

@@ -8,8 +8,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
 from compactor.core.documents.records import Accepted
 from compactor.core.errors import StoreUnavailable, StuckError
-from compactor.core.layout import redriven_id
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, redriven_id
 from compactor.core.rules.next_steps import Cause
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope

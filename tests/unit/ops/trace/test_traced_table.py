@@ -8,7 +8,7 @@ import pytest
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.table_records import BatchedManifest
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ledger.table.batches import TableBatches
 from compactor.ops.trace.trace import Trace
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at, sink_of

@@ -12,7 +12,7 @@ import pytest
 
 from compactor.adapters.local.store import LocalStore
 from compactor.core.documents.records import Commit
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ops.verify.report import VerifyReport
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.sampling import few_rows

@@ -10,7 +10,7 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.table import MemoryTable
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import ExtraMissing
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey
 from compactor.ops.verify.report import VerifyReport
 from compactor.ops.verify.table_files import unlisted
 from compactor.ops.verify.verifier import Verifier

@@ -15,8 +15,7 @@ from compactor.adapters.local.native.kernel import digest_kernel, is_installed
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import Accepted, Commit, Redrive, StagedFile
-from compactor.core.layout import redriven_id
-from compactor.core.manifest_key import ManifestKey
+from compactor.core.layout import ManifestKey, redriven_id
 from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ObjectStore
 from compactor.ledger.accounts.reading import Listed, Scope, listed
