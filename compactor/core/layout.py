@@ -259,6 +259,16 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+class _Place:
+    """A place below the state."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, layout: "Layout", _: type["Layout"]) -> str:
+        return folder(layout.state) + self._name
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Where everything is.
@@ -279,6 +289,45 @@ class Layout:
     output_folder: str = "merged-parquet-{date}"
     compression: str = "snappy"
 
+    accepted_folder = _Place("accepted/")
+    archive_folder = _Place("archive/")
+    checkpoints_folder = _Place("checkpoint/")
+    claims_file = _Place("claims.sqlite")  # claims, if kept in SQLite
+    claims_folder = _Place("claims/")  # claims, if kept in a journal
+    closed_totals = _Place("closed.json")  # what the summaries add up to. A cache
+    closed_folder = _Place("closed/")  # the log of closed dates
+    # Exists once every manifest on record is open, marked or summarised, so that summaries may be believed.
+    closing_begun = _Place("closing.json")
+    breaker_closed = _Place("control/breaker-closed.json")  # when an operator last closed the control plane's breaker
+    job_seen = _Place("control/job-seen.json")  # what the control plane saw of the job
+    notices = _Place("control/notices.json")  # last notices of the control plane
+    erasures_folder = _Place("erasures/")  # records of erasures on request
+    expired_folder = _Place("expired/")  # records of what expired, in a folder for each kind of rule and each date
+    expiring_folder = _Place("expiring/")  # records whose deletion is not finished
+    failed_folder = _Place("failed/")
+    kafka_folder = _Place("kafka/")  # what was planned of topics, and the drafts of their manifests
+    kinesis_folder = _Place("kinesis/")  # what was landed of streams, and the drafts of manifests
+    ledger_folder = _Place("ledger/")
+    open_folder = _Place("open/")
+    recent_folder = _Place("recent/")
+    # The compactor's own copies of input: redriven lines, and landed records of streams.
+    redriven_folder = _Place("redriven/")
+    rejects_folder = _Place("rejects/")
+    runs_folder = _Place("runs/")
+    schemas_folder = _Place("schemas/")
+    seen_file = _Place("seen.sqlite")  # what local input files were when `compact` saw them last: a cache, in SQLite
+    staging_folder = _Place("staging/")
+    table_folder = _Place("table/")  # the records of a table sink
+    # Which files of the table's metadata an erasure removes as soon as no snapshot needs them.
+    doomed_metadata = _Place("table/doomed.json")
+    finished_batches = _Place("table/finished.json")  # up to which batch every manifest is done
+    held_folder = _Place("table/held/")  # manifests that the table's catalogue refuses
+    table_progress_folder = _Place("table/progress/")  # how far the jobs are with the table
+    releasing_folder = _Place("table/releasing/")  # merged files whose parts are to be removed
+    topics_folder = _Place("topics/")  # how far jobs are with planning topics and streams
+    # Marks of manifests that are on record and in no summary, in a folder for each date.
+    unsummarised_folder = _Place("unsummarised/")
+
     @property
     def manifests_folder(self) -> str:
         return folder(self.manifests)
@@ -294,10 +343,6 @@ class Layout:
     def archived_manifest(self, key: ManifestKey) -> str:
         """The place to which a finished manifest is moved."""
         return f"{self.archive_folder_of(key.date)}{key.id}.json"
-
-    @property
-    def archive_folder(self) -> str:
-        return f"{folder(self.state)}archive/"
 
     def archive_folder_of(self, date: str) -> str:
         return f"{self.archive_folder}{date}/"
@@ -317,17 +362,9 @@ class Layout:
         """The document that says why a manifest became a dead letter."""
         return f"{folder(self.state)}failed/{manifest_id}.reason.json"
 
-    @property
-    def failed_folder(self) -> str:
-        return f"{folder(self.state)}failed/"
-
     def accepted(self, manifest_id: str) -> str:
         """The record that binds an id to one manifest for good."""
         return f"{self.accepted_folder}{manifest_id}.json"
-
-    @property
-    def accepted_folder(self) -> str:
-        return f"{folder(self.state)}accepted/"
 
     def open_marker(self, manifest_id: str, generation: int = 1, attempt: int = 0) -> str:
         """A marker that exists while a manifest is begun and not done; of a later generation, while it is rebuilt.
@@ -356,14 +393,6 @@ class Layout:
     def pending_part(self, part_id: str) -> str:
         """Files that are claimed and wait to be sealed into a manifest."""
         return f"{self.pending_folder}{part_id}.json"
-
-    @property
-    def open_folder(self) -> str:
-        return f"{folder(self.state)}open/"
-
-    @property
-    def ledger_folder(self) -> str:
-        return f"{folder(self.state)}ledger/"
 
     def ledger_folder_of(self, date: str) -> str:
         return f"{self.ledger_folder}{date}/"
@@ -400,28 +429,13 @@ class Layout:
         """The record of a redrive. It is beside the records of the root, also if a successor was redriven."""
         return f"{self.ledger_records(root)}redrive-{number}.json"
 
-    @property
-    def redriven_folder(self) -> str:
-        """The folder of the compactor's own copies of input: redriven lines, and landed records of streams."""
-        return f"{folder(self.state)}redriven/"
-
     def redriven_inputs(self, manifest_id: str, run_id: str) -> str:
         """The place where one run writes the lines of a redriven manifest; two runs may try the same id."""
         return f"{self.redriven_folder}{manifest_id}/{run_id}/"
 
-    @property
-    def kafka_folder(self) -> str:
-        """The folder of what was planned of topics, and of the drafts of their manifests."""
-        return f"{folder(self.state)}kafka/"
-
     def dismissals(self, manifest_id: str) -> str:
         """The folder of the dismissed input of a manifest."""
         return f"{folder(self.state)}dismissed/{manifest_id}/"
-
-    @property
-    def topics_folder(self) -> str:
-        """The folder of how far jobs are with planning topics and streams."""
-        return f"{folder(self.state)}topics/"
 
     def topic_progress(self, cluster: str, topic: str) -> str:
         """How far jobs are with planning a topic."""
@@ -431,18 +445,9 @@ class Layout:
         """How far jobs are with planning a stream of Kinesis. No cluster has a name with @."""
         return f"{self.topics_folder}@kinesis/{source}/{stream}.json"
 
-    @property
-    def kinesis_folder(self) -> str:
-        """The folder of what was landed of streams, and of the drafts of manifests."""
-        return f"{folder(self.state)}kinesis/"
-
     def landed_inputs(self, manifest_id: str) -> str:
         """The place where records of streams are landed for a manifest. No run has this id."""
         return f"{self.redriven_folder}{manifest_id}/landed/"
-
-    @property
-    def staging_folder(self) -> str:
-        return f"{folder(self.state)}staging/"
 
     def self_test(self, run_id: str) -> str:
         """The folder of the sample that a run converts to test itself. No manifest has this id."""
@@ -459,11 +464,6 @@ class Layout:
     def staging_of(self, manifest_id: str) -> str:
         """The folder of all attempts of one manifest."""
         return f"{self.staging_folder}{manifest_id}/"
-
-    @property
-    def unsummarised_folder(self) -> str:
-        """The folder of marks of manifests that are on record and in no summary, in a folder for each date."""
-        return f"{folder(self.state)}unsummarised/"
 
     def unsummarised(self, key: ManifestKey, generation: int = 1) -> str:
         """A mark that exists while a generation of a manifest is done and in no summary of its date."""
@@ -485,11 +485,6 @@ class Layout:
         return (ManifestKey(date, stem), int(generation or 1)) if is_one else None
 
     @property
-    def closed_folder(self) -> str:
-        """The folder of the log of closed dates."""
-        return f"{folder(self.state)}closed/"
-
-    @property
     def closed_names(self) -> str:
         """The folder of an index of the names of files in summaries. A cache."""
         return f"{index_folder(self.closed_folder)}names/"
@@ -508,38 +503,13 @@ class Layout:
         found = _SUMMARY_NAME.fullmatch(base_name(uri))
         return int(found["place"]) if found else None
 
-    @property
-    def closing_begun(self) -> str:
-        """Exists once every manifest on record is open, marked or summarised, so that summaries may be believed."""
-        return f"{folder(self.state)}closing.json"
-
-    @property
-    def closed_totals(self) -> str:
-        """What the summaries add up to. A cache."""
-        return f"{folder(self.state)}closed.json"
-
-    @property
-    def expired_folder(self) -> str:
-        """The folder of records of what expired, in a folder for each kind of rule and each date."""
-        return f"{folder(self.state)}expired/"
-
     def expired(self, kind: str, date: str, name: str) -> str:
         """One record of what expired of a date."""
         return f"{self.expired_folder}{kind}/{date}/{name}.json"
 
-    @property
-    def expiring_folder(self) -> str:
-        """The folder of records whose deletion is not finished."""
-        return f"{folder(self.state)}expiring/"
-
     def expiring(self, kind: str, date: str, name: str) -> str:
         """A copy of a record that exists until everything under it is deleted."""
         return f"{self.expiring_folder}{kind}~{date}~{name}.json"
-
-    @property
-    def erasures_folder(self) -> str:
-        """The folder of records of erasures on request."""
-        return f"{folder(self.state)}erasures/"
 
     def erasure(self, erasure_id: str) -> str:
         """The record that an erasure began."""
@@ -549,10 +519,6 @@ class Layout:
         """The record of what an erasure did."""
         return f"{self.erasures_folder}{erasure_id}-done.json"
 
-    @property
-    def schemas_folder(self) -> str:
-        return f"{folder(self.state)}schemas/"
-
     def schema(self, version: int) -> str:
         return f"{self.schemas_folder}{version}.json"
 
@@ -560,11 +526,6 @@ class Layout:
     def table_owner(self) -> str:
         """What names this state in the properties of its table."""
         return canonical(folder(self.state))
-
-    @property
-    def table_folder(self) -> str:
-        """The folder of the records of a table sink."""
-        return f"{folder(self.state)}table/"
 
     def table_batch(self, number: int) -> str:
         """The record of one batch of the table, by its number from 1."""
@@ -586,11 +547,6 @@ class Layout:
         """The record that the parts of a merged file may be gone."""
         return f"{self.released_of(date)}{_stem(uri)}.json"
 
-    @property
-    def releasing_folder(self) -> str:
-        """The folder of merged files whose parts are to be removed."""
-        return f"{self.table_folder}releasing/"
-
     def releasing(self, uri: str) -> str:
         """The record that the parts of a merged file are to be removed; deleted once they are."""
         return f"{self.releasing_folder}{_stem(uri)}.json"
@@ -610,53 +566,21 @@ class Layout:
         named = _PARQUET_NAME.fullmatch(place.removeprefix(base)) if place.startswith(base) else None
         return named["manifest_id"] if named else ""
 
-    @property
-    def held_folder(self) -> str:
-        """The folder of manifests that the table's catalogue refuses."""
-        return f"{self.table_folder}held/"
-
     def held(self, key: ManifestKey, generation: int = 1) -> str:
         """The record of a generation of a manifest that is held back."""
         return f"{self.held_folder}{key.id}{_of_generation('~', generation)}.json"
-
-    @property
-    def finished_batches(self) -> str:
-        """Up to which batch every manifest is done."""
-        return f"{self.table_folder}finished.json"
-
-    @property
-    def doomed_metadata(self) -> str:
-        """Which files of the table's metadata an erasure removes as soon as no snapshot needs them."""
-        return f"{self.table_folder}doomed.json"
 
     def table_progress(self, shard: int) -> str:
         """How far the job of a shard is with the table, by the number of the shard from 1. Not part of the ledger."""
         return f"{self.table_progress_folder}{shard}.json"
 
-    @property
-    def table_progress_folder(self) -> str:
-        """The folder of how far the jobs are with the table."""
-        return f"{self.table_folder}progress/"
-
-    @property
-    def recent_folder(self) -> str:
-        return f"{folder(self.state)}recent/"
-
     def recent(self, slot: int) -> str:
         """One of a fixed number of places for summaries of the latest commits. A cache, not part of the ledger."""
         return f"{self.recent_folder}{slot:03d}.json"
 
-    @property
-    def checkpoints_folder(self) -> str:
-        return f"{folder(self.state)}checkpoint/"
-
     def checkpoint(self, run_id: str) -> str:
         """Spark's checkpoint of one run."""
         return f"{self.checkpoints_folder}{run_id}"
-
-    @property
-    def runs_folder(self) -> str:
-        return f"{folder(self.state)}runs/"
 
     def run(self, run_id: str) -> str:
         """The latest heartbeat of a run."""
@@ -666,39 +590,9 @@ class Layout:
         """Asks a run to end after the manifests in flight."""
         return f"{self.runs_folder}{run_id}.stop"
 
-    @property
-    def job_seen(self) -> str:
-        """What the control plane saw of the job."""
-        return f"{folder(self.state)}control/job-seen.json"
-
-    @property
-    def breaker_closed(self) -> str:
-        """When an operator last closed the control plane's breaker."""
-        return f"{folder(self.state)}control/breaker-closed.json"
-
-    @property
-    def notices(self) -> str:
-        """The last notices of the control plane."""
-        return f"{folder(self.state)}control/notices.json"
-
     def last_run(self, task: str) -> str:
         """What came of a task that jobs repeat. Not part of the ledger."""
         return f"{folder(self.state)}tasks/{task.replace(' ', '-')}.json"
-
-    @property
-    def claims_file(self) -> str:
-        """The claims, if kept in SQLite."""
-        return f"{folder(self.state)}claims.sqlite"
-
-    @property
-    def seen_file(self) -> str:
-        """What local input files were when `compact` saw them last: a cache, in SQLite."""
-        return f"{folder(self.state)}seen.sqlite"
-
-    @property
-    def claims_folder(self) -> str:
-        """The claims, if kept in a journal."""
-        return f"{folder(self.state)}claims/"
 
     def output_folder_of(self, date: str) -> str:
         """The folder of a date's Parquet files."""
@@ -759,10 +653,6 @@ class Layout:
         """What the folders of dates look like, without the `/` at their end."""
         before, after = (re.escape(part) for part in self.output_folder.split("{date}"))
         return f"{re.escape(canonical(folder(self.output)))}{before}{_DATE_GROUP}{after}"
-
-    @property
-    def rejects_folder(self) -> str:
-        return f"{folder(self.state)}rejects/"
 
     def rejects_file(self, key: ManifestKey, part: int) -> str:
         """The final name of one file of rejects; the same for every attempt."""
