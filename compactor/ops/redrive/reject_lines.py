@@ -3,15 +3,16 @@
 import gzip
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, RedrivenInput
@@ -101,7 +102,20 @@ _SOURCE = REJECTS_SCHEMA.get_field_index("source_uri")
 _BATCH_ROWS = 1_000  # a row group, which is in memory anyway, holds 16 MiB of lines or one line
 _PADDING = b"\n" * (1 << 20)
 
-RejectRow = tuple[str, int, int, str, bytes]
+
+class RejectRow(NamedTuple):
+    """A rejected line, or a piece of one that is too long.
+
+    Attributes:
+        byte_offset: Where `raw` begins in the decoded file.
+        raw: The exact bytes.
+    """
+
+    source_uri: str
+    line_number: int
+    byte_offset: int
+    reason: str
+    raw: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,8 +176,8 @@ def write_lines(store: ObjectStore, wanted: Wanted, folder: str | None) -> Writt
     """
     written = WrittenLines()
     seen: set[str] = set()
-    rows = (row for uri in wanted.rejects for row in reject_rows(store, uri))
-    asked = (row for row in rows if row[0] in wanted.sources and row[3] in wanted.reasons)
+    takes = lambda source_uri, reason: source_uri in wanted.sources and reason in wanted.reasons  # noqa: E731
+    asked = (row for uri in wanted.rejects for row in reject_rows(store, uri, takes))
     with scratch_errors(), TemporaryDirectory(prefix="compactor-") as scratch:
         for source_uri, lines in groupby(asked, key=lambda row: row[0]):
             if source_uri in seen and not wanted.is_redrive:
@@ -290,24 +304,40 @@ def _joined(pieces: Iterator[RejectRow], most_bytes: int) -> bytes:
     return b"".join(parts)
 
 
-def has_rejects_of(store: ObjectStore, uri: str, source_uri: str) -> bool:
-    """Whether a Parquet file with rejects has some of a source, by the statistics in its footer as far as they tell."""
-    file, _ = open_parquet(store, uri)
-    for number in range(file.metadata.num_row_groups):
-        found = file.metadata.row_group(number).column(_SOURCE).statistics
-        if found is None or not found.has_min_max or found.min <= source_uri <= found.max:
-            names = file.read_row_group(number, columns=["source_uri"]).column("source_uri")
-            if source_uri in names.to_pylist():
-                return True
-    return False
+def reject_rows(
+    store: ObjectStore, uri: str, takes: Callable[[str, str], bool] | None = None, *, source_uri: str = ""
+) -> Iterator[RejectRow]:
+    """Yield the rows of one Parquet file with rejects, passing over row groups without any that is asked for.
 
+    Args:
+        store: Has it.
+        uri: The Parquet file.
+        takes: Whether the lines of a file that were rejected for a reason are asked for.
+        source_uri: The only file that is asked for; empty for all.
 
-def reject_rows(store: ObjectStore, uri: str) -> Iterator[RejectRow]:
-    """Yield the rows of one Parquet file with rejects: source, line number, byte offset, reason and raw bytes."""
+    Raises:
+        StagingError: It is missing, truncated, or not a file of rejects.
+    """
     file, _ = open_parquet(store, uri)
     try:
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=_COLUMNS):
-            columns: list[list[Any]] = [batch.column(name).to_pylist() for name in _COLUMNS]
-            yield from zip(*columns, strict=True)
-    except (pa.ArrowInvalid, OSError, KeyError) as exc:
+        for number in range(file.num_row_groups):
+            if not _may_have(file, number, takes, source_uri):
+                continue
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[number], columns=_COLUMNS):
+                columns: list[list[Any]] = [batch.column(name).to_pylist() for name in _COLUMNS]
+                for row in map(RejectRow._make, zip(*columns, strict=True)):
+                    if source_uri in {"", row.source_uri} and (takes is None or takes(row.source_uri, row.reason)):
+                        yield row
+    except (pa.ArrowException, OSError, KeyError) as exc:
         raise StagingError(f"{uri}: {exc}; expected a whole Parquet file of rejects") from exc
+
+
+def _may_have(file: pq.ParquetFile, number: int, takes: Callable[[str, str], bool] | None, source_uri: str) -> bool:
+    """Whether a row group may have rows that are asked for. Names and reasons are short, and many have none."""
+    if source_uri:
+        found = file.metadata.row_group(number).column(_SOURCE).statistics
+        return found is None or not found.has_min_max or found.min <= source_uri <= found.max
+    if takes is None:
+        return True
+    names = file.read_row_group(number, columns=_COLUMNS[:1] + _COLUMNS[3:4])
+    return any(takes(*each) for each in set(zip(*(column.to_pylist() for column in names.columns), strict=True)))

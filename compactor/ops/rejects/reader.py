@@ -6,43 +6,22 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import merge
 from itertools import chain, groupby
-from typing import NamedTuple
-
-import pyarrow as pa
 
 from compactor.core.documents.closed_dates import without_zeros
 from compactor.core.documents.records import Commit, FileReport, RedrivenInput
 from compactor.core.errors import StagingError
 from compactor.core.layout import ManifestKey
 from compactor.core.text.safe_text import quoted
-from compactor.engines.parquet_files import open_parquet
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Detail, Scope, accounts, redriven_lines
 from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.expired_log import ExpiredParts
 from compactor.ledger.history.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
 from compactor.ledger.state import State
-from compactor.ops.redrive.reject_lines import LineNumbers, numbers_of
+from compactor.ops.redrive.reject_lines import LineNumbers, RejectRow, numbers_of, reject_rows
 from compactor.ops.rejects.query import Query
 
-_COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw"]
-_BATCH_ROWS = 1_000  # of a row group, which holds 16 MiB of lines or one line
 _BEYOND_LIMIT_BYTES = 1024  # of a line that is too long: enough to show the place where it should have ended
-
-
-class Piece(NamedTuple):
-    """A rejected line, or a piece of one that is too long.
-
-    Attributes:
-        byte_offset: Where `raw` begins in the decoded file.
-        raw: The exact bytes.
-    """
-
-    source_uri: str
-    line_number: int
-    byte_offset: int
-    reason: str
-    raw: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +65,9 @@ class RejectsOf:
     samples: frozenset[str] = field(default_factory=frozenset)
     passed: frozenset[str] = field(default_factory=frozenset)
 
-    def has(self, piece: Piece, query: Query) -> bool:
-        """Whether a piece is of a line that is asked for, and rejected still."""
-        if not query.takes(piece.source_uri, piece.reason) or piece.source_uri in self.passed:
+    def has(self, piece: RejectRow) -> bool:
+        """Whether a piece is of a line that is rejected still."""
+        if piece.source_uri in self.passed:
             return False
         settled = self.settled.get((piece.source_uri, piece.reason))
         return settled is None or piece.line_number not in settled
@@ -135,17 +114,17 @@ class RejectsReader:
             limit = found.commit.max_line_bytes
             yield RejectedLine(source_uri, number, offset, reason, head[:most_bytes], length, limit)
 
-    def pieces(self, found: RejectsOf, query: Query) -> Iterator[Piece]:
+    def pieces(self, found: RejectsOf, query: Query) -> Iterator[RejectRow]:
         """Yield the rejected lines of a manifest, each in one or several pieces."""
         for file in found.commit.rejects:
             try:
-                yield from (piece for piece in self._rows(file.final, query) if found.has(piece, query))
-            except (StagingError, pa.ArrowException, OSError, KeyError) as exc:
+                rows = reject_rows(self.state.store, file.final, query.takes)
+                yield from (row for row in rows if found.has(row))
+            except StagingError as exc:
                 if self.state.store.stat(file.final) is None and (why := self._why_expired(found.commit)):
                     self.on_expired(why, file.rows)
                     continue
-                what = str(exc) if isinstance(exc, StagingError) else f"{file.final}: {exc}; expected rejects"
-                self.on_unreadable(f"{what}; `compactor rebuild {quoted(found.commit.manifest_id)}` makes it again")
+                self.on_unreadable(f"{exc}; `compactor rebuild {quoted(found.commit.manifest_id)}` makes it again")
 
     @cached_property
     def _expired(self) -> ExpiredParts:
@@ -154,17 +133,6 @@ class RejectsReader:
     def _why_expired(self, commit: Commit) -> str:
         expired = self._expired.of("rejects", commit.key, commit.generation)
         return "" if expired is None else expired.words
-
-    def _rows(self, uri: str, query: Query) -> Iterator[Piece]:
-        file, _ = open_parquet(self.state.store, uri)
-        for number in range(file.num_row_groups):
-            # Names and reasons are short, and many row groups have none of the lines.
-            names = file.read_row_group(number, columns=["source_uri", "reason"])
-            asked = zip(*(names.column(name).to_pylist() for name in ("source_uri", "reason")), strict=True)
-            if any(query.takes(*each) for each in set(asked)):
-                for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[number], columns=_COLUMNS):
-                    columns = [batch.column(name).to_pylist() for name in _COLUMNS]
-                    yield from map(Piece, *columns)
 
 
 def _with_rejects(state: State, found: Unsummarised) -> Iterator[ManifestKey]:

@@ -1,16 +1,14 @@
 """Reads what a report needs: one listing of the ledger, and only the records of the period."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
-
-import pyarrow as pa
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable, StagingError
 from compactor.core.layout import ManifestKey, done_name, schema_number
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
-from compactor.engines.parquet_files import open_parquet
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.kept_letters import kept_letters
 from compactor.ledger.accounts.reading import Detail, Scope, accounts
@@ -21,6 +19,7 @@ from compactor.ledger.housekeeping import failing_tasks
 from compactor.ledger.state import State
 from compactor.manifests.kafka.topics_seen import TopicWatch
 from compactor.manifests.kinesis.streams_seen import StreamWatch
+from compactor.ops.redrive.reject_lines import RejectRow, reject_rows
 from compactor.ops.report import figures
 from compactor.ops.report.figures import (
     SHOWN_BYTES,
@@ -45,37 +44,20 @@ from compactor.schema.schema import SchemaVersion
 from compactor.table.listed import ListedTable
 from compactor.table.standing import table_seen
 
-_ROW_GROUPS = 4
-"""Row groups that are searched in a file. Each holds at most 16 MiB of lines, or one line."""
-
-_COLUMNS = ["source_uri", "line_number", "raw"]
-
 
 def samples_of(store: ObjectStore, uris: Iterable[str], reason: str, limit: int) -> list[Sample]:
     """The first lines that a manifest rejected for a reason, `limit` at most. Files that cannot be read have none."""
     found: list[Sample] = []
     for uri in uris:
-        try:
-            found += islice(_samples(store, uri, reason), limit - len(found))
-        except (StagingError, pa.ArrowException, OSError, KeyError):
-            continue  # a report of the rest is worth more; `verify` names what is damaged
+        with suppress(StagingError):  # a report of the rest is worth more; `verify` names what is damaged
+            rows = reject_rows(store, uri, lambda _, found_reason: found_reason == reason)
+            found += (_sample(row) for row in islice(rows, limit - len(found)))
     return found
 
 
-def _samples(store: ObjectStore, uri: str, reason: str) -> Iterator[Sample]:
-    file, _ = open_parquet(store, uri)
-    for number in range(min(_ROW_GROUPS, file.num_row_groups)):
-        # The reasons are read first: they are short, and many row groups have none of the lines.
-        reasons = file.read_row_group(number, columns=["reason"]).column("reason").to_pylist()
-        if reason in reasons:
-            table = file.read_row_group(number, columns=_COLUMNS)
-            for index, each in enumerate(reasons):
-                if each == reason:
-                    yield _sample(*(table.column(name)[index].as_py() for name in _COLUMNS))
-
-
-def _sample(source_uri: str, line_number: int, raw: bytes) -> Sample:
-    return Sample(source_uri, line_number, raw[:SHOWN_BYTES].decode(errors="backslashreplace"), len(raw))
+def _sample(row: RejectRow) -> Sample:
+    head = row.raw[:SHOWN_BYTES].decode(errors="backslashreplace")
+    return Sample(row.source_uri, row.line_number, head, len(row.raw))
 
 
 SHOWN_COLUMNS = 40  # of each version

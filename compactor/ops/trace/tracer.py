@@ -42,7 +42,7 @@ from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ndjson.files.content_digest import beginnings
 from compactor.ndjson.files.object_reading import whole
-from compactor.ops.redrive.reject_lines import has_rejects_of, numbers_of, reject_rows
+from compactor.ops.redrive.reject_lines import numbers_of, reject_rows
 from compactor.ops.trace.landed import landed_record
 from compactor.ops.trace.ranges import FoundRange, part_with, range_of
 from compactor.ops.trace.tables import TableTracer
@@ -485,17 +485,19 @@ def _own_rejects(
     gone = numbers_of(settled)
     for file in commit.rejects if report.reject_rows else ():
         try:
-            if not has_rejects_of(store, file.final, report.origin_uri):
+            rows = reject_rows(store, file.final, source_uri=report.origin_uri)
+            first = next(rows, None)
+            if first is None:
                 continue
             uris.append(file.final)
-            rows = (row for row in reject_rows(store, file.final) if row[0] == report.origin_uri)
-            left = (row for row in rows if (numbers := gone.get((row[0], row[3]))) is None or row[1] not in numbers)
-            for row in left:
+            for row in chain([first], rows):
                 if len(lines) > MOST_LINES:
                     break
-                lines[row[1], row[3]] = None
+                numbers = gone.get((row.source_uri, row.reason))
+                if numbers is None or row.line_number not in numbers:
+                    lines[row.line_number, row.reason] = None
         except StagingError:  # `verify` says what is wrong with it
-            uris.append(file.final)
+            uris += [] if file.final in uris else [file.final]
     places = report.value_lines
     offsets = places.offsets_of if places is not None else lambda _: (None, None)
     return uris, [TracedReject(line, reason, *offsets(line)) for line, reason in islice(lines, MOST_LINES)]

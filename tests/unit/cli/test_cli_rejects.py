@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -9,8 +10,8 @@ from click.testing import CliRunner
 from compactor.cli.commands import rejects as module
 from compactor.cli.entry import compactor as command
 from compactor.ndjson.lines import Limits
+from compactor.ops.redrive.reject_lines import RejectRow
 from compactor.ops.rejects import reader
-from compactor.ops.rejects.query import Query
 from tests.support import fakes
 from tests.support.workspace import DAY, Workspace, make_workspace
 
@@ -147,15 +148,15 @@ def test_many_lines_are_streamed(workspace: Workspace, monkeypatch: pytest.Monke
     workspace.plan()
     workspace.compact()
     read = 0
-    before = reader.RejectsReader._rows
+    before = reader.reject_rows
 
-    def counted(self: reader.RejectsReader, uri: str, query: Query) -> Iterator[reader.Piece]:
+    def counted(*args: Any) -> Iterator[RejectRow]:
         nonlocal read
-        for piece in before(self, uri, query):
+        for row in before(*args):
             read += 1
-            yield piece
+            yield row
 
-    monkeypatch.setattr(reader.RejectsReader, "_rows", counted)
+    monkeypatch.setattr(reader, "reject_rows", counted)
     assert "20 of 5,005 rejected lines" in workspace.call("rejects").stdout
     assert read <= 21
     assert workspace.call("rejects", "--raw", "--file", f"{DAY}-more.ndjson").stdout_bytes == rows
