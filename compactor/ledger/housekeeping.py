@@ -68,7 +68,7 @@ class TaskNote:
             self._overwrite(last.model_copy(update=changes))
 
     def _overwrite(self, last: LastRun) -> None:
-        self.state.store.put(self.state.layout.last_run(self.task), last.model_dump_json().encode())
+        self.state.store.put(self.state.layout.last_run(self.task), last.to_json())
 
 
 def failing_tasks(state: State, upkeep: Iterable[str] = ()) -> tuple[FailingTask, ...]:

@@ -11,7 +11,7 @@ OVERWRITES = {
     "engines/columns_file.py": "what the registry adds up to: a cache, which keeps columns that no version has",
     "engines/rows_place.py": "files of rows of its own attempt, which are no records",
     "job/steps/publication.py": "the reason of a dead letter, and a copy of the recorded manifest",
-    "upkeep/beside.py": "when something last ended: one time",
+    "ledger/housekeeping.py": "when something last ended: one time",
     "job/steps/self_test.py": "a sample of its own",
     "ledger/history/closed_dates.py": "what the log of closed dates adds up to: a cache",
     "ledger/history/erasures.py": "what its own erasure did: another process can only have guessed it from commits",
