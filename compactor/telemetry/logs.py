@@ -14,7 +14,7 @@ import orjson
 from compactor.core.errors import CompactorError
 from compactor.core.text.safe_text import visible, visible_json
 from compactor.telemetry.error_text import described
-from compactor.telemetry.log_events import CATALOGUE, OF_THE_ERROR, EventName, Level
+from compactor.telemetry.log_events import CATALOGUE, OF_THE_ERROR, Level
 
 LOGGER = logging.getLogger("compactor")
 LOGGER.addHandler(logging.NullHandler())  # a program that imports the package decides where its log goes
@@ -26,7 +26,7 @@ The first one is that of the job, before those of its streams.
 """
 
 
-def log_event(event: EventName, /, **fields: Any) -> None:
+def log_event(event: str, /, **fields: Any) -> None:
     """Log one event of the catalogue, which gives its level, fields and next action.
 
     Pass errors as exceptions: they are described without data. An unknown event, or a value that JSON cannot represent,

@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 from compactor.cli.entry import compactor as command
 from compactor.core import errors
 from compactor.core.errors import CompactorError
-from compactor.telemetry.log_events import CATALOGUE, COMMON_FIELDS, OF_THE_ERROR, EventName
+from compactor.telemetry.log_events import CATALOGUE, COMMON_FIELDS, OF_THE_ERROR
 from compactor.wiring import functions
 from tools.events_table import with_tables
 
@@ -62,10 +61,9 @@ def test_calls_keep_to_the_catalogue() -> None:
 
 
 def test_nothing_in_the_catalogue_is_unused() -> None:
-    """Every entry is logged somewhere, and each name is typed."""
+    """Every entry is logged somewhere."""
     logged = {call.args[0].value for _, call in calls() if isinstance(call.args[0], ast.Constant)}
-    assert logged == set(CATALOGUE) == set(get_args(EventName))
-    assert list(get_args(EventName)) == sorted(get_args(EventName))
+    assert logged == set(CATALOGUE)
 
 
 @pytest.mark.parametrize(
