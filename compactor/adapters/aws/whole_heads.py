@@ -37,6 +37,7 @@ def require_whole_heads(client: Any) -> None:
     to_proxies = getattr(session, "_pool_classes_by_scheme", None)
     if found and found == to_proxies and all(map(_extends_botocore, found.values())):
         pools = {scheme: _whole(pool) for scheme, pool in found.items()}
+        # If botocore keeps its pools elsewhere, the branch below is taken, which logs what is left unchecked.
         manager.pool_classes_by_scheme = session._pool_classes_by_scheme = pools  # noqa: SLF001
     else:
         _tell_unchecked()

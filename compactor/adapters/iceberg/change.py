@@ -205,9 +205,14 @@ class Change(Transaction):
         Raises:
             OperatorError: It would not have the same files.
         """
+        own = self._table.metadata.properties
+        asked = {TableProperties.MANIFEST_MERGE_ENABLED: "true", TableProperties.MANIFEST_MIN_MERGE_COUNT: "2"}
+        self.set_properties(asked)
         merging = self.update_snapshot().merge_append()
-        merging._merge_enabled, merging._min_count_to_merge = True, 2  # noqa: SLF001 - otherwise by the properties
         merging.commit()
+        self.remove_properties(*asked)
+        if kept := {key: own[key] for key in asked if key in own}:
+            self.set_properties(kept)
         before, after = self._table.metadata.current_snapshot(), self.table_metadata.current_snapshot()
         counts = [self._counts(each) for each in (before, after)]
         if counts[0] != counts[1]:  # guard: merged manifests have the same files

@@ -206,7 +206,8 @@ class IcebergTable:
             raise TableCommitUnknown(f"{self._where}: the answer to the commit has no snapshot {snapshot_id}")
         with suppress(Exception):  # it is in the table, whatever becomes of what it replaced
             if isinstance(catalog, MetastoreCatalog):  # others delete old metadata themselves
-                catalog._delete_old_metadata(table.io, table.metadata, answer.metadata)  # noqa: SLF001 - as Table does
+                # As pyiceberg's Table does. If it moves, old metadata stays until `table maintain` removes it.
+                catalog._delete_old_metadata(table.io, table.metadata, answer.metadata)  # noqa: SLF001
         return snapshot_id or answer.metadata.current_snapshot_id or 0
 
     def _prepared(self, table: Table, change: TableChange) -> tuple[Change, int]:

@@ -14,13 +14,11 @@ _REFUSED = frozenset(
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
         KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError._AUTHENTICATION,  # noqa: SLF001 - codes of librdkafka itself begin so
+        KafkaError._AUTHENTICATION,
     }
 )
-NO_TOPIC = frozenset(
-    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}  # noqa: SLF001
-)
-OUT_OF_RANGE = frozenset({KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET})  # noqa: SLF001
+NO_TOPIC = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
+OUT_OF_RANGE = frozenset({KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET})
 OF_GROUP = frozenset(
     {
         KafkaError.GROUP_AUTHORIZATION_FAILED,
@@ -31,12 +29,12 @@ OF_GROUP = frozenset(
 )
 """About the consumer group that librdkafka asks for in any case. A range is read without one."""
 
-END_OF_PARTITION = KafkaError._PARTITION_EOF  # noqa: SLF001
+END_OF_PARTITION = KafkaError._PARTITION_EOF
 
 
 def is_refusal(error: KafkaError) -> bool:
     """Whether a person must act on an error. A connection that ends within the handshake of TLS may be passing."""
-    return error.code() in _REFUSED or (error.code() == KafkaError._SSL and "certificate" in error.str())  # noqa: SLF001
+    return error.code() in _REFUSED or (error.code() == KafkaError._SSL and "certificate" in error.str())
 
 
 def error_of(where: str, error: KafkaError, properties: Mapping[str, object] = MappingProxyType({})) -> CompactorError:
@@ -50,7 +48,7 @@ def error_of(where: str, error: KafkaError, properties: Mapping[str, object] = M
     said = f"{where}: {error.name()}: {error.str()}"
     if not is_refusal(error):
         return StoreUnavailable(said)
-    if error.code() == KafkaError._SSL:  # noqa: SLF001 - as above
+    if error.code() == KafkaError._SSL:
         why = fault_of(error.str(), properties) if properties else ""
         expected = "a certificate that ssl.ca.location vouches for, valid now, and of the host that is connected to"
         return AccessError(f"{where}: TLS: {why or error.str()}; expected {expected}")
@@ -89,7 +87,7 @@ class NotedErrors:
 
 
 def _weight(error: KafkaError) -> int:
-    if error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - as above
+    if error.code() == KafkaError._ALL_BROKERS_DOWN:
         return 0
     return 2 if is_refusal(error) else 1
 

@@ -65,7 +65,7 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
 
 def running_session() -> SparkSession | None:
     """The session of this process; None if there is none."""
-    if SparkContext._active_spark_context is None:  # noqa: SLF001 - pyspark has no public way to ask
+    if _context() is None:
         return None
     # A thread of its own has no active session; without properties, the builder returns that of the process as it is.
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
@@ -112,8 +112,18 @@ def loss_reported() -> Iterator[None]:
         raise EngineLost("Spark's JVM is gone: it was killed or ran out of memory; the next run goes on") from exc
 
 
+def _context() -> SparkContext | None:
+    # pyspark has no public way to ask. If it moves, each call that may join a session fails at once.
+    return SparkContext._active_spark_context  # noqa: SLF001
+
+
+def _gateway() -> Any:
+    # pyspark has no public way to ask for its JVM. If it moves, each run with Spark fails as it closes its session.
+    return SparkContext._gateway  # noqa: SLF001
+
+
 def _jvm_is_gone() -> bool:
-    gateway: Any = SparkContext._gateway  # noqa: SLF001 - pyspark has no public way to ask for its JVM
+    gateway = _gateway()
     if gateway is None:
         return False
     try:
@@ -122,19 +132,9 @@ def _jvm_is_gone() -> bool:
         return True
 
 
-def _forget_context() -> None:
-    """Let pyspark forget a context and sessions whose JVM is gone; it would return them to the next caller."""
-    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - as above
-    if context is not None:
-        with suppress(Exception):  # it may ask the JVM
-            context.stop()
-    SparkContext._active_spark_context = None  # noqa: SLF001 - as above
-    SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001 - as above
-
-
 def close_session() -> None:
     """Stop Spark and wait for its JVM to end, unless the JVM was started by spark-submit or Glue."""
-    gateway: Any = SparkContext._gateway  # noqa: SLF001 - pyspark has no public way to end its JVM
+    gateway = _gateway()
     if gateway is None:
         return
     session = None if _jvm_is_gone() else SparkSession.getActiveSession()
@@ -143,11 +143,14 @@ def close_session() -> None:
     process = getattr(gateway, "proc", None)
     if process is None:
         return
-    if session is None:
-        _forget_context()
+    if session is None and (context := _context()) is not None:
+        for _ in range(2):  # the first call fails at the JVM; the second has pyspark forget the context
+            with suppress(Exception):
+                context.stop()
     with suppress(Py4JError, OSError):  # raised if the JVM is gone
         gateway.shutdown()
-    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - the next session starts a new JVM
+    # So that the next session starts a new JVM. If this is kept elsewhere, the second session of a process fails.
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     with suppress(OSError):
         process.stdin.close()  # the JVM exits at the end of its input
     try:

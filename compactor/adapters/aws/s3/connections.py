@@ -52,7 +52,7 @@ class Connections:
 
     def are_direct(self, url: str) -> bool:
         """Whether the client connects to the host of a URL, and not to a proxy. `get` is only for such URLs."""
-        try:
+        try:  # if it is elsewhere, all reads go the long way through the client
             return self._session._proxy_config.proxy_url_for(url) is None  # noqa: SLF001
         except AttributeError:
             return False
@@ -77,7 +77,7 @@ class Connections:
         if not all(line.isprintable() for line in lines):
             raise ValueError("a header has a character that may end it")
         request = "\r\n".join([*lines, "\r\n"]).encode("ascii")
-        try:
+        try:  # likewise, by the error below
             pool = self._session._manager.connection_from_url(url)  # noqa: SLF001
             timeout, put = pool.timeout, pool._put_conn  # noqa: SLF001
             connection = pool._get_conn()  # noqa: SLF001 - it closes one that the server has closed
