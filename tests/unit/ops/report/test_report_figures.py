@@ -14,8 +14,6 @@ from compactor.control.diagnosis.health import Condition
 from compactor.core.documents.records import Accepted, Commit, Done, FileReport, FileStatus
 from compactor.core.layout import ManifestKey
 from compactor.core.text.safe_text import Suggestions
-from compactor.ledger.accounts.reading import Scope
-from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import MAX_BUCKETS, Buckets, Period
 from compactor.ops.report.reader import ReportReader
@@ -294,26 +292,6 @@ def test_of_real_work() -> None:
     assert found.schema.changes[0].added[0].source_uri == "/w/raw/m1-0.ndjson"
     [letter] = found.dead_letters.latest
     assert (letter.manifest_id, letter.reason, letter.redriven) == ("bad", "not_json", False)
-
-
-def test_redriven_files_need_no_operator() -> None:
-    """Quarantined files ask for an operator until they are redriven."""
-    harness = Harness()
-    good, gone = harness.file("a.ndjson", GOOD), harness.file("b.ndjson", GOOD)
-    harness.put_manifest("m.json", harness.manifest("m", [good, gone]).to_json())
-    harness.store.delete([gone.uri])
-    harness.run_once()
-    period = Period(harness.clock.now() - timedelta(hours=1), harness.clock.now() + timedelta(seconds=1))
-    before = report_on(harness, period)
-    assert before.verdict.severity == "act"
-    assert [(each.uri, each.redriven) for each in before.figures.quarantined_files.latest] == [(gone.uri, False)]
-    harness.store.put(gone.uri, GOOD)
-    app = harness.app()
-    app.redriver().redrive(find_redrivable(app.state, Scope("files")))
-    after = report_on(harness, period)
-    assert after.verdict.severity == "in_order"
-    assert [each.redriven for each in after.figures.quarantined_files.latest] == [True]
-    assert after.figures.totals.redrives == 1
 
 
 def test_damaged_records_are_left_out_and_said() -> None:

@@ -22,7 +22,7 @@ from compactor.ops.status.health import health
 from compactor.ops.status.reading import LATENCY_COMMITS, MANIFESTS_READ
 from compactor.ops.status.values import Spent, Status
 from compactor.wiring.control import ControlComponents
-from tests.support.fakes import FailingEngine, FaultyStore
+from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness, dying_at
 from tests.support.rebuilding import rebuild
 
@@ -144,32 +144,6 @@ def test_a_watch_does_not_grow() -> None:
     assert cache.settled == set()
     assert len(cache.arrivals) <= RECENT_SLOTS
     assert cache.weights == {}
-
-
-def test_what_was_redriven_is_not_open() -> None:
-    """Only dead letters and files that were not redriven are open, in a second reading as well."""
-    harness = Harness(stream={"max_attempts": 2})
-    committed = harness.deliver("m", GOOD, GOOD)
-    harness.store.delete(["/w/raw/m-1.ndjson"])
-    harness.runner().run([committed])
-    letters = [harness.deliver(name, GOOD) for name in ("bad", "worse")]
-    for letter in letters * 3:
-        harness.runner(engine=FailingEngine(harness.store, ValueError("too much"))).run([letter])
-    reader = harness.app().status_reader
-    found = reader.read()
-    assert (found.dead_letters.open, found.quarantined_files.open, found.state.word) == (2, 1, "needs_you")
-    harness.file("m-1.ndjson", GOOD)
-    app = harness.app()
-    for scope in (Scope("files"), Scope("manifests", ("bad",))):
-        app.redriver().redrive(find_redrivable(app.state, scope), dry_run=False)
-    for _ in range(2):
-        for found in (reader.read(), status(harness)):
-            letters_found = found.dead_letters
-            assert (letters_found.manifests, letters_found.looked_at, letters_found.open) == (2, 2, 1)
-            assert letters_found.by_reason == {"retries_exhausted": 1}
-            assert [each.manifest_id for each in letters_found.latest] == ["worse"]
-            assert (found.quarantined_files.open, found.quarantined_files.latest) == (0, ())
-        harness.run_once()  # takes in what was redriven
 
 
 def test_how_far_files_are_looked_for() -> None:

@@ -13,9 +13,8 @@ import pytest
 
 from compactor.adapters.local.native.kernel import digest_kernel, is_installed
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.manifest import ManifestFile
-from compactor.core.documents.records import Accepted, Commit, Redrive, StagedFile
-from compactor.core.layout import ManifestKey, redriven_id
+from compactor.core.documents.records import Commit, StagedFile
+from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ObjectStore
 from compactor.ledger.accounts.reading import Listed, Scope, listed
@@ -318,53 +317,6 @@ def test_lost_staging() -> None:
     harness.store.delete([second.staged])
     report = shallow(harness, everything=True)
     assert ([each.where for each in report.discrepancies], report.unfinished) == ([second.staged], 1)
-
-
-def test_revoked_id_and_redriven_dead_letter() -> None:
-    """A revoked id is not missed; a dead letter that was redriven needs no operator."""
-    harness = compacted()
-    harness.ledger.accept(Accepted(manifest_id="given-up", kind="revoked", date=DAY, accepted_at=harness.clock.now()))
-    harness.put_manifest("bad.json", b"{")
-    harness.run_once()
-    report = harness.verification()
-    assert (report.discrepancies, report.unfinished, report.needs_operator) == ([], 0, True)
-    assert [(each.manifest_id, each.reason, each.redriven) for each in report.dead_letter_manifests] == [
-        ("bad", "not_json", False)
-    ]
-    redriven(harness, harness.dead_letter("bad").key, "manifests", [])
-    report = harness.verification()
-    assert (report.discrepancies, report.dead_letters, report.needs_operator) == ([], 1, False)
-    assert report.dead_letter_manifests[0].redriven
-
-
-def redriven(harness: Harness, key: ManifestKey, kind: str, files: Sequence[ManifestFile]) -> None:
-    redrive = Redrive(
-        kind=kind,
-        source=key.id,
-        number=1,
-        counts={},
-        manifest=harness.manifest(redriven_id(key.id, 1), files),
-        run_id="r",
-        redriven_at=harness.clock.now(),
-    )
-    harness.store.put(harness.layout.redrive(key, 1), redrive.model_dump_json().encode())
-
-
-def test_quarantined_files_are_listed() -> None:
-    """A quarantined file is listed with its manifest, its status and what was found."""
-    harness = Harness()
-    files = [harness.file("there.ndjson", GOOD), harness.file("gone.ndjson", GOOD)]
-    harness.put_manifest("m1.json", harness.manifest("m1", files).to_json())
-    harness.store.delete(["/w/raw/gone.ndjson"])
-    harness.run_once()
-    report = harness.verification()
-    [found] = report.quarantined_files
-    assert (found.manifest_id, found.uri, found.status) == ("m1", "/w/raw/gone.ndjson", "missing")
-    assert found.detail
-    assert (report.discrepancies, report.needs_operator) == ([], True)
-    redriven(harness, ManifestKey(DAY, "m1"), "files", [ManifestFile(uri=found.uri)])
-    report = harness.verification()
-    assert (report.discrepancies, report.needs_operator) == ([], False)
 
 
 def test_markers_and_other_tables_are_no_surplus() -> None:
