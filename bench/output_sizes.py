@@ -21,8 +21,7 @@ from bench.shapes import SHAPES, Shape, write_shape
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.documents.manifest_parsing import DEFAULT_RULES
 from compactor.core.documents.records import Commit
-from compactor.ledger.file_counts import can_be_right_sized
-from compactor.ledger.sizing import is_right_sized
+from compactor.ledger.sizing import can_be_right_sized, is_right_sized
 from compactor.manifests.partitioning import grouped
 from compactor.settings.types import GIB, MIB
 from compactor.wiring.job.app import App

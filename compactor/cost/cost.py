@@ -12,7 +12,7 @@ from compactor.cost.prices import HOUR_SECONDS, PRICES, TERABYTE, HourlyCost, Jo
 from compactor.cost.request_counts import Requests
 from compactor.cost.topic_cost import TopicInput, producer_lines, reader_lines
 from compactor.engines.engine import EngineName
-from compactor.ledger.file_counts import planned_files
+from compactor.ledger.sizing import planned_files
 from compactor.telemetry.metrics import (
     CATALOGUE,
     ONLY_OF_KINESIS,

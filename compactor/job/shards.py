@@ -9,8 +9,7 @@ from typing import Protocol
 from compactor.core.errors import CompactorError
 from compactor.core.layout import id_from_name
 from compactor.core.rules.sharding import Shard, taker
-from compactor.ledger.heartbeat import LIFE_SECONDS, Runs
-from compactor.ledger.shard_runs import runs_of_shards, works_alone
+from compactor.ledger.heartbeat import LIFE_SECONDS, Runs, runs_of_shards, works_alone
 from compactor.telemetry.logs import log_event
 
 REFRESH_SECONDS = 5.0

@@ -7,16 +7,38 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from compactor.core.documents.manifest import OUTSIDE
-from compactor.core.documents.manifest_parsing import is_allowed
+from compactor.core.documents.manifest import OUTSIDE, Manifest
+from compactor.core.documents.manifest_parsing import is_allowed, parse_manifest
 from compactor.core.documents.records import Accepted, OpenMarker
-from compactor.core.errors import ManifestError, ObjectNotFound, StuckError
+from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError
 from compactor.core.layout import Layout, ManifestKey, is_delivery
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.ledger import newest_generation
 from compactor.ledger.state import State
-from compactor.ledger.waiting_manifests import read_waiting_manifest
+
+
+def read_waiting_manifest(state: State, info: ObjectInfo, *, allowed_prefixes: Sequence[str]) -> Manifest:
+    """Read a listed manifest as intake will.
+
+    Raises:
+        ManifestError: Intake will refuse it.
+        ObjectNotFound: It was done since the listing.
+        StuckError: It may not be read.
+    """
+    state.rules.check_length(info.uri, info.size_bytes)
+    try:
+        data = state.store.read(info.uri)
+    except AccessError as exc:
+        raise StuckError(f"{exc}; expected to be allowed to read each manifest: it may name the same files") from exc
+    return parse_manifest(
+        data,
+        uri=info.uri,
+        modified_at=info.modified_at,
+        allowed_prefixes=allowed_prefixes,
+        redriven_folder=state.layout.redriven_folder,
+        rules=state.rules,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,53 @@ from compactor.core.ports import Clock, ObjectStore, Processes, ProcessName
 from compactor.core.rules.sharding import Shard, shard_number
 from compactor.telemetry.logs import log_event
 
+TOLERATED_SECONDS = 2.0
+"""Stores tell times to the second, and an answer takes a while: a smaller difference is none."""
+
+
+@dataclass(slots=True)
+class StoreClock:
+    """This machine's clock, set right by the times that the store gives to what this process writes.
+
+    Attributes:
+        machine: The clock of this machine.
+    """
+
+    machine: Clock
+    _ahead: timedelta = timedelta()
+
+    def now(self) -> datetime:
+        return self.machine.now() - self._ahead
+
+    def learn(self, modified_at: datetime) -> None:
+        """Compare the clocks.
+
+        Args:
+            modified_at: The store's time of an object that this process wrote just now.
+        """
+        ahead = self.machine.now() - modified_at
+        self._ahead = ahead if abs(ahead.total_seconds()) >= TOLERATED_SECONDS else timedelta()
+
+
+def runs_of_shards(living: Iterable[RunHeartbeat]) -> dict[int, str]:
+    """The id of the run that takes the manifests of each shard, by the number of the shard.
+
+    A run that was asked to end takes nothing new. Of several runs of one shard the latest takes all, however many
+    shards each of them knows of: while their number is changed, both may be there for a while.
+    """
+    latest: dict[int, RunHeartbeat] = {}
+    for beat in sorted(living, key=lambda beat: (beat.started_at, beat.run_id)):
+        number = shard_number(beat.shard)
+        if number is not None and not beat.is_stopping:
+            latest[number] = beat
+    return {number: beat.run_id for number, beat in latest.items()}
+
+
+def works_alone(living: Iterable[RunHeartbeat]) -> bool:
+    """Whether a run without a shard is there, which takes all manifests."""
+    return any(shard_number(beat.shard) is None and not beat.is_stopping for beat in living)
+
+
 HEARTBEAT_INTERVAL_SECONDS = 10.0
 LIFE_SECONDS = 40.0
 """A run without a heartbeat for so long counts as dead: three heartbeats may be late or lost."""

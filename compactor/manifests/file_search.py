@@ -12,8 +12,8 @@ from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadabl
 from compactor.core.layout import ManifestKey, canonical, is_delivery
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
+from compactor.ledger.backlog import read_waiting_manifest
 from compactor.ledger.state import State
-from compactor.ledger.waiting_manifests import read_waiting_manifest
 
 MANIFESTS_AT_ONCE = 8
 """Fewer than of other records: each may name 20,000 files, which take 20 MB."""

@@ -14,13 +14,12 @@ from compactor.core.kafka.ports import OpenKafka
 from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import Layout
 from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
-from compactor.ledger.heartbeat import Runs
+from compactor.ledger.heartbeat import Runs, StoreClock
 from compactor.ledger.kafka.planned_work import PlannedWork
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.sizing import whole_files_bytes
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
-from compactor.ledger.store_clock import StoreClock
 from compactor.manifests.building.builder import Builder
 from compactor.manifests.building.sealer import Sealer
 from compactor.manifests.claiming import Claimer

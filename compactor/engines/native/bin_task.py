@@ -15,7 +15,7 @@ from compactor.core.kafka.ports import NoKafka, OpenKafka
 from compactor.core.ports import ObjectStore, ObjectWriter
 from compactor.engines.native.kernel import Kernel, NewKernel, RefusedPlace, RowPlan
 from compactor.engines.rows_place import RowsPlace, writing
-from compactor.ledger.file_counts import closes_file
+from compactor.ledger.sizing import closes_file
 from compactor.ndjson.files.file_walk import FileWalk, OnChangedFile, OpenedFile, WalkedFile
 from compactor.ndjson.files.line_fields import PathValues, places_in
 from compactor.ndjson.files.rejects import RejectsWriter

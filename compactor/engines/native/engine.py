@@ -15,7 +15,7 @@ from compactor.engines.engine import ColumnsFor, EngineRules, Staged, StagedOutp
 from compactor.engines.native.bin_task import BinFile, BinResult, BinTask
 from compactor.engines.native.kernel import RowPlan
 from compactor.engines.rows_place import RowsPlace
-from compactor.ledger.file_counts import leeway, planned_files
+from compactor.ledger.sizing import leeway, planned_files
 from compactor.schema.schema import EMPTY_KEY, SchemaVersion, first_sources
 
 # Divides the files of a manifest into bins whose output files have the right size. Decisions, no I/O.

@@ -10,8 +10,8 @@ from compactor.core.kafka.ranges import KafkaRange, Topic, is_kafka
 from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
+from compactor.ledger.backlog import read_waiting_manifest
 from compactor.ledger.state import State
-from compactor.ledger.waiting_manifests import read_waiting_manifest
 
 READ_AT_ONCE = 500
 """Manifests that one count reads at most. The next one goes on with others; those that were not read do not count."""

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from compactor.ledger.file_counts import best_count
-from compactor.ledger.sizing import SIZE_TOLERANCE, is_right_sized
+from compactor.ledger.sizing import SIZE_TOLERANCE, best_count, is_right_sized
 
 MAX_FILES = 500
 """Files that become one, at most: a merge names each of their parts."""

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.engines.native.engine import LEEWAY, bins_of
-from compactor.ledger.file_counts import leeway, planned_files
+from compactor.ledger.sizing import leeway, planned_files
 
 TARGET = 1000
 FILES = st.lists(st.integers(0, 3 * TARGET), min_size=1, max_size=40)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.ledger.file_counts import best_count, can_be_right_sized, closes_file, leeway, planned_files
-from compactor.ledger.sizing import is_right_sized
+from compactor.ledger.sizing import best_count, can_be_right_sized, closes_file, is_right_sized, leeway, planned_files
 
 MIB = 1024 * 1024
 TARGET = 128 * MIB

@@ -11,8 +11,7 @@ import pytest
 from compactor.adapters.local.machine import MachineProcesses
 from compactor.adapters.memory.store import ManualClock
 from compactor.core.ports import ProcessName
-from compactor.ledger.heartbeat import FORGET_SECONDS, LIFE_SECONDS, Heartbeat, Runs
-from compactor.ledger.store_clock import StoreClock
+from compactor.ledger.heartbeat import FORGET_SECONDS, LIFE_SECONDS, Heartbeat, Runs, StoreClock
 from tests.support.fakes import FaultyStore
 from tests.support.harness import Harness
 
