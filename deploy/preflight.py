@@ -6,9 +6,8 @@ from typing import Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from compactor.cost.price_list import HOURS_A_MONTH, prices_of
 from compactor.cost.price_table import AS_OF, REGIONS
-from compactor.cost.prices import JobSize
+from compactor.cost.prices import HOURS_A_MONTH, JobSize, prices_of
 from deploy.artefacts import Artefact
 from deploy.existing_names import Client, is_taken, planned_names
 from deploy.job_wheels import wheel_faults

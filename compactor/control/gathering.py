@@ -7,10 +7,19 @@ from typing import TypeVar
 
 from pydantic import AwareDatetime, Field, NonNegativeInt
 
-from compactor.control.diagnosis.history import RunHistory
-from compactor.control.ports import JobRuns, Queue
-from compactor.control.runs import newest_first
-from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, RunSeen, Snapshot, Source
+from compactor.control.diagnosis.symptoms import RunHistory
+from compactor.control.snapshot import (
+    Heartbeats,
+    JobRuns,
+    LivingRun,
+    Queue,
+    QueueDepth,
+    Refusals,
+    RunSeen,
+    Snapshot,
+    Source,
+    newest_first,
+)
 from compactor.core.documents.document import Document
 from compactor.core.documents.records import RecentCommit
 from compactor.core.errors import CompactorError, ObjectNotFound

@@ -7,8 +7,7 @@ from pydantic import ValidationError
 
 from compactor.control.diagnosis.alarms import unread
 from compactor.control.diagnosis.health import Condition
-from compactor.control.ports import Notifier
-from compactor.control.snapshot import Source
+from compactor.control.snapshot import Notifier, Source
 from compactor.core.documents.document import Document
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.ports import ObjectStore

@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from compactor.control.actions import Action, ActionKind
-from compactor.control.decisions import decide
+from compactor.control.decisions import Action, ActionKind, decide
 from compactor.control.diagnosis.health import Condition
 from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
-from compactor.control.runs import JobState
-from compactor.control.snapshot import Refusals, RunSeen, Snapshot, Source
+from compactor.control.snapshot import JobState, Refusals, RunSeen, Snapshot, Source
 from compactor.core.errors import CompactorError
 from compactor.core.ports import Clock, MetricsSink
 from compactor.cost.measured_cost import cost_metrics

@@ -4,22 +4,156 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from compactor.cost import request_counts
-from compactor.cost.deployment import Deployment, builds_per_hour, extra_lines, kept_lines, nat_line
-from compactor.cost.lines import Basis, CostLine, Load
-from compactor.cost.price_list import Price
-from compactor.cost.prices import HOUR_SECONDS, PRICES, TERABYTE, HourlyCost, JobSize
-from compactor.cost.request_counts import Requests
+from compactor.cost.prices import GIB, HOUR_SECONDS, PRICES, TERABYTE, Basis, CostLine, HourlyCost, JobSize, Load, Price
 from compactor.cost.topic_cost import TopicInput, producer_lines, reader_lines
 from compactor.engines.engine import EngineName
+from compactor.job.shards import REFRESH_SECONDS
+from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS
 from compactor.ledger.sizing import planned_files
-from compactor.telemetry.metrics import (
-    CATALOGUE,
-    ONLY_OF_KINESIS,
-    ONLY_OF_PARTITIONS,
-    ONLY_OF_STREAMS,
-    ONLY_OF_TOPICS,
-)
+from compactor.ndjson.files.object_reading import RANGE_BYTES
+from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_KINESIS, ONLY_OF_PARTITIONS, ONLY_OF_STREAMS, ONLY_OF_TOPICS
+
+STREAMED_PART_BYTES = 16 * 1024 * 1024  # of a part of a multipart upload; a test holds it against the writer
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """S3 requests by price; DELETE is free."""
+
+    gets: float = 0  # GET and HEAD
+    puts: float = 0  # PUT, COPY, POST and LIST
+
+    def __add__(self, other: "Requests") -> "Requests":
+        return Requests(self.gets + other.gets, self.puts + other.puts)
+
+    def __mul__(self, times: float) -> "Requests":
+        return Requests(self.gets * times, self.puts * times)
+
+
+def of_manifest(staged: int) -> Requests:
+    """One manifest from delivery to archive, without its engine's requests. Counted.
+
+    The first attempt succeeds, and one read finds the whole footer of each staged file, of rows or of rejects.
+    """
+    stats, reads, footers, copies = 4 + staged, 3, staged, 1 + staged
+    records, listings, summaries = 7, 3, 1
+    # Before it copies, boto3 asks for the size of the source.
+    return Requests(gets=stats + reads + footers + copies, puts=records + listings + summaries + copies)
+
+
+def of_manifest_in_place(outputs: int, rejects: int = 0) -> Requests:
+    """The same if a table lists the files of rows where they were written, without the table's commits. Counted.
+
+    Each staged file is looked for in its final place, and the folder of the manifest for what other attempts left.
+    """
+    staged = outputs + rejects
+    copied = Requests(gets=1, puts=1) * outputs
+    before = of_manifest(staged)
+    return Requests(gets=before.gets + staged - copied.gets, puts=before.puts + 1 - copied.puts)
+
+
+def of_inspected_file(file_bytes: int) -> Requests:
+    """One pass over a file that is named with its ETag, by either engine. Counted.
+
+    The native engine needs no other. The Spark engine inspects the file so, if Spark can then read it as it is.
+    """
+    ranges = max(1, math.ceil(file_bytes / RANGE_BYTES))
+    return Requests(gets=ranges + (file_bytes >= RANGE_BYTES))  # the size of a long file is asked for first
+
+
+def of_streamed_output(size_bytes: int) -> Requests:
+    """One output of the native engine: a PUT, or a multipart upload with its start and end. Counted."""
+    parts = math.ceil(size_bytes / STREAMED_PART_BYTES)
+    return Requests(puts=1 if parts <= 1 else parts + 2)
+
+
+OF_HEARTBEATS = Requests(gets=2, puts=1) * (HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS)
+"""An hour of one run. Counted."""
+
+
+def of_shards(shards: int) -> Requests:
+    """An hour in which each of several jobs knows of the others: it lists and reads the heartbeats of all. Counted."""
+    of_one = Requests(gets=shards, puts=1) * (HOUR_SECONDS / REFRESH_SECONDS)
+    return of_one * shards if shards > 1 else Requests()
+
+
+OF_TRIGGER = Requests(gets=20, puts=15)
+"""One micro-batch without its manifests: the watched prefix listed, the checkpoint written. Assumed."""
+
+
+def of_conversion(manifests: float, outputs: float, files: float) -> Requests:
+    """Manifests in the Spark engine and S3A, with all outputs and input files. From their sources.
+
+    An output is a multipart upload of three parts, renamed (COPY) when its task commits, with look-ups in between. The
+    driver then reads its footer (HEAD, GET).
+    A file is looked up (HEAD), listed as a folder (LIST, HEAD), opened (HEAD), read (GET), and checked for a
+    replacement at the end (HEAD).
+    """
+    of_manifests, of_outputs = Requests(gets=10, puts=8) * manifests, Requests(gets=10, puts=9) * outputs
+    return of_manifests + of_outputs + Requests(gets=5, puts=1) * files
+
+
+POLLERS = 5
+"""Lambda's pollers of a queue: it "starts processing five batches at a time with five concurrent invocations" [Lambda
+developer guide, services-sqs-scaling]. Each fills its own batch."""
+
+WINDOW_SECONDS = 15.0  # BuilderWindowSeconds of the template's parameters
+BATCH_MESSAGES = 2000  # BuilderBatchMessages of production
+CLAIM_BYTES = 400  # a claim: key, manifest and times, with the 100 bytes that DynamoDB adds. Assumed
+_KMS_SHARE = 0.01  # of S3's requests: bucket keys spare "up to 99 percent" [S3 user guide, bucket-key]
+_DATA_KEY_SECONDS = 300.0  # for which SQS and SNS reuse a data key [SQS developer guide, sqs-key-management]
+_KEY_CALLS = 2 * 3 + 3  # R = B / D * (2 * P + C) [the same page], three queues with a producer and a consumer each
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """How the load is deployed."""
+
+    input_days: float = 30  # days for which input is kept
+    output_days: float = 365  # days for which output is kept
+    claim_days: float = 30  # builder.claim_ttl_days
+    has_key: bool = False  # whether KmsKey is set
+    uses_event_bridge: bool = False  # whether the input bucket exists, or is in another account
+
+
+def builds_per_hour(events_per_hour: float) -> float:
+    """Calls of the builder: one for each window of each poller, more where batches are full, none without events."""
+    by_window = min(events_per_hour, POLLERS * HOUR_SECONDS / WINDOW_SECONDS)
+    return max(by_window, events_per_hour / BATCH_MESSAGES)
+
+
+def kept_lines(
+    load: Load, ratio: float, deployment: Deployment, prices: Mapping[str, Price], *, has_files: bool = True
+) -> Iterator[CostLine]:
+    """What is kept once input and output are as old as they get. Of a topic, the input is kept by its cluster."""
+    day_gib = load.bytes_per_hour * 24 / GIB
+    claims = load.files_per_hour * 24 * deployment.claim_days * CLAIM_BYTES / GIB
+    input_gib, output_gib = day_gib * deployment.input_days, day_gib * ratio * deployment.output_days
+    if has_files:
+        yield CostLine("S3", f"input of {deployment.input_days:g} days", "given", input_gib, prices["s3_storage"])
+    yield CostLine("S3", f"output of {deployment.output_days:g} days", "given", output_gib, prices["s3_storage"])
+    if not has_files:
+        return
+    yield CostLine("DynamoDB", "claims kept", "assumed", claims, prices["dynamodb_storage"])
+    yield CostLine("DynamoDB", "claims restorable", "assumed", claims, prices["dynamodb_pitr"])
+
+
+def extra_lines(
+    events: float, s3_requests: float, deployment: Deployment, prices: Mapping[str, Price]
+) -> Iterator[CostLine]:
+    """What options of the deployment cost by the hour."""
+    if deployment.uses_event_bridge:
+        yield CostLine("EventBridge", "events of S3", "assumed", events, prices["eventbridge_event"])
+    if deployment.has_key:
+        calls = s3_requests * _KMS_SHARE + _KEY_CALLS * HOUR_SECONDS / _DATA_KEY_SECONDS
+        yield CostLine("KMS", "key", "given", 1, prices["kms_key"])
+        yield CostLine("KMS", "requests", "assumed", calls, prices["kms_request"])
+
+
+def nat_line(load: Load, ratio: float, prices: Mapping[str, Price]) -> CostLine:
+    """What a NAT gateway would add for a job in a VPC that has no gateway endpoint for S3."""
+    return CostLine("NAT", "GB", "counted", load.bytes_per_hour * (1 + ratio) / GIB, prices["nat_gb"])
+
 
 __all__ = ["Basis", "CostLine", "Estimate", "Load", "Shape", "estimate"]
 
@@ -90,7 +224,7 @@ def estimate(
     load: Load,
     job: JobSize,
     shape: Shape,
-    deployment: Deployment = Deployment(),  # noqa: B008 - it is frozen
+    deployment: Deployment = Deployment(),
     prices: Mapping[str, Price] = PRICES,
     topic: TopicInput | None = None,
 ) -> Estimate:
@@ -126,15 +260,15 @@ def _events(load: Load) -> float:
 def _s3_lines(
     load: Load, shape: Shape, manifests: float, outputs: int, prices: Mapping[str, Price], *, has_files: bool
 ) -> Iterator[CostLine]:
-    one_pass = request_counts.of_inspected_file(load.file_bytes) * (load.files_per_hour if has_files else 0)
-    beats = request_counts.OF_HEARTBEATS * shape.shards + request_counts.of_shards(shape.shards)
-    of_one = request_counts.of_manifest_in_place(outputs) if shape.in_place else request_counts.of_manifest(outputs)
+    one_pass = of_inspected_file(load.file_bytes) * (load.files_per_hour if has_files else 0)
+    beats = OF_HEARTBEATS * shape.shards + of_shards(shape.shards)
+    of_one = of_manifest_in_place(outputs) if shape.in_place else of_manifest(outputs)
     of_either_engine = of_one * manifests + one_pass + beats
     builds, triggers = builds_per_hour(_events(load) if has_files else 0), shape.triggers_per_hour
     sets: tuple[tuple[str, Basis, Requests], ...] = (
         ("compactor", "counted", of_either_engine),
         _of_engine(load, shape, manifests, outputs),
-        ("stream", "assumed", request_counts.OF_TRIGGER * triggers),
+        ("stream", "assumed", OF_TRIGGER * triggers),
         ("functions", "assumed", _OF_A_BUILD * builds + (_OF_A_SEAL + _OF_A_CHECK * shape.shards) * 60),
     )
     for who, basis, requests in sets:
@@ -180,8 +314,8 @@ def _of_engine(load: Load, shape: Shape, manifests: float, outputs: int) -> tupl
     """Further requests of this engine."""
     if shape.engine == "native":
         output_bytes = math.ceil(load.bytes_per_hour / manifests * shape.ratio / outputs)
-        return "native", "counted", request_counts.of_streamed_output(output_bytes) * (outputs * manifests)
-    return "Spark", "assumed", request_counts.of_conversion(manifests, outputs * manifests, load.files_per_hour)
+        return "native", "counted", of_streamed_output(output_bytes) * (outputs * manifests)
+    return "Spark", "assumed", of_conversion(manifests, outputs * manifests, load.files_per_hour)
 
 
 def _s3(who: str, basis: Basis, requests: Requests, prices: Mapping[str, Price]) -> Iterator[CostLine]:

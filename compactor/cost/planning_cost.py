@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from compactor.cost.deployment import CLAIM_BYTES
-from compactor.cost.price_list import Price
-from compactor.cost.prices import GIB
+from compactor.cost.cost import CLAIM_BYTES
+from compactor.cost.prices import GIB, Price
 
 _DAYS_PER_MONTH = 365 / 12
 _PUTS = 2  # the manifest, and the record that binds its id

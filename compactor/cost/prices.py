@@ -2,12 +2,47 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cache
+from typing import Literal, Protocol
 
-from compactor.cost.price_list import FIRST_REGION, HOURS_A_MONTH, Price, prices_of
-from compactor.cost.price_table import AS_OF
+from compactor.cost.price_table import LISTED, REGIONS, SOURCE, UNSEEN, Listed
 
-__all__ = ["AS_OF", "HOURS_A_MONTH", "PRICES", "HourlyCost", "JobSize", "Price"]
+HOURS_A_MONTH = 730
+FIRST_REGION = REGIONS[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """One price."""
+
+    dollars: float  # the price of `per` units
+    per: int  # the number of units that the price is for
+    unit: str  # what is counted
+    source: str  # where the figure comes from
+    as_of: str  # the date it was looked up
+    is_monthly: bool = False  # whether a unit is paid for a month
+
+    def dollars_per_hour(self, quantity: float) -> float:
+        """Dollars per hour for this many units: those of an hour, or those of a month where the price is monthly."""
+        return quantity * self.dollars / self.per / (HOURS_A_MONTH if self.is_monthly else 1)
+
+
+@cache
+def prices_of(region: str) -> Mapping[str, Price]:
+    """All prices of a region by name; for a region that has none in the table, those of the first."""
+    return {name: _price(listed, region) for name, listed in LISTED.items()}
+
+
+def _price(listed: Listed, region: str) -> Price:
+    return Price(
+        dollars=listed.elsewhere.get(region, listed.dollars),
+        per=listed.per,
+        unit=listed.unit,
+        source=listed.source or (UNSEEN if listed.is_unseen or region != FIRST_REGION else SOURCE),
+        as_of=listed.as_of,
+        is_monthly=listed.is_monthly,
+    )
+
 
 HOUR_SECONDS = 3600.0
 TERABYTE = 1e12
@@ -88,3 +123,34 @@ CLASSIC = JobSize("G.2X", 10, "6.0")
 
 SHIPPED = JobSize("G.1X", 3, "6.0")
 """The job of `deploy/parameters/prod.json`, and what an option stands for that is not given."""
+
+
+Basis = Literal["given", "counted", "assumed"]
+"""Where a quantity comes from: options, the code (tests hold the two together), or judgement without a measurement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The input."""
+
+    files_per_hour: float  # files per hour, as given
+    file_bytes: int  # the stored size of a file
+
+    @property
+    def bytes_per_hour(self) -> float:
+        return self.files_per_hour * self.file_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine(HourlyCost):
+    """One item of an estimate."""
+
+    service: str
+    item: str
+    basis: Basis
+    quantity: float  # the quantity in units of the price, per hour, or per month where the price is monthly
+    price: Price
+
+    @property
+    def dollars_per_hour(self) -> float:
+        return self.price.dollars_per_hour(self.quantity)

@@ -9,9 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from compactor.cost.lines import CostLine
-from compactor.cost.price_list import Price
-from compactor.cost.prices import GIB
+from compactor.cost.prices import GIB, CostLine, Price
 
 Service = Literal["msk", "msk-serverless", "kinesis", "kinesis-on-demand"]
 """Where records come from: brokers, or a cluster or stream that is paid by use."""

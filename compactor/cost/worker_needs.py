@@ -9,8 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, AwareDatetime, Field
 
 from compactor.core.documents.document import Document
-from compactor.cost.lines import Load
-from compactor.cost.prices import DPU_PER_WORKER, HOUR_SECONDS, TERABYTE, JobSize
+from compactor.cost.prices import DPU_PER_WORKER, HOUR_SECONDS, TERABYTE, JobSize, Load
 
 BUSY_SHARE = 0.5
 """The largest share of their time that workers are planned to be busy. The rest is for peaks and restarts. A batch then

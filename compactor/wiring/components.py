@@ -31,7 +31,7 @@ from compactor.settings.types import JOURNAL_CLAIMS
 from compactor.table.catalog import TableCatalog
 
 if TYPE_CHECKING:
-    from compactor.control.ports import JobRuns, Notifier
+    from compactor.control.snapshot import JobRuns, Notifier
 
 
 class Replacements(TypedDict, total=False):

@@ -9,7 +9,7 @@ from compactor.adapters.stores import StoreSpec
 from compactor.control.gathering import Sources, of_shard
 from compactor.control.notices import Notices
 from compactor.control.plane import ControlPlane
-from compactor.control.ports import JobRuns, Notifier, Queue
+from compactor.control.snapshot import JobRuns, Notifier, Queue
 from compactor.core.ports import MetricsSink
 from compactor.settings.control_policy import Policy
 from compactor.wiring.components import Components

@@ -21,9 +21,8 @@ from compactor.core.ports import Clock
 from compactor.ledger.backlog import backlog_of
 from compactor.ops.doctor import findings, machine_checks
 from compactor.ops.doctor.checkup import Environment, checks_of, uses_s3
-from compactor.ops.doctor.findings import Finding
+from compactor.ops.doctor.findings import Account, Finding
 from compactor.ops.doctor.java import find_java
-from compactor.ops.doctor.ports import Account
 from compactor.ops.doctor.runner import Check, run_checks
 from compactor.schema.catalog import catalog_columns
 from compactor.settings.sections import Builder, Convert, Stream

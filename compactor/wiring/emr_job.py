@@ -4,7 +4,7 @@ import os
 from datetime import datetime
 from typing import Any
 
-from compactor.control.ports import JobRuns
+from compactor.control.snapshot import JobRuns
 from compactor.core.errors import SettingsError
 from compactor.core.layout import is_s3
 from compactor.core.ports import Clock, ObjectStore

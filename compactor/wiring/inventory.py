@@ -8,7 +8,7 @@ from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
 from compactor.core.errors import SettingsError
 from compactor.core.layout import canonical, folder, is_within
 from compactor.cost.planning_cost import PlanningCost, planning_cost
-from compactor.cost.price_list import prices_of
+from compactor.cost.prices import prices_of
 from compactor.manifests.inventory.document import Inventory
 from compactor.manifests.inventory.pacing import Pace, PaceRules
 from compactor.manifests.inventory.planner import InventoryPlanner

@@ -8,7 +8,7 @@ import pytest
 
 from compactor.adapters.aws.emr_job import EmrJob, spark_submit_parameters
 from compactor.adapters.memory.store import ManualClock, MemoryStore
-from compactor.control.runs import JobState
+from compactor.control.snapshot import JobState
 from compactor.core.errors import AccessError, SettingsError
 from compactor.ops.doctor import account_checks
 from compactor.settings.sections import Emr

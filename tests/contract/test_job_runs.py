@@ -17,8 +17,7 @@ from compactor.adapters.aws.emr_job import STATES, EmrJob
 from compactor.adapters.aws.glue_job import GlueJob
 from compactor.adapters.memory.glue import MemoryGlue
 from compactor.adapters.memory.store import ManualClock
-from compactor.control.ports import JobRuns
-from compactor.control.runs import JobState
+from compactor.control.snapshot import JobRuns, JobState
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.settings.sections import Emr
 from tests.support.aws_stand_in import REGION

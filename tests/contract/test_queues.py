@@ -12,8 +12,7 @@ from botocore.stub import ANY, Stubber
 from compactor.adapters.aws.clients import aws_client
 from compactor.adapters.aws.messages import SnsTopic, SqsQueue
 from compactor.adapters.memory.glue import MemoryNotifier, MemoryQueue
-from compactor.control.ports import Notifier, Queue
-from compactor.control.snapshot import QueueDepth
+from compactor.control.snapshot import Notifier, Queue, QueueDepth
 from compactor.core.errors import AccessError
 from tests.support.aws_stand_in import REGION
 

@@ -10,8 +10,7 @@ from botocore.stub import Stubber
 from compactor.adapters.aws.clients import aws_client
 from compactor.adapters.aws.glue_job import GlueJob
 from compactor.control.plane import running_cost
-from compactor.control.runs import JobRun, JobState
-from compactor.control.snapshot import Snapshot
+from compactor.control.snapshot import JobRun, JobState, Snapshot
 from compactor.cost.prices import JobSize
 from tests.support.aws_stand_in import REGION
 from tests.support.recent_commits import recent_commit

@@ -9,7 +9,7 @@ import pytest
 
 from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.s3.store import S3Store
-from compactor.cost.request_counts import STREAMED_PART_BYTES, Requests, of_streamed_output
+from compactor.cost.cost import STREAMED_PART_BYTES, Requests, of_streamed_output
 from tests.support.aws_stand_in import REGION
 from tests.unit.cost.test_request_counts import REQUESTS
 

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.glue_table import GlueTable
 from compactor.adapters.memory.glue import MemoryGlue
-from compactor.control.runs import JobState
+from compactor.control.snapshot import JobState
 from compactor.core.errors import CompactorError
 from compactor.settings.settings import load_settings
 from deploy.resolved import Document

@@ -11,7 +11,7 @@ from typing import Any
 
 from compactor.adapters.memory.glue import MemoryGlue
 from compactor.adapters.memory.store import MemoryClaims
-from compactor.control.runs import JobState
+from compactor.control.snapshot import JobState
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import CompactorError
 from compactor.core.kafka.ranges import is_kafka

@@ -4,7 +4,7 @@ from typing import Any
 
 from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier, MemoryQueue
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
-from compactor.control.actions import ActionKind
+from compactor.control.decisions import ActionKind
 from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
 from compactor.control.plane import Check, ControlPlane

@@ -22,7 +22,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from compactor.control.runs import lineage
+from compactor.control.snapshot import lineage
 from compactor.core.ports import Clock
 from compactor.wiring.control import ATTEMPTS
 

@@ -11,7 +11,7 @@ from botocore.parsers import ResponseParserError
 from compactor.adapters.aws.clients import aws_session
 from compactor.adapters.aws.errors import error_code, translated
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
-from compactor.ops.doctor.ports import Absent
+from compactor.ops.doctor.findings import Absent
 
 _MISSING = {
     "404",

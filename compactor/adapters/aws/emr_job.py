@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from compactor.adapters.aws.errors import translated, translated_pages
-from compactor.control.runs import JobRun, JobState, newest_first
+from compactor.control.snapshot import JobRun, JobState, newest_first
 from compactor.core.ports import Clock
 from compactor.settings.sections import Emr
 

@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.errors import error_code, error_for, translated, translated_pages
-from compactor.control.runs import JobRun, JobState, newest_first
+from compactor.control.snapshot import JobRun, JobState, newest_first
 from compactor.cost.prices import JobSize
 
 _PAGE_RUNS = 200  # the limit of GetJobRuns [Glue API]

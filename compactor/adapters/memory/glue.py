@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timedelta
 
-from compactor.control.runs import JobRun, JobState, lineage, newest_first
-from compactor.control.snapshot import QueueDepth
+from compactor.control.snapshot import JobRun, JobState, QueueDepth, lineage, newest_first
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.core.ports import Clock
 

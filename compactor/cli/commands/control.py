@@ -10,7 +10,7 @@ from compactor.cli.invocation import Invocation, body, json_option, shard_option
 from compactor.cli.ui.failures import ExitCode
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
-from compactor.control.actions import ActionKind
+from compactor.control.decisions import ActionKind
 from compactor.control.plane import Check
 from compactor.control.snapshot import Heartbeats, Snapshot
 from compactor.core.ports import FLUSH_SECONDS

@@ -16,9 +16,7 @@ from compactor.core.documents.document import parsed
 from compactor.core.documents.records import RecentCommit
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable
 from compactor.core.rules.sharding import MAX_SHARDS
-from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Estimate, Shape, estimate
-from compactor.cost.deployment import Deployment
-from compactor.cost.lines import Load
+from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Deployment, Estimate, Shape, estimate
 from compactor.cost.measured_cost import (
     MEASURED_DOLLARS,
     MeasuredCost,
@@ -28,9 +26,19 @@ from compactor.cost.measured_cost import (
     stream_costs,
     together,
 )
-from compactor.cost.price_list import FIRST_REGION, Price, prices_of
 from compactor.cost.price_table import REGIONS
-from compactor.cost.prices import DOLLARS, DPU_PER_WORKER, GLUE_VERSIONS, HOUR_SECONDS, SHIPPED, JobSize
+from compactor.cost.prices import (
+    DOLLARS,
+    DPU_PER_WORKER,
+    FIRST_REGION,
+    GLUE_VERSIONS,
+    HOUR_SECONDS,
+    SHIPPED,
+    JobSize,
+    Load,
+    Price,
+    prices_of,
+)
 from compactor.cost.topic_cost import Service, TopicInput
 from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, worker_need
 from compactor.engines.engine import EngineName

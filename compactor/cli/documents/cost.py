@@ -3,10 +3,9 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Date, Document, Time
-from compactor.cost import cost, price_list
-from compactor.cost.lines import CostLine
+from compactor.cost import cost, prices
 from compactor.cost.measured_cost import MEASURED_DOLLARS, MeasuredCost, StreamCost
-from compactor.cost.prices import DOLLARS, JobSize
+from compactor.cost.prices import DOLLARS, CostLine, JobSize
 from compactor.cost.worker_needs import WorkerNeed
 
 
@@ -18,7 +17,7 @@ class PricedJob(Document, of=JobSize, shown=DOLLARS):
     """Workers of a Glue job, with their price."""
 
 
-class Price(Document, of=price_list.Price):
+class Price(Document, of=prices.Price):
     """A list price."""
 
     as_of: Date = Field(description="Day on which it was looked up.")

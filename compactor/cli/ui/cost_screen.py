@@ -8,10 +8,9 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import count, dollars, duration, rate, size
 from compactor.core.text.safe_text import visible
 from compactor.cost.cost import NOT_COUNTED, Estimate
-from compactor.cost.lines import CostLine, Load
 from compactor.cost.measured_cost import MeasuredCost, StreamCost
-from compactor.cost.price_list import FIRST_REGION
-from compactor.cost.prices import AS_OF, DPU_PER_WORKER, HourlyCost, JobSize
+from compactor.cost.price_table import AS_OF
+from compactor.cost.prices import DPU_PER_WORKER, FIRST_REGION, CostLine, HourlyCost, JobSize, Load
 from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, WorkerNeed, worker_need
 
 _PER = {1: "", 1000: " / k", 10_000: " / 10 k", 1_000_000: " / M"}

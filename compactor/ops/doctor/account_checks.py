@@ -10,8 +10,7 @@ from compactor.core.errors import CompactorError
 from compactor.core.ports import Clock
 from compactor.core.text.formatting import count
 from compactor.ledger.heartbeat import LIFE_SECONDS
-from compactor.ops.doctor.findings import Finding, fault, ok, skipped, warning
-from compactor.ops.doctor.ports import Absent, Account
+from compactor.ops.doctor.findings import Absent, Account, Finding, fault, ok, skipped, warning
 
 SIGNATURE_SECONDS = 300.0
 """A request whose clock is further off is refused: signatures hold for five minutes [AWS: Signature Version 4]."""

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 from compactor.core.errors import AccessError, CompactorError, ExtraMissing, TryAgainError
 from compactor.core.text.formatting import count
 from compactor.ops.doctor.account_checks import DEPLOY
-from compactor.ops.doctor.findings import Finding, fault, ok, warning
-from compactor.ops.doctor.ports import Absent, Account
+from compactor.ops.doctor.findings import Absent, Account, Finding, fault, ok, warning
 from compactor.schema.catalog import drift, table_columns
 from compactor.table.listed import ListedTable
 

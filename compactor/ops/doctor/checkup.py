@@ -13,8 +13,7 @@ from compactor.core.kinesis.ports import KinesisLog
 from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import Clock, ObjectStore
 from compactor.ops.doctor import account_checks, catalog_checks, kafka_checks
-from compactor.ops.doctor.findings import Finding, fault, ok, skipped, warning
-from compactor.ops.doctor.ports import Account
+from compactor.ops.doctor.findings import Account, Finding, fault, ok, skipped, warning
 from compactor.ops.doctor.rights import ADD_ONLY, ALL, try_input, try_own_place
 from compactor.ops.doctor.runner import Check
 from compactor.ops.doctor.stream_checks import try_stream

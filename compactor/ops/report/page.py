@@ -12,7 +12,7 @@ from compactor import __version__
 from compactor.core.documents.manifest import REASONS as DEAD_LETTER_REASONS
 from compactor.core.text.formatting import DASH, by_name, count, dollars, duration, percent, rate, size
 from compactor.core.text.safe_text import visible
-from compactor.cost.prices import AS_OF
+from compactor.cost.price_table import AS_OF
 from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ndjson.inspection import REASONS as REJECT_REASONS
 from compactor.ops.report import charts

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compactor.control.diagnosis.findings import (
+from compactor.control.diagnosis.alarms import (
     dead_letters,
     few_rows,
     housekeeping_fails,

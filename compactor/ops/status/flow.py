@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from compactor.control.runs import JobRun
+from compactor.control.snapshot import JobRun
 from compactor.core.distributions import distribution_of
 from compactor.core.documents.closed_dates import without_zeros
 from compactor.core.documents.records import RecentCommit

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from compactor.control.diagnosis.findings import (
+from compactor.control.diagnosis.alarms import (
     dead_letters,
     few_rows,
     housekeeping_fails,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from compactor.control.gathering import HISTORY_DAYS, living_runs
-from compactor.control.ports import JobRuns
+from compactor.control.snapshot import JobRuns
 from compactor.core.documents.closed_dates import bytes_per_byte
 from compactor.core.documents.records import RecentCommit
 from compactor.core.errors import CompactorError, ManifestError, ObjectNotFound, RecordUnreadable, StuckError

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
@@ -16,9 +17,44 @@ from compactor.ndjson.files.object_reading import RANGES_AHEAD, open_file, read_
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
 from compactor.ndjson.profiling import profile_file
-from compactor.ops.suggest.sample import Spread
 from compactor.schema.column_profile import TableProfile
 from compactor.schema.suggestion import SuggestionRules, suggestion
+
+T = TypeVar("T")
+
+
+class Spread(Generic[T]):
+    """Items that are spread evenly over all that were offered: every one, every second, every fourth and so on.
+
+    Args:
+        most: How many to keep at most.
+
+    Attributes:
+        offered: How many were offered.
+    """
+
+    def __init__(self, items: Iterable[T], most: int) -> None:
+        self.offered = 0
+        self._kept: list[T] = []
+        self._step = 1
+        for item in items:
+            if self.offered % self._step == 0:
+                self._kept.append(item)
+                if len(self._kept) > 2 * most:
+                    self._kept = self._kept[::2]
+                    self._step *= 2
+            self.offered += 1
+        self._most = most
+
+    @property
+    def chosen(self) -> list[T]:
+        """The items, in the order in which they were offered; the last one is near the end."""
+        count = min(self._most, len(self._kept))
+        if count <= 1:
+            return self._kept[:count]
+        last = len(self._kept) - 1
+        return [self._kept[round(at * last / (count - 1))] for at in range(count)]
+
 
 SAMPLE_FILES = 100
 """The most files that a sample is taken from."""

@@ -15,8 +15,7 @@ from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import StoreUnavailable
 from compactor.ops.doctor import catalog_checks
-from compactor.ops.doctor.findings import Finding, ok, warning
-from compactor.ops.doctor.ports import Absent
+from compactor.ops.doctor.findings import Absent, Finding, ok, warning
 from tests.contract.doctor.workspace import ACCOUNT, Workspace, examined, make_job, make_table, only_fault
 from tests.support.aws_stand_in import REGION
 

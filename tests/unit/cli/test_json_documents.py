@@ -33,10 +33,9 @@ from compactor.cli.ui.common.verified import verified_document
 from compactor.cli.ui.compact.report import document
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.status.watching import failure
-from compactor.control.actions import Action, ActionKind
+from compactor.control.decisions import Action, ActionKind
 from compactor.control.plane import Check
-from compactor.control.runs import JobRun, JobState
-from compactor.control.snapshot import Refusals, Snapshot
+from compactor.control.snapshot import JobRun, JobState, Refusals, Snapshot
 from compactor.core.documents.expired import Expiry
 from compactor.core.documents.manifest import FileRange, ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus, RangeReport

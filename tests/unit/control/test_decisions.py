@@ -12,10 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.control.actions import ActionKind
-from compactor.control.decisions import decide
-from compactor.control.runs import JobRun, JobState, newest_first
-from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, RunSeen, Snapshot, Source
+from compactor.control.decisions import ActionKind, decide
+from compactor.control.snapshot import (
+    Heartbeats,
+    JobRun,
+    JobState,
+    LivingRun,
+    QueueDepth,
+    Refusals,
+    RunSeen,
+    Snapshot,
+    Source,
+    newest_first,
+)
 from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.kafka.topics_seen import TopicSeen

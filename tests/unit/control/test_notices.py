@@ -4,8 +4,7 @@ import pytest
 
 from compactor.adapters.memory.glue import MemoryGlue
 from compactor.control.notices import Notices
-from compactor.control.runs import JobState
-from compactor.control.snapshot import Refusals
+from compactor.control.snapshot import JobState, Refusals
 from compactor.core.errors import StoreUnavailable
 from compactor.core.text.safe_text import visible
 from tests.support.control_scene import LAYOUT, BrokenQueue, Scene

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from compactor.adapters.memory.glue import MemoryGlue
-from compactor.control.runs import JobState
-from compactor.control.snapshot import QueueDepth, Source
+from compactor.control.snapshot import JobState, QueueDepth, Source
 from compactor.core.errors import AccessError, SettingsError
 from compactor.ledger.backlog import Backlog
 from compactor.settings.settings import parse_settings

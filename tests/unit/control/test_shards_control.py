@@ -7,7 +7,7 @@ import pytest
 from compactor.adapters.aws.cloudwatch import CloudWatchMetrics
 from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
-from compactor.control.actions import ActionKind
+from compactor.control.decisions import ActionKind
 from compactor.control.plane import Check
 from compactor.core.documents.records import RunHeartbeat
 from compactor.core.errors import SettingsError

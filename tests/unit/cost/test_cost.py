@@ -9,12 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.documents.records import RecentCommit
-from compactor.cost.cost import ALARMS, Estimate, Load, Shape, estimate
-from compactor.cost.deployment import BATCH_MESSAGES, WINDOW_SECONDS, Deployment, builds_per_hour
+from compactor.cost.cost import (
+    ALARMS,
+    BATCH_MESSAGES,
+    WINDOW_SECONDS,
+    Deployment,
+    Estimate,
+    Load,
+    Shape,
+    builds_per_hour,
+    estimate,
+)
 from compactor.cost.measured_cost import cost_metrics, measured_cost
-from compactor.cost.price_list import FIRST_REGION, prices_of
 from compactor.cost.price_table import REGIONS
-from compactor.cost.prices import DPU_PER_WORKER, GIB, GLUE_VERSIONS, PRICES, SHIPPED, JobSize
+from compactor.cost.prices import DPU_PER_WORKER, FIRST_REGION, GIB, GLUE_VERSIONS, PRICES, SHIPPED, JobSize, prices_of
 from compactor.cost.topic_cost import TopicInput
 from compactor.engines.engine import EngineName
 from compactor.telemetry.metrics import (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from compactor.cost.planning_cost import PlanningCost, planning_cost
-from compactor.cost.price_list import prices_of
+from compactor.cost.prices import prices_of
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "back-fill.md"
 OBJECTS, MANIFESTS = 5_000_000, 17_155

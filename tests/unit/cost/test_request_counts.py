@@ -9,8 +9,8 @@ from compactor.adapters.local.machine import MachineProcesses
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.adapters.memory.store import MemoryStore
 from compactor.core.rules.sharding import Shard
-from compactor.cost import request_counts
-from compactor.cost.request_counts import Requests
+from compactor.cost import cost
+from compactor.cost.cost import Requests
 from compactor.engines.spark.input_files import InspectTask, inspect_files
 from compactor.job.shards import REFRESH_SECONDS, ShardShare
 from compactor.ledger.heartbeat import Heartbeat, Runs
@@ -60,7 +60,7 @@ def test_a_manifest(contents: list[bytes], staged: int) -> None:
     runner.run([uri])
     commit = harness.commit("m1")
     assert len(commit.outputs) + len(commit.rejects) == staged
-    assert counted(store) == request_counts.of_manifest(staged)
+    assert counted(store) == cost.of_manifest(staged)
     harness.check_exact()
 
 
@@ -82,12 +82,12 @@ def test_a_manifest_in_place(contents: list[bytes], rejects: int) -> None:
         harness.check_exact()
     copied, in_place = calls
     looked_for = Requests(gets=outputs + rejects)  # a table may have what is in its final place
-    commits = copied.gets - (request_counts.of_manifest(outputs + rejects) + looked_for).gets
-    assert in_place.gets == request_counts.of_manifest_in_place(outputs, rejects).gets + commits
+    commits = copied.gets - (cost.of_manifest(outputs + rejects) + looked_for).gets
+    assert in_place.gets == cost.of_manifest_in_place(outputs, rejects).gets + commits
     assert copied.puts - in_place.puts == outputs - 1
     of_copies, of_places = (
-        request_counts.of_manifest(outputs + rejects),
-        request_counts.of_manifest_in_place(outputs, rejects),
+        cost.of_manifest(outputs + rejects),
+        cost.of_manifest_in_place(outputs, rejects),
     )
     assert of_copies.puts - of_places.puts == outputs - 1
 
@@ -107,11 +107,11 @@ def test_a_manifest_by_the_native_engine(contents: list[bytes]) -> None:
     commit = harness.commit("m1")
     of_engine = Requests()
     for content in contents:
-        of_engine += request_counts.of_inspected_file(len(content))
+        of_engine += cost.of_inspected_file(len(content))
     for output in commit.outputs:
-        of_engine += request_counts.of_streamed_output(output.size_bytes)
+        of_engine += cost.of_streamed_output(output.size_bytes)
     of_engine += REQUESTS["upload"] * len(commit.rejects)
-    assert counted(store) == request_counts.of_manifest(len(commit.outputs) + len(commit.rejects)) + of_engine
+    assert counted(store) == cost.of_manifest(len(commit.outputs) + len(commit.rejects)) + of_engine
     harness.check_exact()
 
 
@@ -130,7 +130,7 @@ def test_an_inspected_file(size: int) -> None:
     result = inspect_files(store, task)
     assert result.files[0].report.size_bytes == size
     assert result.files[0].readable_uri == file.uri
-    assert counted(store) == request_counts.of_inspected_file(size)
+    assert counted(store) == cost.of_inspected_file(size)
 
 
 def test_jobs_side_by_side() -> None:
@@ -146,8 +146,8 @@ def test_jobs_side_by_side() -> None:
     ShardShare(shard=Shard(1, 3), run_id="1", runs=runs).has_joined()
     calls = Counter(store.calls)
     del calls["any"]
-    assert requests_of(calls) * (3600 / REFRESH_SECONDS) * 3 == request_counts.of_shards(3)
-    assert request_counts.of_shards(1) == Requests()
+    assert requests_of(calls) * (3600 / REFRESH_SECONDS) * 3 == cost.of_shards(3)
+    assert cost.of_shards(1) == Requests()
 
 
 def test_a_heartbeat() -> None:
@@ -157,4 +157,4 @@ def test_a_heartbeat() -> None:
     with Heartbeat(store, harness.layout, harness.clock, "r1", MachineProcesses().this()):
         calls = Counter(store.calls)
     del calls["any"]
-    assert requests_of(calls) * 360 == request_counts.OF_HEARTBEATS
+    assert requests_of(calls) * 360 == cost.OF_HEARTBEATS

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.cost.lines import Load
-from compactor.cost.prices import DPU_PER_WORKER
+from compactor.cost.prices import DPU_PER_WORKER, Load
 from compactor.cost.worker_needs import BUSY_SHARE, worker_need
 
 REFERENCE = Load(200_000, 3_670_016)  # 203.89 MB/s

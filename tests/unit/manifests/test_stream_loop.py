@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compactor.control.diagnosis.findings import kinesis_behind
+from compactor.control.diagnosis.alarms import kinesis_behind
 from compactor.core.errors import StoreUnavailable
 from compactor.core.kinesis.places import KinesisStream
 from compactor.core.kinesis.ports import Batch

@@ -9,7 +9,7 @@ import pytest
 from compactor.adapters.memory.glue import MemoryGlue
 from compactor.cli.ui.status.fields import fields
 from compactor.control.diagnosis.health import Condition
-from compactor.control.runs import JobRun
+from compactor.control.snapshot import JobRun
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.layout import ManifestKey

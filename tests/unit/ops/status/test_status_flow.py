@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from compactor.control.runs import JobRun, JobState
+from compactor.control.snapshot import JobRun, JobState
 from compactor.core.documents.records import RecentCommit
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
