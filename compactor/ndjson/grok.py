@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from compactor.core.documents.records import FileStatus, GrokRules
 from compactor.core.errors import FileError, StagingError
-from compactor.ndjson.line_splitting import BLOCK_BYTES, split_lines
-from compactor.ndjson.lines import Judge, Judged, Limits, LineCounts, Refused, Reject
+from compactor.ndjson.line_splitting import split_lines
+from compactor.ndjson.lines import Judge, Judged, LineCounts, Receiver, Refused
 
 
 class Decoded(NamedTuple):
@@ -90,22 +90,14 @@ class GrokSplitter:
     is_bounded: bool = False
     seconds: Callable[[], float] = time.thread_time
 
-    def __call__(
-        self,
-        pieces: Iterable[bytes],
-        limits: Limits,
-        judge: Judge,
-        *,
-        on_reject: Callable[[Reject], None],
-        block_bytes: int = BLOCK_BYTES,
-    ) -> LineCounts:
+    def __call__(self, pieces: Iterable[bytes], receiver: Receiver) -> LineCounts:
         """As `compactor.ndjson.line_splitting.split_lines`.
 
         Raises:
             FileError: `too_many_rejects`, too, if too many lines take too many steps; `too_costly`.
         """
-        judging = _Judging(self.decoder.open(), judge, self.seconds if self.is_bounded else None)
-        return split_lines(pieces, limits, judging.judge, on_reject=on_reject, block_bytes=block_bytes)
+        judging = _Judging(self.decoder.open(), receiver.judge, self.seconds if self.is_bounded else None)
+        return split_lines(pieces, replace(receiver, judge=judging.judge))
 
     def records_of(self, lines: Iterable[bytes]) -> frozenset[bytes]:
         """The records of lines, each without its line feed."""

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import orjson
 
-from compactor.ndjson.line_splitting import BLOCK_BYTES, split_lines
-from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject, Splitter
+from compactor.ndjson.line_splitting import split_lines
+from compactor.ndjson.lines import BLOCK_BYTES, Judged, Limits, LineCounts, Receiver, Refused, Reject, Splitter
 from compactor.schema.schema import NO_NEW_KEYS, KeyLimits
 
 
@@ -134,7 +134,7 @@ def inspect_lines(
         FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; or what `split` raises.
     """
     inspection = _Inspection(on_good, refused, discovery, NewKeys(known_keys, key_limits))
-    counts = split(pieces, limits, inspection.judge, on_reject=on_reject, block_bytes=block_bytes)
+    counts = split(pieces, Receiver(limits, inspection.judge, on_reject, block_bytes))
     return Inspected(
         **{name: getattr(counts, name) for name in LineCounts.__slots__},
         keys=inspection.keys.collected,

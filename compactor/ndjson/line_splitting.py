@@ -1,10 +1,10 @@
 """Splits decoded bytes into lines, passes them to a judge, and counts them. Rejects lines that are too long."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from compactor.core.errors import FileError
-from compactor.ndjson.lines import Judge, Limits, LineCounts, Reject
+from compactor.ndjson.lines import Limits, LineCounts, Receiver, Reject
 
 BOM = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8, with which a file may begin."""
@@ -51,35 +51,19 @@ class DecodedPieces:
         return self._head or b""
 
 
-BLOCK_BYTES = 256 * 1024  # measured: as fast as 8 MiB, and a block of only line feeds needs less than 30 MiB of objects
 _COPIED_BYTES = 1024 * 1024  # the longest block that is a copy: it fits the processor's cache
 _LARGE_BYTES = 64 * 1024  # parts of a line of at least this size are held as they came
 
 
-def split_lines(
-    pieces: Iterable[bytes],
-    limits: Limits,
-    judge: Judge,
-    *,
-    on_reject: Callable[[Reject], None],
-    block_bytes: int = BLOCK_BYTES,
-) -> LineCounts:
-    """Pass every line of a file to a judge.
+def split_lines(pieces: Iterable[bytes], receiver: Receiver) -> LineCounts:
+    """Pass every line of a file on. The pieces may be split anywhere.
 
     Holds at most three pieces and about twice `max_line_bytes` of the file.
 
-    Args:
-        pieces: The decoded bytes, split anywhere.
-        limits: The longest line and the largest file.
-        judge: Classifies blocks of lines. A last line without a line feed gets one; the byte order mark is left out.
-        on_reject: Receives every reject, in the order of the file.
-        block_bytes: The maximum length of a block, unless it is a single longer line; 1 MiB at most, except for a block
-            that is a whole piece.
-
     Raises:
-        FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; or what `judge` raises.
+        FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; or what the judge raises.
     """
-    splitting = _Splitting(limits, judge, on_reject, block_bytes)
+    splitting = _Splitting(receiver)
     for piece in pieces:
         splitting.feed(piece)
     return splitting.finish()
@@ -93,12 +77,9 @@ class _Splitting:
     byte order mark, and `_line` are the position of the next line, or of the next part of an over-long one.
     """
 
-    def __init__(self, limits: Limits, judge: Judge, on_reject: Callable[[Reject], None], block_bytes: int) -> None:
-        self._limits = limits
-        self._judge = judge
-        self._on_reject = on_reject
-        self._block_bytes = block_bytes
-        self._pieces = DecodedPieces(limits)
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        self._pieces = DecodedPieces(receiver.limits)
         self._tail: list[bytes | bytearray | memoryview] = []
         self._tail_bytes = 0
         self._over_long = False
@@ -142,8 +123,8 @@ class _Splitting:
                 self._end_line()
             else:
                 self._take(self._held(memoryview(piece)[:start]))  # `piece[:start]` would be one more copy
-        is_whole = start == 0 and len(piece) <= self._block_bytes and piece.endswith(b"\n")
-        most = self._block_bytes if is_whole else min(self._block_bytes, _COPIED_BYTES)
+        is_whole = start == 0 and len(piece) <= self._receiver.block_bytes and piece.endswith(b"\n")
+        most = self._receiver.block_bytes if is_whole else min(self._receiver.block_bytes, _COPIED_BYTES)
         while start < len(piece):
             end = piece.rfind(b"\n", start, start + most)
             if end < 0:
@@ -163,7 +144,7 @@ class _Splitting:
         else:
             self._tail.append(bytearray(part))
         self._tail_bytes += len(part)
-        size = self._limits.max_line_bytes
+        size = self._receiver.limits.max_line_bytes
         if self._tail_bytes > size:
             if not self._over_long:
                 self._over_long = True
@@ -194,11 +175,11 @@ class _Splitting:
 
     def _take(self, block: bytes) -> None:
         """Pass whole lines to the judge."""
-        if _has_longer_line(block, self._limits.max_line_bytes):
+        if _has_longer_line(block, self._receiver.limits.max_line_bytes):
             self._take_singly(block)
             return
-        judged = self._judge(block)
-        on_reject, first, offset = self._on_reject, self._line, self._pieces.bom_bytes + self._offset
+        judged = self._receiver.judge(block)
+        on_reject, first, offset = self._receiver.on_reject, self._line, self._pieces.bom_bytes + self._offset
         reasons: list[str] = []  # counted at once: there may be many
         for line, start, reason, raw in judged.refused:
             on_reject(Reject(first + line, offset + start, reason, raw))
@@ -216,7 +197,7 @@ class _Splitting:
 
     def _reject(self, line_number: int, offset: int, reason: str, raw: bytes) -> None:
         self._reject_rows += 1
-        self._on_reject(Reject(line_number, self._pieces.bom_bytes + offset, reason, raw))
+        self._receiver.on_reject(Reject(line_number, self._pieces.bom_bytes + offset, reason, raw))
 
 
 def _has_longer_line(block: bytes, size: int) -> bool:

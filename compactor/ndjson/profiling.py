@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from compactor.ndjson.inspection import BLANK_LINE, refusals
 from compactor.ndjson.line_splitting import split_lines
-from compactor.ndjson.lines import Judged, Limits, Reject, Splitter
+from compactor.ndjson.lines import Judged, Limits, Receiver, Reject, Splitter
 from compactor.ndjson.rawjson import Source, values
 from compactor.schema.column_profile import Place, TableProfile
 
@@ -47,7 +47,7 @@ def profile_file(
     """
     reading = _Reading(profile, file, max_records, max_bytes, path_values or {})
     with suppress(_EnoughRead):
-        split(pieces, limits, reading.judge, on_reject=reading.note_over_long, block_bytes=_BLOCK_BYTES)
+        split(pieces, Receiver(limits, reading.judge, reading.note_over_long, _BLOCK_BYTES))
     return reading.read_bytes
 
 

@@ -12,7 +12,7 @@ from compactor.adapters.local.native.kernel import NativeKernel
 from compactor.engines.native.kernel import Kernel, RowPlan
 from compactor.ndjson.inspection import inspect_lines, refusals
 from compactor.ndjson.line_splitting import split_lines
-from compactor.ndjson.lines import Judged, Limits, Reject
+from compactor.ndjson.lines import Judged, Limits, Receiver, Reject
 from compactor.ndjson.rawjson import texts
 from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.schema.schema import DeclaredColumn, KeyLimits, SchemaVersion, extend
@@ -88,7 +88,7 @@ def feed(kernel: Kernel, data: bytes, limits: Limits = WIDE, *, block_bytes: int
         ]
         return Judged(lines, blank_lines, found)
 
-    counts = split_lines([data], limits, judge, on_reject=rejects.append, block_bytes=block_bytes)
+    counts = split_lines([data], Receiver(limits, judge, rejects.append, block_bytes))
     return rejects, counts.records
 
 

@@ -22,7 +22,7 @@ from compactor.ndjson.files.rejects import RejectsWriter
 from compactor.ndjson.files.scratch import scratch_errors
 from compactor.ndjson.inspection import BLANK_LINE, inspect_lines, refusals
 from compactor.ndjson.kinds.formats import Formats
-from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject
+from compactor.ndjson.lines import Judged, Limits, LineCounts, Receiver, Refused, Reject
 from compactor.schema.schema import NO_NEW_KEYS
 
 
@@ -345,7 +345,7 @@ class _Pass:
         try:
             with closing(self._walk.decoded(file)) as decoded:
                 split = self._walk.splitter(file)
-                counts = split(decoded, self._task.limits, self._judge, on_reject=on_reject, block_bytes=PIECE_BYTES)
+                counts = split(decoded, Receiver(self._task.limits, self._judge, on_reject, PIECE_BYTES))
         except (FileError, ObjectChanged, ObjectNotFound):
             # guard: rows of a file that turns out broken are withdrawn, or the pass is done again
             self._needs_rescan |= not kernel.withdraw_file()

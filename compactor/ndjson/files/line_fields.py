@@ -3,8 +3,8 @@
 import base64
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -16,8 +16,7 @@ from compactor.core.kafka.ranges import KafkaRange, is_kafka
 from compactor.core.kafka.record_columns import KEYS, RecordColumn
 from compactor.core.kafka.value_lines import further_lines
 from compactor.ndjson.inspection import BLANK
-from compactor.ndjson.line_splitting import BLOCK_BYTES
-from compactor.ndjson.lines import Judge, Judged, Limits, LineCounts, Refused, Reject, Splitter
+from compactor.ndjson.lines import Judge, Judged, LineCounts, Receiver, Refused, Reject, Splitter
 
 _START = re.compile(rb"([ \t\r]*)\{([ \t\r]*\})?")
 
@@ -223,24 +222,16 @@ class WithRecordValues:
     values: LineFields
     refused: frozenset[bytes] = frozenset()
 
-    def __call__(
-        self,
-        pieces: Iterable[bytes],
-        limits: Limits,
-        judge: Judge,
-        *,
-        on_reject: Callable[[Reject], None],
-        block_bytes: int = BLOCK_BYTES,
-    ) -> LineCounts:
+    def __call__(self, pieces: Iterable[bytes], receiver: Receiver) -> LineCounts:
         """See `compactor.ndjson.line_splitting.split_lines`."""
-        judging = _Judging(judge, self.values, self.refused)
+        judging = _Judging(receiver.judge, self.values, self.refused)
 
         def rejected(reject: Reject) -> None:
             if reject.reason == "line_too_long":
                 judging.pass_over(reject.line_number - 1)
-            on_reject(reject)
+            receiver.on_reject(reject)
 
-        return self.split(pieces, limits, judging.judged, on_reject=rejected, block_bytes=block_bytes)
+        return self.split(pieces, replace(receiver, judge=judging.judged, on_reject=rejected))
 
 
 @dataclass(slots=True)

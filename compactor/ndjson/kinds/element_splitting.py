@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from compactor.core.errors import FileError
-from compactor.ndjson.line_splitting import BLOCK_BYTES, DecodedPieces
-from compactor.ndjson.lines import Judge, Limits, LineCounts, Reject
+from compactor.ndjson.line_splitting import DecodedPieces
+from compactor.ndjson.lines import LineCounts, Receiver, Reject
 
 _STRING = rb'"(?:[^"\\]++|\\.|)*+"'
 _FLAT = rb'[^"{}\[\]]++|' + _STRING
@@ -162,29 +162,17 @@ _MAX_HELD = 16_384  # elements of a block, each of which is an object in memory
 _LINE_FEEDS_ARE_SPACE = re.compile(rb'(?:[^"]++|"(?:[^"\\\n]++|\\[^\n]|)*+"|)*+')
 
 
-def split_elements(
-    pieces: Iterable[bytes],
-    limits: Limits,
-    judge: Judge,
-    *,
-    on_reject: Callable[[Reject], None],
-    block_bytes: int = BLOCK_BYTES,
-) -> LineCounts:
-    """Pass every element of a file to a judge. Holds at most one piece, one block and one element of the file.
+def split_elements(pieces: Iterable[bytes], receiver: Receiver) -> LineCounts:
+    """Pass every element of a file on, each as a line. Holds at most one piece, one block and one element of the file.
 
-    Args:
-        pieces: The decoded bytes, split anywhere.
-        limits: The longest element and the largest file.
-        judge: Classifies blocks of elements, each as a line: its line feeds are spaces, or carriage returns if one of
-            them is in a string, which makes it no JSON.
-        on_reject: Receives every reject, in the order of the file. Its line number is that of the element.
-        block_bytes: The length at which a block is passed on.
+    The line feeds of an element are spaces, or carriage returns if one of them is in a string, which makes it no JSON.
+    The line number of a reject is the number of its element.
 
     Raises:
         FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; `unreadable`: the file ends within an
-            element or an array; or what `judge` raises.
+            element or an array; or what the judge raises.
     """
-    splitting = _Splitting(limits, judge, on_reject, block_bytes)
+    splitting = _Splitting(receiver)
     for piece in pieces:
         splitting.feed(piece)
     return splitting.finish()
@@ -193,13 +181,10 @@ def split_elements(
 class _Splitting:
     """The state between two pieces."""
 
-    def __init__(self, limits: Limits, judge: Judge, on_reject: Callable[[Reject], None], block_bytes: int) -> None:
-        self._limits = limits
-        self._judge = judge
-        self._on_reject = on_reject
-        self._block_bytes = block_bytes
-        self._scanner = ElementScanner(limits.max_line_bytes)
-        self._pieces = DecodedPieces(limits)
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        self._scanner = ElementScanner(receiver.limits.max_line_bytes)
+        self._pieces = DecodedPieces(receiver.limits)
         self._elements = 0
         self._over_long = False
         self._block: list[Element] = []
@@ -233,17 +218,17 @@ class _Splitting:
         )
 
     def _add(self, element: Element) -> None:
-        if element.ends and not self._over_long and len(element.data) <= self._limits.max_line_bytes:
+        if element.ends and not self._over_long and len(element.data) <= self._receiver.limits.max_line_bytes:
             self._block.append(element)
             self._held_bytes += len(element.data) + 1
-            if self._held_bytes >= self._block_bytes or len(self._block) == _MAX_HELD:
+            if self._held_bytes >= self._receiver.block_bytes or len(self._block) == _MAX_HELD:
                 self._pass_on()
             return
         self._pass_on()
         if not self._over_long:
             self._elements += 1
             self._rejects["line_too_long"] += 1
-        size = self._limits.max_line_bytes
+        size = self._receiver.limits.max_line_bytes
         for at in range(0, len(element.data), size):
             raw = element.data[at : at + size].replace(b"\n", b"\r")
             self._reject(self._elements, element.offset + at, "line_too_long", raw)
@@ -254,7 +239,7 @@ class _Splitting:
         block, self._block, self._held_bytes = self._block, [], 0
         if not block:
             return
-        judged = self._judge(b"".join(_line(element.data) for element in block))
+        judged = self._receiver.judge(b"".join(_line(element.data) for element in block))
         for line, _, reason, raw in judged.refused:
             self._rejects[reason] += 1
             self._reject(self._elements + line + 1, block[line].offset, reason, raw)
@@ -262,7 +247,7 @@ class _Splitting:
 
     def _reject(self, number: int, offset: int, reason: str, raw: bytes) -> None:
         self._reject_rows += 1
-        self._on_reject(Reject(number, self._pieces.bom_bytes + offset, reason, raw))
+        self._receiver.on_reject(Reject(number, self._pieces.bom_bytes + offset, reason, raw))
 
 
 def _line(element: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """Decides how a file is read: as lines, as elements, or not at all because it is of another kind."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -12,8 +12,8 @@ from compactor.ndjson.grok import GrokSplitter, OpenDecoder
 from compactor.ndjson.kinds.binary_kinds import Kind, archive, binary_kind
 from compactor.ndjson.kinds.element_splitting import split_elements
 from compactor.ndjson.kinds.recognition import MIN_LINES, begins_with_record, recognise
-from compactor.ndjson.line_splitting import BLOCK_BYTES, split_lines
-from compactor.ndjson.lines import Judge, Limits, LineCounts, Reject, Splitter
+from compactor.ndjson.line_splitting import split_lines
+from compactor.ndjson.lines import LineCounts, Receiver, Splitter
 
 LOOK_BYTES = 64 * 1024
 """How much of a file is looked at."""
@@ -76,37 +76,21 @@ class Formats:
         return partial(_split_recognised, accepts_json=self.accepted == "json")
 
 
-def _split_recognised(
-    pieces: Iterable[bytes],
-    limits: Limits,
-    judge: Judge,
-    *,
-    on_reject: Callable[[Reject], None],
-    block_bytes: int = BLOCK_BYTES,
-    accepts_json: bool,
-) -> LineCounts:
+def _split_recognised(pieces: Iterable[bytes], receiver: Receiver, *, accepts_json: bool) -> LineCounts:
     kind, pieces = recognised(pieces)
     if kind is None:
-        return split_lines(pieces, limits, judge, on_reject=on_reject, block_bytes=block_bytes)
+        return split_lines(pieces, receiver)
     if not (accepts_json and kind.is_json):
         raise FileError(FileStatus.NOT_NDJSON, kind.words)
-    return split_elements(pieces, limits, judge, on_reject=on_reject, block_bytes=block_bytes)
+    return split_elements(pieces, receiver)
 
 
-def _split_text(
-    pieces: Iterable[bytes],
-    limits: Limits,
-    judge: Judge,
-    *,
-    on_reject: Callable[[Reject], None],
-    block_bytes: int = BLOCK_BYTES,
-    split: Splitter,
-) -> LineCounts:
+def _split_text(pieces: Iterable[bytes], receiver: Receiver, *, split: Splitter) -> LineCounts:
     look = _Look(iter(pieces))
     head = look.first(LOOK_BYTES)
     if kind := archive(head) or binary_kind(head):
         raise FileError(FileStatus.NOT_NDJSON, kind.words)
-    return split(look.pieces(), limits, judge, on_reject=on_reject, block_bytes=block_bytes)
+    return split(look.pieces(), receiver)
 
 
 def recognised(pieces: Iterable[bytes]) -> tuple[Kind | None, Iterator[bytes]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from compactor.core.errors import FileError
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.kinds.element_splitting import split_elements
-from compactor.ndjson.lines import Judged, Limits
+from compactor.ndjson.lines import Judged, Limits, Receiver
 
 WIDE = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)
 FRAGMENTS = [
@@ -161,7 +161,7 @@ def test_memory_does_not_grow_with_the_file(element, file_bytes):
     tracemalloc.start()
     try:
         with pytest.raises(FileError, match="truncated"):
-            split_elements(pieces, limits, judge, on_reject=lambda _: None)
+            split_elements(pieces, Receiver(limits, judge, lambda _: None))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

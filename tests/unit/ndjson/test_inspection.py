@@ -10,7 +10,7 @@ from compactor.core.errors import FileError
 from compactor.ndjson import line_splitting
 from compactor.ndjson.inspection import REASONS, Inspected, inspect_lines
 from compactor.ndjson.line_splitting import split_lines
-from compactor.ndjson.lines import Judged, Limits, Reject
+from compactor.ndjson.lines import Judged, Limits, Receiver, Reject
 from compactor.schema.schema import NO_NEW_KEYS, KeyLimits
 
 BOM = b"\xef\xbb\xbf"
@@ -154,7 +154,7 @@ def test_only_a_single_line_makes_a_longer_block(data, block_bytes):
         blocks.append(block)
         return Judged(block.count(b"\n"), 0, ())
 
-    split_lines([data], WIDE, judge, on_reject=lambda _: None, block_bytes=block_bytes)
+    split_lines([data], Receiver(WIDE, judge, lambda _: None, block_bytes))
     assert all(len(block) <= block_bytes or block.count(b"\n") == 1 for block in blocks)
 
 
@@ -170,7 +170,7 @@ def test_a_piece_of_whole_lines_is_not_copied():
 
     def split(*pieces):
         blocks.clear()
-        split_lines(pieces, WIDE, judge, on_reject=lambda _: None, block_bytes=len(piece) + 3)
+        split_lines(pieces, Receiver(WIDE, judge, lambda _: None, len(piece) + 3))
         assert b"".join(blocks) == b"".join(pieces)
 
     split(piece)

@@ -14,7 +14,7 @@ from compactor.ndjson.files import line_fields
 from compactor.ndjson.files.line_fields import RecordValues, RedrivenValues, WithRecordValues, redriven_values
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.line_splitting import split_lines
-from compactor.ndjson.lines import Judged, Limits, Reject
+from compactor.ndjson.lines import Judged, Limits, Receiver, Reject
 from compactor.schema.schema import NO_NEW_KEYS
 
 LIMITS = Limits(max_line_bytes=64, max_decompressed_bytes=1 << 20)
@@ -40,7 +40,7 @@ def judged(split: WithRecordValues, text: bytes) -> list[bytes]:
         found.extend(block.split(b"\n")[:-1])
         return Judged(block.count(b"\n"), 0, ())
 
-    split([text], replace(LIMITS, max_line_bytes=1 << 16), judge, on_reject=lambda reject: pytest.fail(str(reject)))
+    split([text], Receiver(replace(LIMITS, max_line_bytes=1 << 16), judge, lambda reject: pytest.fail(str(reject))))
     return found
 
 
@@ -153,7 +153,7 @@ def test_lines_are_judged_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
         sizes.append(len(block))
         return Judged(block.count(b"\n"), 0, ())
 
-    WithRecordValues(split_lines, values_of(records))([text], LIMITS, judge, on_reject=in_pieces.append)
+    WithRecordValues(split_lines, values_of(records))([text], Receiver(LIMITS, judge, in_pieces.append))
     assert len(sizes) > 2
     assert max(sizes) < 400
     again = split_lines_with(WithRecordValues(split_lines, values_of(records)), text, [], in_pieces, 1 << 16)

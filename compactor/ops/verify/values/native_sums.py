@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from compactor.core.errors import StagingError
 from compactor.ndjson.inspection import BLANK, BLANK_LINE, refusals
-from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject, Splitter
+from compactor.ndjson.lines import Judged, Limits, LineCounts, Receiver, Refused, Reject, Splitter
 from compactor.ops.verify.values.ports import DigestKernel, KernelArray, KernelRows, NewDigestKernel
 from compactor.ops.verify.values.row_sums import SOURCE, FileColumns, LineSums, Row, RowShape, Sum, batches
 from compactor.table.merging.committed_rows import OpenedRows
@@ -109,7 +109,7 @@ class _NativeLines(LineSums):
         """
         if refused:
             return super().read(pieces, limits, split=split, refused=refused, on_reject=on_reject)
-        return split(pieces, limits, self._judge, on_reject=on_reject, block_bytes=BLOCK_BYTES)
+        return split(pieces, Receiver(limits, self._judge, on_reject, BLOCK_BYTES))
 
     def _judge(self, block: bytes) -> Judged:
         lines, blank_lines, doubtful, (rows, total) = self.kernel.lines(block, tuple(self.path_columns.items()))
